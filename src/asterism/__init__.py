@@ -1,0 +1,3 @@
+"""Asterism: a reproducible pipeline that tests deep-learning systems."""
+
+__version__ = "0.1.0"

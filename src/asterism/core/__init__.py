@@ -1,0 +1,1 @@
+"""What every lane stands on: errors, registries, parameters, artifacts, streams, progress."""

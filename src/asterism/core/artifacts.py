@@ -1,0 +1,128 @@
+"""Reading and writing results: formats that cannot execute code, written whole or not at all.
+
+Every writer gives the same bytes for the same content, on every run, and moves a finished file
+into place, so that a killed run leaves no half file. No reader unpickles.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse
+
+from asterism.core.errors import UserError
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary path beside ``path``, moved onto it when the block ends without an error.
+
+    Works for a file and for a directory: the block creates either at the path it is given.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    temporary = scratch / path.name
+    try:
+        yield temporary
+        if temporary.is_dir() and path.is_dir():
+            shutil.rmtree(path)
+        temporary.replace(path)
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Facts and metrics: keys sorted, floats in shortest form, NaN and infinity refused."""
+    text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
+    with replacing(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_json(path: Path) -> Any:
+    """What :func:`write_json` wrote.
+
+    Raises:
+        UserError: the file is missing or is not JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+
+
+def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
+    """Named arrays in one compressed ``.npz``; object arrays are refused."""
+    for name, array in arrays.items():
+        if array.dtype.hasobject:
+            raise TypeError(f"array {name!r} holds Python objects, which only pickle could store")
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+
+
+def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    """All arrays of an ``.npz``.
+
+    Raises:
+        UserError: missing, damaged, or holding an object array (which would need pickle).
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
+        raise UserError(f"cannot read arrays from {path}: {error}") from None
+
+
+def map_array(path: Path) -> NDArray[Any]:
+    """A ``.npy`` file, memory-mapped and read-only.
+
+    Raises:
+        UserError: missing, damaged or an object array.
+    """
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
+    except (OSError, ValueError, EOFError) as error:
+        raise UserError(f"cannot read the array {path}: {error}") from None
+
+
+def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
+    """A CSR matrix as ``.npz``, indices sorted."""
+    matrix.sort_indices()
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        sparse.save_npz(file, matrix)
+
+
+def read_sparse(path: Path) -> sparse.csr_array:
+    """What :func:`write_sparse` wrote."""
+    try:
+        return sparse.csr_array(sparse.load_npz(path))
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise UserError(f"cannot read a sparse matrix from {path}: {error}") from None
+
+
+def write_table(path: Path, columns: Mapping[str, Any] | pl.DataFrame) -> None:
+    """A table as CSV (``.csv``) or Parquet (``.parquet``), by the path's suffix."""
+    frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(dict(columns))
+    with replacing(path) as temporary:
+        if path.suffix == ".parquet":
+            frame.write_parquet(temporary)
+        else:
+            frame.write_csv(temporary)
+
+
+def read_table(path: Path) -> pl.DataFrame:
+    """What :func:`write_table` wrote."""
+    try:
+        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise UserError(f"cannot read the table {path}: {error}") from None

@@ -1,0 +1,101 @@
+"""What a person sees while a stage runs, and the structured log that stays behind."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TextIO, TypeVar
+
+import structlog
+from tqdm.auto import tqdm
+
+T = TypeVar("T")
+
+
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    """A structured logger: an event and its facts, ``log.info("trained", epochs=30)``."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return logger
+
+
+def progress(
+    items: Iterable[T] | None = None, *, total: int | None = None, label: str, unit: str = "it"
+) -> tqdm[T]:
+    """A progress bar on standard error, silent when that is no terminal.
+
+    Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
+    """
+    return tqdm(
+        items, total=total, desc=label, unit=unit, unit_scale=True, disable=None, mininterval=0.2
+    )
+
+
+class _AboveTheBar:
+    """A stream that prints without tearing a progress bar apart."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            tqdm.write(text.rstrip("\n"), file=self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -> None:
+    """Readable lines to standard error and, where a file is given, JSON lines to it."""
+    shared: list[Any] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log_file is None else "iso"),
+        structlog.processors.format_exc_info,
+    ]
+    screen = logging.StreamHandler(_AboveTheBar(sys.stderr))  # type: ignore[arg-type]
+    screen.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _clock_only,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
+            ],
+        )
+    )
+    handlers: list[logging.Handler] = [screen]
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        lines = logging.FileHandler(log_file, mode="a", encoding="utf-8")
+        lines.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=shared,
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.JSONRenderer(sort_keys=True),
+                ],
+            )
+        )
+        handlers.append(lines)
+    logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
+    logging.getLogger("asterism").setLevel(level)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _clock_only(_: Any, __: str, event: Any) -> Any:
+    """On the screen a timestamp is its time of day; the file keeps the date."""
+    stamp = event.get("timestamp")
+    if isinstance(stamp, str) and "T" in stamp:
+        return {**event, "timestamp": stamp.split("T")[1][:8]}
+    return event

@@ -1,0 +1,67 @@
+"""Facts of this machine that results must not depend on: where data lies, where to keep state.
+
+They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
+(``ASTERISM_DATA_ROOT``, ``ASTERISM_STATE_ROOT``), never from ``params.yaml``: there they would
+poison the cache.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import yaml
+
+from asterism.core.errors import UserError
+
+#: Results of training depend on the number of threads, so it is the same on every machine.
+TRAINING_THREADS = 4
+
+_KEYS = ("data.root", "state.root")
+
+
+def data_root() -> Path:
+    """Folder of data sets: the user's, or where downloads are kept."""
+    return _directory("data.root", Path("data"))
+
+
+def state_root() -> Path:
+    """Folder of checkpoints, outside every workspace so that they outlive it."""
+    return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
+
+
+def available_threads() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _directory(key: str, default: Path) -> Path:
+    variable = "ASTERISM_" + key.upper().replace(".", "_")
+    value = os.environ.get(variable) or _settings().get(key)
+    return Path(value).expanduser() if value else default
+
+
+def _settings(path: Path = Path("machine.yaml")) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    try:
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except yaml.YAMLError as error:
+        raise UserError(f"{path} is not YAML: {error}") from None
+    flat = _flatten(document) if isinstance(document, dict) else {"": None}
+    for key in flat:
+        if key not in _KEYS:
+            raise UserError(f"{path}: unknown setting {key!r} (known: {', '.join(_KEYS)})")
+    return {key: str(value) for key, value in flat.items()}
+
+
+def _flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

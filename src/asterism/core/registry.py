@@ -1,0 +1,83 @@
+"""One mechanism for everything that is chosen by name."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+from asterism.core.errors import UserError
+
+T = TypeVar("T")
+
+
+def closest(name: str, known: list[str]) -> str:
+    """``"; did you mean X?"`` where a known name is close to the given one, else nothing."""
+    matches = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {matches[0]!r}?" if matches else ""
+
+
+class Registry(Generic[T]):
+    """Names to plug-ins of one kind.
+
+    A plug-in registers itself where it is defined. The registry imports the modules of
+    ``package`` on first use, so that a new plug-in is one new file and nothing else.
+
+    Args:
+        kind: what the plug-ins are, as an error message calls them (``"mutator"``).
+        package: dotted name of the package whose modules hold the plug-ins.
+    """
+
+    def __init__(self, kind: str, package: str) -> None:
+        self.kind = kind
+        self._package = package
+        self._discovered = False
+        self._items: dict[str, T] = {}
+
+    def register(self, name: str) -> Callable[[T], T]:
+        """Decorator that files a class or function under ``name``."""
+
+        def file(item: T) -> T:
+            if name in self._items:
+                raise ValueError(f"two {self.kind}s are called {name!r}")
+            self._items[name] = item
+            return item
+
+        return file
+
+    def __getitem__(self, name: str) -> T:
+        """The plug-in called ``name``.
+
+        Raises:
+            UserError: no plug-in has that name; the message lists those that there are.
+        """
+        self._discover()
+        try:
+            return self._items[name]
+        except KeyError:
+            known = self.names()
+            raise UserError(
+                f"no {self.kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+            ) from None
+
+    def __contains__(self, name: object) -> bool:
+        self._discover()
+        return name in self._items
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        self._discover()
+        return sorted(self._items)
+
+    def _discover(self) -> None:
+        if self._discovered:
+            return
+        self._discovered = True
+        package = importlib.import_module(self._package)
+        for module in pkgutil.iter_modules(package.__path__):
+            importlib.import_module(f"{self._package}.{module.name}")

@@ -1,0 +1,122 @@
+"""Running one stage: what every script in ``stages/`` would otherwise repeat.
+
+A stage script declares ``Params`` (the sections of ``params.yaml`` that it reads) and
+``run(params)``, or ``run(params, variant)`` for a stage with variants. Its docstring is its help.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import platform
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Iterable
+from pathlib import Path
+from types import FrameType, ModuleType
+
+from asterism.core.artifacts import write_json
+from asterism.core.checkpoints import Checkpoint, dependency_key
+from asterism.core.console import configure_logging, get_logger
+from asterism.core.errors import UserError
+from asterism.core.params import Section, read_params
+
+log = get_logger(__name__)
+
+USAGE = "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
+
+
+def main(folder: Path, arguments: list[str]) -> int:
+    """Run the stage that the arguments name; the process's exit status.
+
+    Args:
+        folder: where the stage scripts lie.
+        arguments: the stage's name, then its variant where it has variants.
+    """
+    names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        for name in names:
+            summary = (inspect.getdoc(_load(folder, name)) or "").partition("\n")[0]
+            print(f"  {name:20}{summary}")
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in names:
+        print(f"error: no stage is called {name!r} (known: {', '.join(names)})", file=sys.stderr)
+        return 2
+    if rest and rest[0] in ("-h", "--help"):
+        script = _load(folder, name)
+        print(inspect.getdoc(script))
+        print(f"\nparameters: {', '.join(script.Params.model_fields)}")
+        return 0
+    return _run(folder, name, rest)
+
+
+def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint:
+    """The checkpoint of this stage's run.
+
+    Its key covers the parameters, the content of ``inputs`` and all of Asterism's code that
+    this process has loaded, so another version never continues this one's work.
+    """
+    code = [
+        Path(module.__file__)
+        for module_name, module in sys.modules.items()
+        if module_name.startswith("asterism") and getattr(module, "__file__", None)
+    ]
+    root = Path(__file__).parents[2]
+    inside = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in code}
+    facts = [params.model_dump(mode="json"), inside]
+    return Checkpoint(name, dependency_key(name, facts, inputs))
+
+
+def _run(folder: Path, name: str, variant: list[str]) -> int:
+    label = "-".join([name, *variant])
+    configure_logging(Path("logs") / f"{label}.jsonl")
+    signal.signal(signal.SIGTERM, _interrupt)
+    started = time.perf_counter()
+    try:
+        script = _load(folder, name)
+        params = read_params(script.Params)
+        log.info("started", stage=label)
+        script.run(params, *variant)
+    except UserError as error:
+        print(f"error: {label}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
+        return 130
+    except Exception as error:  # the reason in one line first, then where it came from
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        print(f"error: {label}: {reason}", file=sys.stderr)
+        traceback.print_exc()
+        return 1
+    seconds = time.perf_counter() - started
+    _record(label, seconds)
+    log.info("finished", stage=label, seconds=round(seconds, 1))
+    return 0
+
+
+def _load(folder: Path, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"stages.{name}", folder / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _interrupt(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _record(label: str, seconds: float) -> None:
+    """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
+    facts = {
+        "seconds": round(seconds, 3),
+        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "machine": platform.platform(),
+        "python": platform.python_version(),
+    }
+    write_json(Path("logs") / f"{label}.run.json", facts)

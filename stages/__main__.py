@@ -1,0 +1,20 @@
+"""``python stages NAME [VARIANT]`` runs one stage of the pipeline from this checkout's source."""
+
+import os
+import sys
+from pathlib import Path
+
+# Fixed before any numeric library is loaded: results of training depend on the thread count.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "4"
+os.environ["KERAS_BACKEND"] = "tensorflow"
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+os.environ["CUDA_VISIBLE_DEVICES"] = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+
+# A DVC experiment runs in a copy of the project: its stages use the copy's source.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from asterism.core.stage import main  # noqa: E402
+
+if __name__ == "__main__":
+    sys.exit(main(Path(__file__).resolve().parent, sys.argv[1:]))

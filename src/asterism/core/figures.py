@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from asterism.core.artifacts import replacing
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "svg.hashsalt": "asterism",  # element ids that do not differ from run to run
     "svg.fonttype": "none",  # text stays text
     "font.family": "sans-serif",

@@ -10,7 +10,7 @@ import yaml
 from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
-from asterism.deepstellar.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams
 from asterism.models.params import RnnParams
 
 
@@ -21,6 +21,7 @@ class Params(Section):
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams
+    coverage: CoverageParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

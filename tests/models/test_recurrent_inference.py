@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.models.keras_files import save_keras
-from asterism.models.recurrent_inference import RecurrentModel, open_rnn
-from asterism.models.recurrent_inference.keras_engine import KerasEngine
-from asterism.models.recurrent_inference.keras_layers import find_layer
-from asterism.models.recurrent_inference.onnx_session import OnnxEngine
-from asterism.models.recurrent_inference.opening import engine_for
+from asterism.models.recurrent import RecurrentModel, open_rnn
+from asterism.models.recurrent.keras_engine import KerasEngine
+from asterism.models.recurrent.keras_layers import find_layer
+from asterism.models.recurrent.onnx_session import OnnxEngine
+from asterism.models.recurrent.opening import engine_for
 
 keras = pytest.importorskip("keras")
 L = keras.layers

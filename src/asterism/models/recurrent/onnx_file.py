@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.errors import UserError
 from asterism.core.registry import closest
-from asterism.models.recurrent_inference.onnx_session import OnnxEngine
+from asterism.models.recurrent.onnx_session import OnnxEngine
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 

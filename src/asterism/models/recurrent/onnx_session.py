@@ -8,7 +8,7 @@ import numpy as np
 import onnxruntime
 
 from asterism.core.errors import UserError
-from asterism.models.recurrent_inference.model import Floats
+from asterism.models.recurrent.model import Floats
 
 
 class OnnxEngine:
@@ -46,7 +46,7 @@ class OnnxEngine:
         self.layer, self.steps, self.features, self.batch = layer, steps, features, batch
 
     def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
-        """See :class:`~asterism.models.recurrent_inference.model.Engine`."""
+        """See :class:`~asterism.models.recurrent.model.Engine`."""
         try:
             outputs, states = self._session.run(self._outputs, {self._input: sequences})
         except Exception as error:

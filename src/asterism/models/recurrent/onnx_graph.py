@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.models.recurrent_inference.keras_layers import RECURRENT, kind
+from asterism.models.recurrent.keras_layers import RECURRENT, kind
 
 #: The activations that ONNX's recurrent operators know: their names and parameters α and β there.
 _ACTIVATIONS: dict[str, tuple[str, list[float], list[float]]] = {

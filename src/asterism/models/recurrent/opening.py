@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
-from asterism.models.recurrent_inference.model import Engine, RecurrentModel
+from asterism.models.recurrent.model import Engine, RecurrentModel
 
 log = get_logger(__name__)
 
@@ -30,7 +30,7 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
         UserError: unreadable, no such layer, no recurrent layer, or of the wrong form.
     """
     if path.suffix == ".onnx":
-        from asterism.models.recurrent_inference.onnx_file import open_onnx
+        from asterism.models.recurrent.onnx_file import open_onnx
 
         engine: Engine = open_onnx(path, layer)
     elif path.suffix in _KERAS_SUFFIXES:
@@ -47,10 +47,10 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
 
 def engine_for(model: object, layer: str | None) -> Engine:
     """The engine for a Keras model in memory: ONNX Runtime, else Keras itself."""
-    from asterism.models.recurrent_inference.keras_engine import KerasEngine
-    from asterism.models.recurrent_inference.keras_layers import find_layer, layer_chain
-    from asterism.models.recurrent_inference.onnx_graph import NotExpressible, write_graph
-    from asterism.models.recurrent_inference.onnx_session import OnnxEngine
+    from asterism.models.recurrent.keras_engine import KerasEngine
+    from asterism.models.recurrent.keras_layers import find_layer, layer_chain
+    from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
+    from asterism.models.recurrent.onnx_session import OnnxEngine
 
     profiled = find_layer(model, layer)
     try:

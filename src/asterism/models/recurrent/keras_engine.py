@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from asterism.core.errors import UserError
-from asterism.models.recurrent_inference.keras_layers import is_recurrent, kind, sequence_shape
-from asterism.models.recurrent_inference.model import Floats
+from asterism.models.recurrent.keras_layers import is_recurrent, kind, sequence_shape
+from asterism.models.recurrent.model import Floats
 
 
 class KerasEngine:
@@ -37,7 +37,7 @@ class KerasEngine:
         self._call = tf.function(lambda sequences: both(sequences, training=False))
 
     def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
-        """See :class:`~asterism.models.recurrent_inference.model.Engine`."""
+        """See :class:`~asterism.models.recurrent.model.Engine`."""
         outputs, states = self._call(sequences)
         return np.asarray(outputs, np.float32), np.asarray(states, np.float32)
 

@@ -11,7 +11,7 @@ from asterism.core.console import progress
 from asterism.deepstellar.coverage import measure
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.similarity import ITEMS, Items, detection, similarity_to_class
-from asterism.models.recurrent_inference import RecurrentModel
+from asterism.models.recurrent import RecurrentModel
 
 BATCH = 512
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import map_array, read_arrays, replacing, write_arrays
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.models.recurrent_inference import RecurrentModel
+from asterism.models.recurrent import RecurrentModel
 
 #: Inputs run at a time; their hidden states are all that is in memory at once.
 BATCH = 512

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asterism.core.console import progress
 from asterism.data import Dataset
 from asterism.models.params import TrainedRnn
-from asterism.models.recurrent_inference import RecurrentModel
+from asterism.models.recurrent import RecurrentModel
 from asterism.models.training import compile_for, fit, make_deterministic
 
 if TYPE_CHECKING:

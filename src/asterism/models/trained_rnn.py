@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.models.keras_files import save_keras
 from asterism.models.params import RnnFile
-from asterism.models.recurrent_inference import RecurrentModel, open_rnn
+from asterism.models.recurrent import RecurrentModel, open_rnn
 
 if TYPE_CHECKING:
     import keras

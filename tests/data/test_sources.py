@@ -12,7 +12,9 @@ from asterism.data.sources import cifar10, idx
 
 
 def params(name, **changes):
-    return DataParams(**{"name": name, "path": "conf/no_file", "train": None, "test": None} | changes)
+    return DataParams(
+        **{"name": name, "path": "conf/no_file", "train": None, "test": None} | changes
+    )
 
 
 def test_digits_need_nothing_and_never_change():

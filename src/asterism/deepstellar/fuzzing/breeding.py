@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.deepstellar.params import FuzzParams
-from asterism.images import Images, Mutator, build_mutators
+from asterism.images import Images, Mutator, build_mutators, concatenate, take
 from asterism.images.bounds import acceptable
 
 
@@ -131,10 +131,18 @@ class Breeder:
     def _mutate(self, parents: Lineages, number: int, rng: np.random.Generator) -> Lineages:
         mutator = self._mutators[number]
         draws = mutator.draw(rng, parents.images.shape)
-        mutants = mutator.apply(parents.images, draws)
         if mutator.pixel_level:
+            mutants = mutator.apply(parents.images, draws)
             return Lineages(mutants, parents.references, parents.transformed)
-        references = mutator.apply(parents.references, draws)
+        # A reference that equals its image need not be transformed a second time.
+        differ = np.flatnonzero((parents.images != parents.references).any(axis=(1, 2, 3)))
+        both = mutator.apply(
+            np.concatenate([parents.images, parents.references[differ]]),
+            concatenate([draws, take(draws, differ)]),
+        )
+        mutants = both[: len(parents)]
+        references = mutants.copy()
+        references[differ] = both[len(parents) :]
         return Lineages(mutants, references, np.ones(len(parents), np.bool_))
 
     def _acceptable(self, mutants: Lineages, parents: Images, number: int) -> NDArray[np.bool_]:

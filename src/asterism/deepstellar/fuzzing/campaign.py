@@ -235,7 +235,11 @@ class Campaign:
         new = self._guidance.judge(outcome.visits, ~crashed)
         descent = done.queue.offspring(outcome.parents, outcome.mutators, done.run)
         if crashed.any():
-            found = {"images": outcome.mutants.images, "predicted": outcome.predicted, **descent}
+            found: dict[str, NDArray[Any]] = {
+                "images": outcome.mutants.images,
+                "predicted": outcome.predicted,
+                **descent,
+            }
             done.crashes.add({name: column[crashed] for name, column in found.items()})
         if new.any():
             entries = np.flatnonzero(new)

@@ -10,7 +10,7 @@ import yaml
 from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
 from asterism.data import DataParams
-from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.models.params import RnnParams
 
 
@@ -22,6 +22,8 @@ class Params(Section):
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
+    seeds: SeedParams
+    fuzz: FuzzParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

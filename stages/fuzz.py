@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.core.stage import checkpoint
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
@@ -25,7 +25,7 @@ SEEDS = Path("artifacts/select_seeds")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     fuzz: FuzzParams
 
 

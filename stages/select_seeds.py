@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.artifacts import write_json
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.deepstellar.params import SeedParams
 from asterism.deepstellar.seeds import Seeds, select_seeds
@@ -15,7 +15,7 @@ from asterism.models.trained_rnn import open_trained
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     seeds: SeedParams
 

@@ -65,7 +65,9 @@ def test_the_metrics_have_the_form_that_is_promised(finished):
         "weighted_transition",
     }
     sets = {"test", "seeds"}
-    sets |= {f"{c}_{k}" for c in ("state", "k_step", "transition", "none") for k in ("queue", "crashes")}
+    sets |= {
+        f"{c}_{k}" for c in ("state", "k_step", "transition", "none") for k in ("queue", "crashes")
+    }
     assert sets <= set(coverage)
     for values in coverage.values():
         assert criteria <= set(values)

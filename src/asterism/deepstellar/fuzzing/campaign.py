@@ -42,7 +42,7 @@ from asterism.deepstellar.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel
 
 #: Parents that one thread handles at a time.
-CHUNK = 256
+CHUNK = 512
 
 #: Generations without a single acceptable mutant after which a campaign gives up.
 PATIENCE = 50

@@ -82,7 +82,7 @@ class PrincipalComponents:
             project(0)
         else:
             list(_over_blocks(len(flat), project, "projection"))
-        return projected.reshape(*states.shape[:-1], -1)
+        return projected.reshape(*states.shape[:-1], len(self.components))
 
 
 def _over_blocks(count: int, work: Callable[[int], Result], label: str) -> Iterator[Result]:

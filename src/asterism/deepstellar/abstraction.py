@@ -13,9 +13,10 @@ from asterism.core.errors import UserError
 from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.principal_components import PrincipalComponents
 
-#: Half-width added to a component's range, relative to it: the profiled extremes stay inside
-#: their cells although a product's last bit may differ between batch sizes.
-_SLACK = 1e-9
+#: How far the grid is shifted down, relative to a component's range: intervals are half-open, so
+#: the smallest profiled value belongs to cell 0 and the largest to cell m, and they stay there
+#: although a product's last bit may differ between batch sizes.
+_SHIFT = 1e-9
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,9 @@ class Abstraction:
         coordinates = pca.project(states)
         flat = coordinates.reshape(-1, params.k)
         lower, upper = flat.min(axis=0), flat.max(axis=0)
-        slack = _SLACK * np.maximum(upper - lower, np.finfo(np.float32).tiny)
-        fitted = cls(pca, lower - slack, upper + slack, params.m, params.bits)
+        spread = np.maximum(upper - lower, np.finfo(np.float32).tiny)
+        shift = _SHIFT * spread
+        fitted = cls(pca, lower - shift, lower - shift + spread, params.m, params.bits)
         return fitted, fitted._codes(coordinates)
 
     @property
@@ -69,14 +71,14 @@ class Abstraction:
     @property
     def margin(self) -> int:
         """Cells kept apart on either side of the grid; what lies farther out is put there."""
-        return (2**self.bits - self.m) // 2
+        return int((1 << self.bits) - self.m - 1) // 2
 
     def encode(self, states: NDArray[np.float32]) -> NDArray[np.int64]:
         """Codes ``(...)`` of states ``(..., H)``."""
         return self._codes(self.pca.project(states))
 
     def cells(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Grid cells ``(..., k)`` of codes ``(...)``; the profiled grid has cells 0 to m - 1."""
+        """Grid cells ``(..., k)`` of codes ``(...)``; profiled states have cells 0 to m."""
         shifts = self.bits * np.arange(self.k)
         return (codes[..., np.newaxis] >> shifts) % (1 << self.bits) - self.margin
 
@@ -85,7 +87,7 @@ class Abstraction:
         codes = np.zeros(coordinates.shape[:-1], np.int64)
         for i in range(self.k):
             cell = np.floor((coordinates[..., i] - self.lower[i]) / width[i])
-            cell = np.clip(cell, -self.margin, self.m - 1 + self.margin)
+            cell = np.clip(cell, -self.margin, (1 << self.bits) - 1 - self.margin)
             codes |= (cell.astype(np.int64) + self.margin) << (self.bits * i)
         return codes
 
@@ -116,8 +118,9 @@ def _check(params: AbstractionParams, dimensions: int) -> None:
             f"abstraction.k={k} components of abstraction.bits={bits} bits need {k * bits} bits, "
             f"and a code has 63: lower one of them (bits={63 // k} at most)"
         )
-    if m + 2 * (params.n_step + 1) > 2**bits:
-        needed = (m + 2 * (params.n_step + 1) - 1).bit_length()
+    cells = m + 1 + 2 * (params.n_step + 1)
+    if cells > 2**bits:
+        needed = (cells - 1).bit_length()
         raise UserError(
             f"abstraction.m={m} intervals and abstraction.n_step={params.n_step} steps beyond "
             f"either end do not fit into abstraction.bits={bits} bits: set bits={needed}"

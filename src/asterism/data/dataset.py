@@ -39,9 +39,7 @@ class Dataset:
 
 
 #: Sources by the name that ``data=`` takes.
-SOURCES: Registry[Callable[[DataParams], Dataset]] = Registry(
-    "data set", "asterism.data.sources"
-)
+SOURCES: Registry[Callable[[DataParams], Dataset]] = Registry("data set", "asterism.data.sources")
 
 
 def load(params: DataParams) -> Dataset:

@@ -71,7 +71,7 @@ class Abstraction:
     @property
     def margin(self) -> int:
         """Cells kept apart on either side of the grid; what lies farther out is put there."""
-        return (2**self.bits - self.m - 1) // 2
+        return int((1 << self.bits) - self.m - 1) // 2
 
     def encode(self, states: NDArray[np.float32]) -> NDArray[np.int64]:
         """Codes ``(...)`` of states ``(..., H)``."""

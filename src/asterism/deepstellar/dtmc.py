@@ -67,7 +67,8 @@ class Dtmc:
     @cached_property
     def visits(self) -> NDArray[np.int64]:
         """How often each state was visited, int64 ``(S,)``."""
-        return self.class_visits.sum(axis=1)
+        visits: NDArray[np.int64] = self.class_visits.sum(axis=1)
+        return visits
 
     @cached_property
     def probabilities(self) -> sparse.csr_array:

@@ -56,11 +56,10 @@ def load_keras(path: Path) -> keras.Model:
 
 def save_keras(model: keras.Model, path: Path) -> None:
     """Write a ``.keras`` file without optimiser state, the same bytes for the same model."""
-    with replacing(path) as temporary:
-        with tempfile.TemporaryDirectory(dir=temporary.parent) as folder:
-            raw = Path(folder) / path.name
-            model.save(raw, include_optimizer=False)
-            _normalise(raw, temporary)
+    with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
+        raw = Path(folder) / path.name
+        model.save(raw, include_optimizer=False)
+        _normalise(raw, temporary)
 
 
 def _normalise(source: Path, target: Path) -> None:

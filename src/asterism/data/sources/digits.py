@@ -22,7 +22,9 @@ def digits(_params: DataParams) -> Dataset:
     """
     source = load_digits()
     levels = source.images.astype(np.float32) * (255 / 16)
-    images = np.stack([cv2.resize(level, (28, 28), interpolation=cv2.INTER_CUBIC) for level in levels])
+    images = np.stack(
+        [cv2.resize(level, (28, 28), interpolation=cv2.INTER_CUBIC) for level in levels]
+    )
     images = np.clip(np.rint(images), 0, 255).astype(np.uint8)[..., np.newaxis]
     labels = source.target.astype(np.int64)
     train, test = train_test_split(

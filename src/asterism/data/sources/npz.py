@@ -28,7 +28,9 @@ def npz(params: DataParams) -> Dataset:
     """
     path = Path(params.path)
     if not path.is_file():
-        raise UserError(f"data.path names no file ({path}): set it to your .npz with {_named(_KEYS)}")
+        raise UserError(
+            f"data.path names no file ({path}): set it to your .npz with {_named(_KEYS)}"
+        )
     arrays = read_arrays(path)
     missing = [key for key in _KEYS if key not in arrays]
     if missing:

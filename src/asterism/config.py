@@ -11,7 +11,8 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams
-from asterism.models.params import RnnParams
+from asterism.models.params import ClassifierParams, RnnParams
+from asterism.models.preprocessing import PreprocessingParams
 
 
 class Params(Section):
@@ -21,6 +22,8 @@ class Params(Section):
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams
+    classifier: ClassifierParams
+    preprocessing: PreprocessingParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

@@ -122,7 +122,10 @@ class FileClassifier:
     def _settle_batching(self, probes: Batch) -> None:
         """Find out how to run a batch so that no image's result depends on the others."""
         if self._batch is None:
-            together, single = self._runtime.run(probes), [probes[i : i + 1] for i in range(_PROBES)]
+            together, single = (
+                self._runtime.run(probes),
+                [probes[i : i + 1] for i in range(_PROBES)],
+            )
             each = np.concatenate([self._runtime.run(image) for image in single])
             if not np.array_equal(together, each, equal_nan=True):
                 self._batch = 1
@@ -130,8 +133,8 @@ class FileClassifier:
             first = np.repeat(probes, -(-self._batch // _PROBES), axis=0)[: self._batch]
             other = first[::-1].copy()
             other[0] = first[0]
-            rows = [self._runtime.run(batch)[0] for batch in (first, other)]
-            self._alone = not np.array_equal(*rows, equal_nan=True)
+            row, same = (self._runtime.run(batch)[0] for batch in (first, other))
+            self._alone = not np.array_equal(row, same, equal_nan=True)
 
 
 def softmax(logits: Batch) -> Probabilities:

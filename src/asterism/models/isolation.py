@@ -27,7 +27,7 @@ from asterism.models.preprocessing import PreprocessingParams
 _PATIENCE_S = 600.0
 
 
-class ModelCrash(UserError):
+class ModelCrashError(UserError):
     """The model ended its process, or never answered."""
 
 
@@ -41,7 +41,7 @@ class IsolatedClassifier:
         preprocessing: what happens to the uint8 images first.
 
     Raises:
-        ModelCrash: opening the file ended the process.
+        ModelCrashError: opening the file ended the process.
         UserError: the file cannot be opened.
     """
 
@@ -66,7 +66,7 @@ class IsolatedClassifier:
         """See :meth:`asterism.models.classifier.Classifier.predict`.
 
         Raises:
-            ModelCrash: these images ended the model's process.
+            ModelCrashError: these images ended the model's process.
         """
         require_images(images, self.input_shape, self.name)
         if self._process is None:
@@ -108,12 +108,12 @@ class IsolatedClassifier:
             send()
             if not self._connection.poll(_PATIENCE_S):
                 self._end()
-                raise ModelCrash(f"{self._path} did not answer within {_PATIENCE_S:.0f} s")
+                raise ModelCrashError(f"{self._path} did not answer within {_PATIENCE_S:.0f} s")
             failed, answer = self._connection.recv_bytes(), self._connection.recv_bytes()
         except (EOFError, OSError):
             reason = self._post_mortem()
             self._end()
-            raise ModelCrash(f"{self._path} crashed its interpreter: {reason}") from None
+            raise ModelCrashError(f"{self._path} crashed its interpreter: {reason}") from None
         if failed == b"1":
             self._end()
             raise UserError(answer.decode())

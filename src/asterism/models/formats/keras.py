@@ -48,7 +48,7 @@ class KerasRuntime:
         self.input_shape = self._layout.input_shape
         self.outputs = require_vector(model.output_shape, path)
         self.fixed_batch: int | None = _BATCH
-        self.notes = (f"runs in Keras, in batches of {_BATCH}",)
+        self.notes: tuple[str, ...] = (f"runs in Keras, in batches of {_BATCH}",)
         spec = tf.TensorSpec((_BATCH, *model.input_shape[1:]), tf.float32)
         self._function: Callable[[Any], Any] = tf.function(
             lambda batch: model(batch, training=False), input_signature=[spec]

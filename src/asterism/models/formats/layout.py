@@ -34,7 +34,9 @@ class Layout:
         _, a, b, c = sizes
         assert a is not None and b is not None and c is not None
         if c not in _CHANNELS and a not in _CHANNELS:
-            raise UserError(f"{path} takes inputs of shape {list(shape)}: no axis of 1 or 3 channels")
+            raise UserError(
+                f"{path} takes inputs of shape {list(shape)}: no axis of 1 or 3 channels"
+            )
         self.channels_first = c not in _CHANNELS
         self.input_shape = (b, c, a) if self.channels_first else (a, b, c)
         self.fixed_batch = sizes[0]

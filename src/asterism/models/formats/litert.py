@@ -66,8 +66,10 @@ class LiteRtRuntime:
     def _dequantized(self, raw: Any) -> Batch:
         scale, zero = self._output["quantization"]
         if not np.issubdtype(raw.dtype, np.integer) or not scale:
-            return np.asarray(raw, np.float32)
-        return ((raw.astype(np.float32) - zero) * np.float32(scale)).astype(np.float32)
+            plain: Batch = raw.astype(np.float32)
+            return plain
+        real: Batch = ((raw.astype(np.float32) - zero) * np.float32(scale)).astype(np.float32)
+        return real
 
     def _takes_batches(self) -> bool:
         """Whether several images at once give the same bytes as one by one.

@@ -60,7 +60,7 @@ class TorchRuntime:
         self.input_shape = self._layout.input_shape
         # PyTorch's kernels give other last bits for other batch sizes, as TensorFlow's do.
         self.fixed_batch: int | None = self._layout.fixed_batch or 32
-        self.notes = (f"runs in PyTorch, in batches of {self.fixed_batch}",)
+        self.notes: tuple[str, ...] = (f"runs in PyTorch, in batches of {self.fixed_batch}",)
         probe = self.run(np.zeros((self.fixed_batch, *self.input_shape), np.float32))
         self.outputs = require_vector(probe.shape, path)
 
@@ -130,7 +130,9 @@ def _inspect_document(document: Any, path: Path) -> None:
             or (key == "expr_str" and not _is_arithmetic(value))
         )
         if bad:
-            raise UserError(f"{path} holds {key}={value!r}, which could run foreign code: not opened")
+            raise UserError(
+                f"{path} holds {key}={value!r}, which could run foreign code: not opened"
+            )
 
 
 def _is_arithmetic(expression: Any) -> bool:

@@ -10,7 +10,7 @@ import yaml
 from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
-from asterism.deepstellar.params import AbstractionParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams
 from asterism.models.params import ClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -22,6 +22,7 @@ class Params(Section):
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams
+    coverage: CoverageParams
     classifier: ClassifierParams
     preprocessing: PreprocessingParams
 

@@ -16,3 +16,11 @@ class AbstractionParams(Section):
     n_step: int = Field(
         ge=1, description="Manhattan distance up to which unvisited states count as boundary"
     )
+
+
+class CoverageParams(Section):
+    """How sets of inputs are measured."""
+
+    references: int = Field(
+        ge=1, description="training inputs of each class that traces are compared with"
+    )

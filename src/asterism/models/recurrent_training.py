@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.console import progress
 from asterism.data import Dataset
 from asterism.models.params import TrainedRnn
+from asterism.models.recurrent import RecurrentModel
 from asterism.models.training import compile_for, fit, make_deterministic
 
 if TYPE_CHECKING:
@@ -55,3 +57,15 @@ def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model
     compile_for(model, params.training)
     history = fit(model, rows_as_steps(data.train_images), data.train_labels, params.training)
     return model, history["accuracy"]
+
+
+def accuracy(
+    model: RecurrentModel, images: NDArray[np.uint8], labels: NDArray[np.int64], batch: int = 512
+) -> float:
+    """Share of images ``(N, H, W, C)`` that the network puts into their class."""
+    starts = range(0, len(images), batch)
+    correct = sum(
+        int((model.run(images[s : s + batch])[0].argmax(axis=1) == labels[s : s + batch]).sum())
+        for s in progress(starts, label="accuracy", unit="batch")
+    )
+    return correct / len(images)

@@ -11,7 +11,8 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams
-from asterism.models.params import RnnParams
+from asterism.models.params import ClassifierParams, RnnParams
+from asterism.models.preprocessing import PreprocessingParams
 
 
 class Params(Section):
@@ -22,6 +23,8 @@ class Params(Section):
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
+    classifier: ClassifierParams
+    preprocessing: PreprocessingParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

@@ -39,3 +39,14 @@ class RnnFile(Section):
 
 
 RnnParams = Annotated[TrainedRnn | RnnFile, Field(discriminator="source")]
+
+
+class ClassifierParams(Section):
+    """The image classifier that the pipeline trains."""
+
+    architecture: str = Field(description="a module's function in asterism.models.architectures")
+    training: TrainingParams
+    learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
+        description="after these numbers of epochs the learning rate falls to a tenth"
+    )
+    augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
@@ -25,6 +26,7 @@ class Params(Section):
     coverage: CoverageParams
     classifier: ClassifierParams
     preprocessing: PreprocessingParams
+    compression: dict[str, CompressionParams]
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

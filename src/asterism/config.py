@@ -9,7 +9,7 @@ import yaml
 
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
+from asterism.core.params import Section, Seed, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams
 from asterism.models.params import ClassifierParams, RnnParams
@@ -19,7 +19,7 @@ from asterism.models.preprocessing import PreprocessingParams
 class Params(Section):
     """Every parameter of the pipeline."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams

@@ -50,7 +50,7 @@ def test_object_arrays_are_neither_written_nor_read(tmp_path):
     with pytest.raises(TypeError, match="pickle"):
         artifacts.write_arrays(tmp_path / "x.npz", a=np.array([{}], dtype=object))
     np.savez(tmp_path / "evil.npz", a=np.array([{}], dtype=object))
-    with pytest.raises(UserError, match="evil.npz"):
+    with pytest.raises(UserError, match=r"evil\.npz"):
         artifacts.read_arrays(tmp_path / "evil.npz")
 
 

@@ -16,7 +16,9 @@ def package(tmp_path, monkeypatch):
     )
     for name in ("cat", "dog"):
         (folder / f"{name}.py").write_text(
-            f"from animals import ANIMALS\n@ANIMALS.register('{name}')\ndef make(): return '{name}'\n"
+            f"from animals import ANIMALS\n"
+            f"@ANIMALS.register('{name}')\n"
+            f"def make(): return '{name}'\n"
         )
     monkeypatch.syspath_prepend(tmp_path)
     yield folder

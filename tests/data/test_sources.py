@@ -101,7 +101,7 @@ def test_a_wrong_npz_is_explained_in_one_line(tmp_path, changes, message):
 
 
 def test_an_npz_that_is_none(tmp_path):
-    with pytest.raises(UserError, match="data.path names no file"):
+    with pytest.raises(UserError, match=r"data\.path names no file"):
         load(params("npz", path=str(tmp_path / "missing.npz")))
     (tmp_path / "text.npz").write_text("hello")
     with pytest.raises(UserError, match="cannot read arrays"):

@@ -125,7 +125,7 @@ def test_single_steps_have_no_transitions():
 
 def test_storm_reads_the_chain_and_agrees_about_it(tmp_path):
     stormpy = pytest.importorskip("stormpy")
-    model, codes, labels = build(7)
+    model, _, _ = build(7)
     export(model.abstraction, model.dtmc, tmp_path)
     chain = stormpy.build_model_from_explicit(
         str(tmp_path / "storm" / "dtmc.tra"), str(tmp_path / "storm" / "dtmc.lab")

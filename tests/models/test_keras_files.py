@@ -70,7 +70,7 @@ def test_keras_2_json_and_weights(tmp_path, model):
     }
     assert config["class_name"] == old["class_name"]
     (tmp_path / "model.json").write_text(json.dumps(old))
-    with pytest.raises(UserError, match="the weights .* are missing"):
+    with pytest.raises(UserError, match=r"the weights .* are missing"):
         load_keras(tmp_path / "model.json")
     model.save(tmp_path / "whole.h5")
     with h5py.File(tmp_path / "whole.h5") as whole, h5py.File(tmp_path / "model.h5", "w") as file:

@@ -1,4 +1,4 @@
-"""Train the image classifier that the compressed and the importance lane test."""
+"""Train the image classifier, or take the user's own, that the compressed and the importance lane test."""
 
 from pathlib import Path
 
@@ -7,9 +7,9 @@ import numpy as np
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.data import DataParams, load
-from asterism.models.image_classifier import train_classifier
+from asterism.models.image_classifier import obtain_classifier
 from asterism.models.keras_files import save_keras
-from asterism.models.params import ClassifierParams
+from asterism.models.params import AnyClassifierParams
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -18,14 +18,14 @@ class Params(Section):
 
     seed: int
     data: DataParams
-    classifier: ClassifierParams
+    classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
 
 
 def run(params: Params) -> None:
     """Train, measure on the test set, save."""
     data = load(params.data)
-    model, history = train_classifier(params.classifier, params.preprocessing, data, params.seed)
+    model, history = obtain_classifier(params.classifier, params.preprocessing, data, params.seed)
     predicted = model.predict(params.preprocessing.apply(data.test_images), verbose=0).argmax(
         axis=1
     )
@@ -37,7 +37,6 @@ def run(params: Params) -> None:
         Path("metrics/train_classifier.json"),
         {
             "test_accuracy": float((predicted == data.test_labels).mean()),
-            "train_accuracy": history["accuracy"][-1],
             "parameters": int(model.count_params()),
         },
     )

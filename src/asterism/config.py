@@ -7,12 +7,15 @@ from pathlib import Path
 
 import yaml
 
+from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
+from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
+from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams
-from asterism.models.params import ClassifierParams, RnnParams
+from asterism.models.params import AnyClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -24,9 +27,12 @@ class Params(Section):
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
-    classifier: ClassifierParams
+    classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]
+    attack: AttackParams
+    importance: ImportanceParams
+    criteria: CriteriaParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

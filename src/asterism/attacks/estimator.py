@@ -53,7 +53,8 @@ class PixelEstimator(TensorFlowV2Classifier):
         images = tf.TensorSpec((None, *shape), tf.float32)
         labels = tf.TensorSpec((None,), tf.int64)
         targets = tf.TensorSpec((None, None), tf.float32)
-        self._scores = tf.function(scores, [images], autograph=False)
+        #: Logits of pixels as a TensorFlow function, for attacks that compile themselves.
+        self.scores = tf.function(scores, [images], autograph=False)
         self._class_gradient = tf.function(class_gradient, [images, labels], autograph=False)
         self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
         classes = int(model.outputs[0].shape[-1])
@@ -61,7 +62,7 @@ class PixelEstimator(TensorFlowV2Classifier):
 
     def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
         """Logits ``(N, classes)`` of pixels ``(N, H, W, C)``."""
-        parts = [self._scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
+        parts = [self.scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
         return np.concatenate(parts)
 
     def class_gradient(self, x: Floats, label: Any = None, **_: Any) -> Floats:

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 from keras import ops
+from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
@@ -24,13 +25,15 @@ _NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "exponential"
 _SQUASHING = {"softmax", "sigmoid"}
 
 
-def network_of(model: keras.Model, low: float = 0.0, high: float = 1.0) -> Network:
+def network_of(
+    model: keras.Model, low: float | NDArray[Any] = 0.0, high: float | NDArray[Any] = 1.0
+) -> Network:
     """The operations of a Keras model, batch normalisation folded.
 
     Args:
         model: functional or sequential, with one input and one output; models inside it are
             opened.
-        low: smallest value that its input can take (after preprocessing).
+        low: smallest value that its input can take (after preprocessing); one, or one a channel.
         high: largest such value.
 
     Raises:
@@ -96,11 +99,11 @@ def _activation(function: Callable[[Any], Any]) -> Elementwise:
     return Elementwise(function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING)
 
 
-def _array(variable: Any) -> np.ndarray[Any, Any]:
+def _array(variable: Any) -> NDArray[Any]:
     return np.asarray(ops.convert_to_numpy(variable), np.float64)
 
 
-def _bias(layer: Any, channels: int) -> np.ndarray[Any, Any]:
+def _bias(layer: Any, channels: int) -> NDArray[Any]:
     return _array(layer.bias) if layer.use_bias else np.zeros(channels)
 
 
@@ -126,7 +129,7 @@ def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
-def _depthwise(layer: Any, kernel: np.ndarray[Any, Any], bias: np.ndarray[Any, Any]) -> Linear:
+def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> Linear:
     _channels_last(layer)
     return Linear(
         "convolution",

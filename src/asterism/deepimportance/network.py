@@ -124,18 +124,18 @@ class Network:
     Attributes:
         nodes: the first is the input (without operation), the last the output.
         outputs_of: node that holds the output of each Keras layer, by the layer's name.
-        low: smallest value that the network's input can take.
+        low: smallest value that the network's input can take, for all or for each channel.
         high: largest such value.
     """
 
-    low: float
-    high: float
+    low: float | NDArray[Any]
+    high: float | NDArray[Any]
     nodes: list[Node] = field(default_factory=list)
     outputs_of: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.nodes:
-            self.nodes.append(Node(None, (), self.low >= 0))
+            self.nodes.append(Node(None, (), bool(np.all(np.asarray(self.low) >= 0))))
 
     def add(self, operation: Operation, *inputs: int) -> int:
         """Append a node; its index."""

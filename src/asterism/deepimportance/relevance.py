@@ -27,7 +27,7 @@ class Propagator:
         model: functional or sequential, one input and one output.
         composite: which rule crosses which operation.
         layer: name of the Keras layer at whose output relevance is wanted; None for the input.
-        low: smallest value of the model's input (after preprocessing).
+        low: smallest value of the model's input (after preprocessing); one, or one a channel.
         high: largest such value.
         dtype: of the computation; ``float64`` for checks.
 
@@ -41,8 +41,8 @@ class Propagator:
         composite: Composite,
         layer: str | None = None,
         *,
-        low: float = 0.0,
-        high: float = 1.0,
+        low: float | Array = 0.0,
+        high: float | Array = 1.0,
         dtype: str = "float32",
     ) -> None:
         self.network = network_of(model, low, high)
@@ -154,7 +154,7 @@ def _box(network: Network, index: int, values: list[Tensor]) -> tuple[Tensor, Te
     shape = (1, *values[0].shape[1:])
     ends = []
     for bound in (network.low, network.high):
-        known: dict[int, Tensor] = {0: tf.fill(shape, tf.constant(bound, values[0].dtype))}
+        known: dict[int, Tensor] = {0: tf.broadcast_to(tf.constant(bound, values[0].dtype), shape)}
         for i in range(1, index + 1):
             node = network.nodes[i]
             if node.operation is not None and all(j in known for j in node.inputs):

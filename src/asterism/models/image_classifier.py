@@ -2,16 +2,46 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from asterism.core.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.params import ClassifierParams
+from asterism.models.keras_files import load_keras
+from asterism.models.params import ClassifierFile, ClassifierParams
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.models.training import compile_for, fit, make_deterministic
 
 if TYPE_CHECKING:
     import keras
+
+
+def obtain_classifier(
+    params: ClassifierParams | ClassifierFile,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """The user's own classifier, or one trained here; with loss and accuracy by epoch.
+
+    The history of a classifier that was not trained here is empty.
+
+    Raises:
+        UserError: the user's file is no Keras model, or takes other images than the data are.
+    """
+    if isinstance(params, ClassifierParams):
+        return train_classifier(params, preprocessing, data, seed)
+    path, weights = Path(params.path), Path(params.weights)
+    if path.suffix == ".json" and weights != path.with_suffix(".h5"):
+        raise UserError(
+            f"classifier.weights must be {path.with_suffix('.h5')}, the weights of {path}"
+        )
+    model = load_keras(path)
+    shape = tuple(model.inputs[0].shape[1:])
+    if shape != data.image_shape:
+        raise UserError(f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}")
+    return model, {"loss": [], "accuracy": []}
 
 
 def train_classifier(

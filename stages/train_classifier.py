@@ -1,4 +1,4 @@
-"""Train the image classifier, or take the user's own, that the compressed and the importance lane test."""
+"""Train the image classifier that two lanes test, or take the user's own."""
 
 from pathlib import Path
 

@@ -17,7 +17,7 @@ from asterism.core.streams import stream
 
 def as_pixels(images: NDArray[np.uint8]) -> Floats:
     """uint8 images as pixels in [0, 1]."""
-    return images.astype(np.float32) / 255
+    return images.astype(np.float32) / np.float32(255)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first, read_natural
 from asterism.attacks.noise import l2

@@ -87,7 +87,14 @@ def _compiled_trial(estimator: PixelEstimator, settings: CarliniWagnerParams) ->
             return tf.logical_and(step < settings.iterations, tf.reduce_any(state[3]))
 
         def advance(
-            step: Any, delta: Any, first: Any, second: Any, active: Any, checked: Any, best: Any, norm: Any
+            step: Any,
+            delta: Any,
+            first: Any,
+            second: Any,
+            active: Any,
+            checked: Any,
+            best: Any,
+            norm: Any,
         ) -> tuple[Any, ...]:
             with tf.GradientTape() as tape:
                 tape.watch(delta)
@@ -112,7 +119,16 @@ def _compiled_trial(estimator: PixelEstimator, settings: CarliniWagnerParams) ->
         count = tf.shape(images)[0]
         zeros = tf.zeros_like(images)
         endless = tf.fill([count], np.float32(np.inf))
-        state = (tf.constant(0), zeros, zeros, zeros, tf.fill([count], True), endless, images, endless)
+        state = (
+            tf.constant(0),
+            zeros,
+            zeros,
+            zeros,
+            tf.fill([count], True),
+            endless,
+            images,
+            endless,
+        )
         result = tf.while_loop(lambda s, *r: goes_on(s, *r), advance, state)
         return result[-2], result[-1]
 

@@ -16,7 +16,7 @@ from asterism.models.preprocessing import PreprocessingParams
 Floats = NDArray[np.float32]
 
 
-class PixelEstimator(TensorFlowV2Classifier):
+class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships no types
     """Logits and gradients of a Keras classifier for pixels in [0, 1].
 
     ART's own estimator runs the model once per class that occurs in a batch, operation by

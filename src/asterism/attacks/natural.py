@@ -49,7 +49,7 @@ def read_natural(path: Path, shape: tuple[int, ...], count: int) -> Floats:
         raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {shape})")
     if len(images) < count:
         raise UserError(f"{path} holds {len(images)} images, but attack.inputs is {count}")
-    return images[:count].astype(np.float32) / 255
+    return images[:count].astype(np.float32) / np.float32(255)
 
 
 def _squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -32,7 +32,9 @@ class GaussianNoise(Attack):
         )
 
 
-def noise_of_length(images: Floats, lengths: NDArray[np.float64], sources: Ints, seed: int) -> Floats:
+def noise_of_length(
+    images: Floats, lengths: NDArray[np.float64], sources: Ints, seed: int
+) -> Floats:
     """Images changed at random, each by a given L2 distance that holds after clipping to [0, 1].
 
     Args:

@@ -54,7 +54,9 @@ class AttackParams(Section):
     """Which inputs are added to the test set."""
 
     names: list[str] = Field(min_length=1, description="attacks by name, in the order of reports")
-    inputs: int = Field(ge=1, description="correctly handled test inputs that each attack starts from")
+    inputs: int = Field(
+        ge=1, description="correctly handled test inputs that each attack starts from"
+    )
     base_share: float = Field(
         gt=0, lt=1, description="share of the test inputs that is the test set; the rest is a pool"
     )

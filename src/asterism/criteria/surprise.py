@@ -166,7 +166,9 @@ class _Density:
         if not len(kept):
             return None
         centre = traces[:, kept].mean(axis=0)
-        variances, directions = np.linalg.eigh(np.cov(traces[:, kept], rowvar=False).reshape(len(kept), -1))
+        variances, directions = np.linalg.eigh(
+            np.cov(traces[:, kept], rowvar=False).reshape(len(kept), -1)
+        )
         wide = variances > _FLAT * variances[-1]
         variances, directions = variances[wide], directions[:, wide]
         n, d = len(traces), len(variances)
@@ -193,7 +195,7 @@ class _Density:
 
 def nearest(rows: Floats, points: Floats) -> tuple[Ints, Floats]:
     """Position of and distance to the point nearest to each row."""
-    positions, distances = [], []
+    positions, distances = [np.empty(0, np.int64)], [np.empty(0)]
     for start in range(0, len(rows), _ROWS):
         squared = squared_distances(rows[start : start + _ROWS], points)
         at = squared.argmin(axis=1)

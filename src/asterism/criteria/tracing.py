@@ -37,7 +37,9 @@ class Tracer:
     ) -> None:
         names = [layer.name for layer in model.layers]
         wanted = sorted({subject, *layers}, key=names.index)
-        graph = keras.Model(model.inputs, [model.get_layer(n).output for n in wanted] + model.outputs)
+        graph = keras.Model(
+            model.inputs, [model.get_layer(n).output for n in wanted] + model.outputs
+        )
 
         def record(x: Any) -> list[Any]:
             *hidden, output = graph(x, training=False)
@@ -56,7 +58,9 @@ class Tracer:
         Args:
             images: uint8 ``(N, H, W, C)``, or float32 pixels in [0, 1].
         """
-        *hidden, output = (t.numpy() for t in self._record(model_input(images, self._preprocessing)))
+        *hidden, output = (
+            t.numpy() for t in self._record(model_input(images, self._preprocessing))
+        )
         decisions = output.argmax(axis=1).astype(np.int64) if self._classifies else None
         return Activations(dict(zip(self._names, hidden, strict=True)), self._subject, decisions)
 
@@ -71,7 +75,8 @@ class Tracer:
 
 def model_input(images: NDArray[Any], preprocessing: PreprocessingParams) -> NDArray[np.float32]:
     """What a model takes, of uint8 images or of pixels in [0, 1]."""
-    return preprocessing.apply(images if images.dtype == np.uint8 else images * np.float32(255))
+    levels: Any = images if images.dtype == np.uint8 else images * np.float32(255)
+    return preprocessing.apply(levels)
 
 
 def is_classifier(model: keras.Model) -> bool:
@@ -94,7 +99,7 @@ def find_layer(model: keras.Model, wanted: str | int | None) -> str:
     if wanted is None:
         return hidden_layers(model)[-1]
     if isinstance(wanted, int) and -len(names) <= wanted < len(names):
-        return names[wanted]
+        return str(names[wanted])
     if wanted in names:
         return str(wanted)
     listed = ", ".join(f"{i} {name}" for i, name in enumerate(names))

@@ -28,7 +28,7 @@ class NeuronClusters:
     silhouette: float | None
 
     def assign(self, activations: NDArray[np.float32]) -> NDArray[np.uint8]:
-        """Index of the nearest centroid of each activation ``(N,)``, the lower of two equal ones."""
+        """Nearest centroid of each activation ``(N,)``, the lower of two as near."""
         borders = (self.centroids[1:] + self.centroids[:-1]) / 2
         return np.searchsorted(borders, activations.astype(np.float64)).astype(np.uint8)
 

@@ -188,7 +188,9 @@ def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
         scale = 1 / np.maximum(np.sqrt(_array(layer.variance)), keras.backend.epsilon())
         shift = -_array(layer.mean) * scale
     affine = _per_channel(scale, shift)
-    keeps_sign = network.nodes[inputs[0]].nonnegative and bool((scale >= 0).all() and (shift >= 0).all())
+    keeps_sign = network.nodes[inputs[0]].nonnegative and bool(
+        (scale >= 0).all() and (shift >= 0).all()
+    )
     return network.add(Elementwise(affine.function, nonnegative=keeps_sign), *inputs)
 
 

@@ -63,7 +63,7 @@ class Propagator:
             outputs: int ``(N,)``, the output whose score is explained; each input's winner if None.
 
         Returns:
-            The scores before softmax, ``(N, K)``, and the relevance ``(N, …)`` of the layer's values.
+            The scores before softmax, ``(N, K)``, and the relevance of the layer's values.
         """
         scores, relevance = self.tensors(inputs, outputs)
         return scores.numpy(), relevance.numpy()
@@ -176,6 +176,3 @@ def _proportional(
 ) -> list[Tensor]:
     per_unit = tf.math.divide_no_nan(relevance, stabilise(total, STABILISER))
     return [w * x * per_unit for w, x in zip(addition.weights, inputs, strict=True)]
-
-
-

@@ -24,9 +24,7 @@ def save_fitted(fitted: Fitted, subset: NDArray[np.int64], folder: Path) -> None
         folder: ``relevance.npz``, ``neurons.json`` and ``smallest_subset.npz`` go there.
     """
     relevance = fitted.relevance
-    write_arrays(
-        folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs
-    )
+    write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)
     total = relevance.per_class.sum(axis=0)
     neurons = []
     for position, (neuron, clusters) in enumerate(

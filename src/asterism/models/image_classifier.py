@@ -40,7 +40,9 @@ def obtain_classifier(
     model = load_keras(path)
     shape = tuple(model.inputs[0].shape[1:])
     if shape != data.image_shape:
-        raise UserError(f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}")
+        raise UserError(
+            f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}"
+        )
     return model, {"loss": [], "accuracy": []}
 
 

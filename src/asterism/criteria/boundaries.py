@@ -62,4 +62,5 @@ class StrongNeuronActivation(RangeItems):
     """SNAC: share of the neurons that some input drives above their range."""
 
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
-        return (values > self.high[layer]).any(axis=0, keepdims=True).T
+        above: NDArray[np.bool_] = np.any(values > self.high[layer], axis=0)
+        return above[:, None]

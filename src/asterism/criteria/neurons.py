@@ -18,7 +18,8 @@ class NeuronCoverage(NeuronItems):
             low = values.min(axis=1, keepdims=True)
             span = values.max(axis=1, keepdims=True) - low
             values = np.divide(values - low, span, out=np.zeros_like(values), where=span > 0)
-        return (values > self.params.neuron_threshold).any(axis=0, keepdims=True).T
+        covered: NDArray[np.bool_] = np.any(values > self.params.neuron_threshold, axis=0)
+        return covered[:, None]
 
 
 @CRITERIA.register("top_k_neuron_coverage")

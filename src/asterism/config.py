@@ -14,7 +14,7 @@ from asterism.core.params import Section, Seed, validate
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.models.params import AnyClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -27,6 +27,8 @@ class Params(Section):
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
+    seeds: SeedParams
+    fuzz: FuzzParams
     classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]

@@ -23,27 +23,27 @@ ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
 def params(**changes):
-    defaults = dict(
-        names=ATTACKS.names(),
-        inputs=6,
-        base_share=0.5,
-        batch=4,
-        fgsm={"eps": 0.3},
-        bim={"eps": 0.3, "step": 0.05, "iterations": 10},
-        carlini_wagner=dict(
-            inputs=4,
-            confidence=0.0,
-            learning_rate=0.05,
-            binary_search_steps=3,
-            iterations=60,
-            abort_early=True,
-            initial_const=1.0,
-        ),
-        jsma={"theta": 1.0, "gamma": 1.0},
-        noise={"std": 0.3},
-        semantic="pool",
-        semantic_path="conf/no_file",
-    )
+    defaults = {
+        "names": ATTACKS.names(),
+        "inputs": 6,
+        "base_share": 0.5,
+        "batch": 4,
+        "fgsm": {"eps": 0.3},
+        "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
+        "carlini_wagner": {
+            "inputs": 4,
+            "confidence": 0.0,
+            "learning_rate": 0.05,
+            "binary_search_steps": 3,
+            "iterations": 60,
+            "abort_early": True,
+            "initial_const": 1.0,
+        },
+        "jsma": {"theta": 1.0, "gamma": 1.0},
+        "noise": {"std": 0.3},
+        "semantic": "pool",
+        "semantic_path": "conf/no_file",
+    }
     return AttackParams(**defaults | changes)
 
 

@@ -17,18 +17,18 @@ NAMES = CRITERIA.names()
 
 
 def params(**changes):
-    defaults = dict(
-        names=NAMES,
-        layers=None,
-        neuron_threshold=0.75,
-        neuron_scaled=True,
-        sections=7,
-        top_k=2,
-        surprise_buckets=20,
-        lsc_upper=None,
-        dsc_upper=2.0,
-        surprise_min_variance=1e-5,
-    )
+    defaults = {
+        "names": NAMES,
+        "layers": None,
+        "neuron_threshold": 0.75,
+        "neuron_scaled": True,
+        "sections": 7,
+        "top_k": 2,
+        "surprise_buckets": 20,
+        "lsc_upper": None,
+        "dsc_upper": 2.0,
+        "surprise_min_variance": 1e-5,
+    }
     return CriteriaParams(**defaults | changes)
 
 

@@ -40,14 +40,14 @@ CRITERIA = CriteriaParams(
 
 
 def importance(**changes):
-    defaults = dict(
-        layer=None,
-        neurons=[2, 4],
-        target_class=None,
-        relevance=RULES,
-        clusters=CLUSTERS,
-        draws=3,
-    )
+    defaults = {
+        "layer": None,
+        "neurons": [2, 4],
+        "target_class": None,
+        "relevance": RULES,
+        "clusters": CLUSTERS,
+        "draws": 3,
+    }
     return ImportanceParams(**defaults | changes)
 
 
@@ -68,7 +68,9 @@ def test_coverage_is_the_share_of_enumerated_combinations(points, cut):
     cells = list(itertools.product(*(c.centroids for c in THREE)))
 
     def nearest(row):
-        return tuple(min(c.centroids, key=lambda m: (abs(m - v), m)) for c, v in zip(THREE, row))
+        return tuple(
+            min(c.centroids, key=lambda m: (abs(m - v), m)) for c, v in zip(THREE, row, strict=True)
+        )
 
     hit = [cell for cell in cells if any(nearest(row) == cell for row in values.astype(float))]
     coverage = ImportanceDrivenCoverage(THREE)
@@ -202,7 +204,7 @@ def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
     test, _ = pictures(100, 2)
     split = Split.draw(100, 0.5, 1)
     changed = addition(as_pixels(test[split.base[:12]]))
-    lengths = np.linspace(0.2, 1.2, 12)
+    lengths = np.linspace(0.05, 0.5, 12)
     changed = Addition(changed.images, split.base[:12], lengths, lengths, lengths > 0, lengths > 0)
     found = compare(changed, "x", test, split, 9, 0.3, 0)
     assert len(found.clean) == len(found.perturbed) == 4  # 50 // 12

@@ -72,7 +72,13 @@ def test_a_silhouette_needs_two_clusters():
 
 
 def params(**changes):
-    defaults = dict(k_min=2, k_max=4, min_values=10, leave_out_zeros=False, decimals=None)
+    defaults = {
+        "k_min": 2,
+        "k_max": 4,
+        "min_values": 10,
+        "leave_out_zeros": False,
+        "decimals": None,
+    }
     return ClusterParams(**defaults | changes)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -51,7 +52,7 @@ class RecurrentModel:
         classes: K, the number of classes.
         width: H, the size of a hidden state.
         logits: whether the network's own outputs are no probabilities, and get a softmax.
-        block: number of images that :meth:`run_block` computes at once.
+        block: number of sequences in a computation.
     """
 
     def __init__(self, engine: Engine, block: int = 256) -> None:
@@ -66,7 +67,7 @@ class RecurrentModel:
 
     @property
     def workers(self) -> int:
-        """How many threads may usefully call :meth:`run_block` at the same time."""
+        """How many threads may usefully call :meth:`run_serially` at the same time."""
         return machine.available_threads() if self._engine.threads else 1
 
     def run(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
@@ -81,19 +82,28 @@ class RecurrentModel:
         Raises:
             UserError: the network does not take sequences of this form.
         """
+        with ThreadPoolExecutor(self.workers) as threads:
+            return self._run(images, threads.map)
+
+    def run_serially(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+        """As :meth:`run`, all in the calling thread, for callers with threads of their own."""
+        return self._run(images, map)
+
+    def _run(
+        self, images: NDArray[np.uint8], each: Callable[..., Iterable[None]]
+    ) -> tuple[Floats, Floats]:
         probabilities = np.empty((len(images), self.classes), np.float32)
         states = np.empty((len(images), self.steps(images.shape[1:]), self.width), np.float32)
 
         def compute(start: int) -> None:
             rows = slice(start, start + self.block)
-            probabilities[rows], states[rows] = self.run_block(images[rows])
+            probabilities[rows], states[rows] = self._run_block(images[rows])
 
-        with ThreadPoolExecutor(self.workers) as threads:
-            list(threads.map(compute, range(0, len(images), self.block)))
+        for _ in each(compute, range(0, len(images), self.block)):
+            pass
         return probabilities, states
 
-    def run_block(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        """As :meth:`run`, for at most :attr:`block` images, in the calling thread."""
+    def _run_block(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
         shape = self.sequence_shape(images.shape[1:])
         sequences = np.zeros((self.block, *shape), np.float32)
         count = len(images)

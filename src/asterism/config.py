@@ -12,6 +12,7 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.dflare.params import PairParams, TriggerParams
 from asterism.models.params import ClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -27,6 +28,8 @@ class Params(Section):
     classifier: ClassifierParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]
+    pairs: dict[str, PairParams]
+    trigger: TriggerParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

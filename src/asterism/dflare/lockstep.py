@@ -6,12 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
+from asterism.core.params import Section
 from asterism.core.streams import stream
 from asterism.dflare import outcome
 from asterism.dflare.comparison import Comparison
@@ -67,7 +68,11 @@ class LockstepSearch(ABC):
         numbers: what identifies each seed, int ``(N,)``; its random streams follow from it.
         seed: the run's seed.
         name: the search's name, which its random streams depend on.
+        options: the search's own options.
     """
+
+    #: The options that this search takes.
+    Options: ClassVar[type[Section]]
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class LockstepSearch(ABC):
         numbers: Sequence[int],
         seed: int,
         name: str,
+        options: Any,
     ) -> None:
         self.subject = subject
         self.budget = budget
@@ -205,13 +211,9 @@ class LockstepSearch(ABC):
             elif self.queries[lane] >= self.budget.queries:
                 self._finish(lane, outcome.EXHAUSTED)
             elif self.budget.seconds is not None and self._seconds[lane] > self.budget.seconds:
-                self._finish(
-                    lane, outcome.TRIGGERED if self._found[lane] else outcome.OUT_OF_TIME
-                )
+                self._finish(lane, outcome.TRIGGERED if self._found[lane] else outcome.OUT_OF_TIME)
 
     def _finish(self, lane: int, how: str, reason: str = "") -> None:
         if how == outcome.FAILED and self._found[lane]:
             how = outcome.TRIGGERED
-        self._records[lane] = SeedRecord(
-            self.numbers[lane], how, int(self.queries[lane]), reason
-        )
+        self._records[lane] = SeedRecord(self.numbers[lane], how, int(self.queries[lane]), reason)

@@ -1,0 +1,73 @@
+"""Dflare on image classifiers: from files and a data set to findings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from asterism.core.artifacts import replacing
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.errors import UserError
+from asterism.core.registry import closest
+from asterism.data import Dataset
+from asterism.dflare.comparison import TopLabel
+from asterism.dflare.domain import ImageDomain
+from asterism.dflare.lockstep import Subject
+from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.params import PairParams, TriggerParams
+from asterism.dflare.trigger import draw_seeds, search_pair, write_confusion, write_models
+from asterism.models.preprocessing import PreprocessingParams
+
+
+def find_pair(pairs: dict[str, PairParams], name: str) -> PairParams:
+    """The pair called ``name``.
+
+    Raises:
+        UserError: there is none.
+    """
+    known = sorted(pairs)
+    if name not in known:
+        raise UserError(
+            f"params.yaml has no pair {name!r}{closest(name, known)} (it has: {', '.join(known)})"
+        )
+    return pairs[name]
+
+
+def search_images(
+    params: TriggerParams,
+    pair: PairParams,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+    folder: Path,
+    checkpoint: Checkpoint | None = None,
+) -> dict[str, Any]:
+    """Search a pair of image classifiers from test images.
+
+    Args:
+        params: the searches and their budget.
+        pair: the model files.
+        preprocessing: what both models take.
+        data: its test images are the seeds.
+        seed: the run's seed.
+        folder: replaced by the findings.
+        checkpoint: where finished shards are kept while the stage runs.
+
+    Returns:
+        A summary for each search.
+
+    Raises:
+        UserError: a file cannot be opened, the models are no pair, or take other images.
+    """
+    domain = ImageDomain(params.operators)
+    seeds = draw_seeds(data.test_images, params.seeds, seed)
+    with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as models:
+        subject = Subject(Pair(*models), domain, TopLabel())
+        with replacing(folder) as temporary:
+            summaries = search_pair(params, subject, seeds, seed, temporary, checkpoint)
+            for name in params.searches:
+                findings = Findings.load(temporary / name)
+                write_confusion(temporary / name / "confusion.csv", findings)
+            write_models(temporary / "models.json", models)
+    return summaries

@@ -12,7 +12,7 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams
-from asterism.dflare.params import PairParams, TriggerParams
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.params import ClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -30,6 +30,7 @@ class Params(Section):
     compression: dict[str, CompressionParams]
     pairs: dict[str, PairParams]
     trigger: TriggerParams
+    repair: RepairParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

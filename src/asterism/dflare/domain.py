@@ -95,9 +95,11 @@ class ImageDomain:
         return disturbed
 
     def distances(self, items: Items, references: Items) -> dict[str, NDArray[np.float64]]:
-        """L2 and L∞ distance in grey levels."""
+        """Changed pixels, and L2 and L∞ distance in grey levels."""
         difference = (items.astype(np.int64) - references).reshape(len(items), -1)
+        changed = (items != references).any(axis=-1).reshape(len(items), -1)
         return {
+            "pixels": changed.sum(axis=1).astype(np.float64),
             "l2": np.sqrt((difference**2).sum(axis=1, dtype=np.float64)),
             "linf": bounds.largest_change(items, references).astype(np.float64),
         }

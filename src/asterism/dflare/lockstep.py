@@ -175,9 +175,9 @@ class LockstepSearch(ABC):
         deviates = self.subject.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)
-        for row in np.flatnonzero(deviates):
-            if int(row) not in self._records:
-                self._finish(int(row), outcome.DEVIATES_ALREADY)
+        for lane in np.flatnonzero(deviates).tolist():
+            if lane not in self._records:
+                self._finish(lane, outcome.DEVIATES_ALREADY)
         lanes = np.array([r for r in range(len(self.items)) if r not in self._records], np.int64)
         kept = Answers(answers.f[lanes], answers.g[lanes], {})
         self.begin(lanes, kept)

@@ -83,7 +83,7 @@ def search_pair(
         started = time.perf_counter()
         findings = _search(name, chosen, params, subject, seeds, seed, checkpoint)
         findings.save(folder / name)
-        summary = summarise(findings, subject)
+        summary = summarise(findings)
         summary |= _distances(findings, subject, seeds, params.minimise_queries, folder / name)
         summaries[name] = summary
         log.info(
@@ -145,7 +145,7 @@ def _keep(checkpoint: Checkpoint | None, label: str, findings: Findings) -> None
     checkpoint.save(fill)
 
 
-def summarise(findings: Findings, subject: Subject) -> dict[str, Any]:
+def summarise(findings: Findings) -> dict[str, Any]:
     """Figures of one search, as the paper's tables give them.
 
     Success rate is over the seeds that were searched, so without those that deviate already.

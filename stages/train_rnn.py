@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.console import get_logger
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.params import RnnFile, RnnParams
 from asterism.models.recurrent_training import accuracy, train_rnn
@@ -18,7 +18,7 @@ ARTIFACTS = Path("artifacts/train_rnn")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     rnn: RnnParams
 

@@ -9,9 +9,9 @@ import yaml
 
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
+from asterism.core.params import Section, Seed, validate
 from asterism.data import DataParams
-from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.params import ClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -20,11 +20,13 @@ from asterism.models.preprocessing import PreprocessingParams
 class Params(Section):
     """Every parameter of the pipeline."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
+    seeds: SeedParams
+    fuzz: FuzzParams
     classifier: ClassifierParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]

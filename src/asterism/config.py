@@ -15,6 +15,7 @@ from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.params import AnyClassifierParams, RnnParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -32,6 +33,9 @@ class Params(Section):
     classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]
+    pairs: dict[str, PairParams]
+    trigger: TriggerParams
+    repair: RepairParams
     attack: AttackParams
     importance: ImportanceParams
     criteria: CriteriaParams

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import zlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Material:
     seed: int
 
 
-class Compressor(Protocol):
+class Compressor(ABC):
     """Makes a smaller model that stands for the original."""
 
     #: Suffix, and with it the format, of the file that it writes.
@@ -47,9 +48,9 @@ class Compressor(Protocol):
     Options: ClassVar[type[Section]]
 
     @staticmethod
+    @abstractmethod
     def compress(model: keras.Model, options: Any, material: Material, target: Path) -> None:
         """Write the compressed model to ``target``; ``model`` may be changed on the way."""
-        ...
 
 
 COMPRESSORS: Registry[type[Compressor]] = Registry("compressor", "asterism.compression.methods")

@@ -21,8 +21,8 @@ class Comparison(Protocol):
         """How far apart the outputs are, float32 ``(N,)``, at least 0; the search enlarges it."""
         ...
 
-    def uncertainty(self, f: Outputs, g: Outputs) -> NDArray[np.float32]:
-        """How undecided the models are, float32 ``(N,)``, higher is less decided."""
+    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> NDArray[np.float32]:
+        """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
         ...
 
 
@@ -39,7 +39,7 @@ class TopLabel:
         difference: NDArray[np.float32] = np.abs(f.max(axis=1) - g.max(axis=1))
         return difference
 
-    def uncertainty(self, f: Outputs, g: Outputs, k: int = 2) -> NDArray[np.float32]:
+    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> NDArray[np.float32]:
         """DiffChaser's k-uncertainty: how close the k largest probabilities are.
 
         One minus the difference of the largest and the k-th largest probability, of the model

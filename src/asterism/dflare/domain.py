@@ -45,6 +45,14 @@ class Domain(Protocol):
         """The means to mutate the items, each of this shape, of so many lanes."""
         ...
 
+    def cross(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Children of pairs of items: each part comes from one of the two."""
+        ...
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """The items with this share of their parts, drawn at random, replaced at random."""
+        ...
+
     def distances(self, items: Items, references: Items) -> dict[str, NDArray[np.float64]]:
         """Distances of each item to its reference, by name, each float64 ``(n,)``."""
         ...
@@ -73,10 +81,25 @@ class ImageDomain:
         """See :meth:`Domain.mutations`."""
         return _ImageMutations(self._mutators, self.operators, lanes, shape, streams)
 
+    def cross(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Each pixel comes from either parent with equal chance."""
+        from_second = rng.random(first.shape[:-1], dtype=np.float32) < 0.5
+        return np.where(from_second[..., np.newaxis], second, first)
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """A share of the pixels takes random values in all channels."""
+        disturbed = items.copy()
+        pixels = rng.random(items.shape[:-1], dtype=np.float32) < rate
+        count = int(pixels.sum())
+        disturbed[pixels] = rng.integers(0, 256, (count, items.shape[-1]), dtype=np.uint8)
+        return disturbed
+
     def distances(self, items: Items, references: Items) -> dict[str, NDArray[np.float64]]:
-        """L2 and L∞ distance in grey levels."""
+        """Changed pixels, and L2 and L∞ distance in grey levels."""
         difference = (items.astype(np.int64) - references).reshape(len(items), -1)
+        changed = (items != references).any(axis=-1).reshape(len(items), -1)
         return {
+            "pixels": changed.sum(axis=1).astype(np.float64),
             "l2": np.sqrt((difference**2).sum(axis=1, dtype=np.float64)),
             "linf": bounds.largest_change(items, references).astype(np.float64),
         }

@@ -6,12 +6,13 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
+from asterism.core.params import Section
 from asterism.core.streams import stream
 from asterism.dflare import outcome
 from asterism.dflare.comparison import Comparison
@@ -67,7 +68,11 @@ class LockstepSearch(ABC):
         numbers: what identifies each seed, int ``(N,)``; its random streams follow from it.
         seed: the run's seed.
         name: the search's name, which its random streams depend on.
+        options: the search's own options.
     """
+
+    #: The options that this search takes.
+    Options: ClassVar[type[Section]]
 
     def __init__(
         self,
@@ -77,6 +82,7 @@ class LockstepSearch(ABC):
         numbers: Sequence[int],
         seed: int,
         name: str,
+        options: Any,
     ) -> None:
         self.subject = subject
         self.budget = budget
@@ -169,9 +175,9 @@ class LockstepSearch(ABC):
         deviates = self.subject.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)
-        for row in np.flatnonzero(deviates):
-            if int(row) not in self._records:
-                self._finish(int(row), outcome.DEVIATES_ALREADY)
+        for lane in np.flatnonzero(deviates).tolist():
+            if lane not in self._records:
+                self._finish(lane, outcome.DEVIATES_ALREADY)
         lanes = np.array([r for r in range(len(self.items)) if r not in self._records], np.int64)
         kept = Answers(answers.f[lanes], answers.g[lanes], {})
         self.begin(lanes, kept)
@@ -205,13 +211,9 @@ class LockstepSearch(ABC):
             elif self.queries[lane] >= self.budget.queries:
                 self._finish(lane, outcome.EXHAUSTED)
             elif self.budget.seconds is not None and self._seconds[lane] > self.budget.seconds:
-                self._finish(
-                    lane, outcome.TRIGGERED if self._found[lane] else outcome.OUT_OF_TIME
-                )
+                self._finish(lane, outcome.TRIGGERED if self._found[lane] else outcome.OUT_OF_TIME)
 
     def _finish(self, lane: int, how: str, reason: str = "") -> None:
         if how == outcome.FAILED and self._found[lane]:
             how = outcome.TRIGGERED
-        self._records[lane] = SeedRecord(
-            self.numbers[lane], how, int(self.queries[lane]), reason
-        )
+        self._records[lane] = SeedRecord(self.numbers[lane], how, int(self.queries[lane]), reason)

@@ -67,6 +67,9 @@ class FileClassifier:
     Args:
         path: the file; its suffix names the format.
         preprocessing: what happens to the uint8 images first.
+
+    Attributes:
+        logits: whether the file ends in logits, so that a softmax was added.
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
@@ -87,16 +90,16 @@ class FileClassifier:
                 f"{path} gives NaN or infinite outputs for ordinary images: check the file and "
                 "the preprocessing"
             )
-        self._logits = not _are_probabilities(raw)
+        self.logits = not _are_probabilities(raw)
         self.notes = self._runtime.notes + (
-            ("its outputs are logits, a softmax was added",) if self._logits else ()
+            ("its outputs are logits, a softmax was added",) if self.logits else ()
         )
 
     def predict(self, images: Images) -> Probabilities:
         """See :meth:`Classifier.predict`."""
         require_images(images, self.input_shape, self.name)
         raw = self._run(self._preprocess(images))
-        return softmax(raw) if self._logits else raw
+        return softmax(raw) if self.logits else raw
 
     def _preprocess(self, images: Images) -> Batch:
         return self._preprocessing.apply(images)

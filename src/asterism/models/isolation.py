@@ -61,6 +61,8 @@ class IsolatedClassifier:
         self.input_shape: tuple[int, int, int] = (height, width, channels)
         self.classes = int(facts["classes"])
         self.notes = tuple(facts["notes"])
+        #: Whether the file ends in logits, so that a softmax was added.
+        self.logits = bool(facts["logits"])
 
     def predict(self, images: Images) -> Probabilities:
         """See :meth:`asterism.models.classifier.Classifier.predict`.
@@ -149,6 +151,7 @@ def _serve(
             "input_shape": model.input_shape,
             "classes": model.classes,
             "notes": model.notes,
+            "logits": model.logits,
         }
         _answer(connection, json.dumps(facts).encode())
         while True:

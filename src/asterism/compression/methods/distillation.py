@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.keras_files import save_keras
@@ -21,7 +21,7 @@ _SMALLEST = 1e-7  # of a probability, before its logarithm
 
 
 @COMPRESSORS.register("distillation")
-class Distillation:
+class Distillation(Compressor):
     """A smaller student learns the original's softened outputs and the labels."""
 
     suffix: ClassVar[str] = ".keras"

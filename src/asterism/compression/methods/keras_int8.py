@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from asterism.compression.compressor import COMPRESSORS, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
 from asterism.models.keras_files import save_keras
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @COMPRESSORS.register("keras_int8")
-class KerasInt8:
+class KerasInt8(Compressor):
     """``model.quantize("int8")``: 8-bit weights of the layers that Keras can quantise."""
 
     suffix: ClassVar[str] = ".keras"

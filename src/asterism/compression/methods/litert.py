@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def _export(model: keras.Model, target: Path, **converter: Any) -> None:
 
 
 @COMPRESSORS.register("litert_dynamic_range")
-class DynamicRange:
+class DynamicRange(Compressor):
     """8-bit weights; activations are quantised as they come."""
 
     suffix: ClassVar[str] = ".tflite"
@@ -39,7 +39,7 @@ class DynamicRange:
 
 
 @COMPRESSORS.register("litert_float16")
-class Float16:
+class Float16(Compressor):
     """Weights of 16 bits."""
 
     suffix: ClassVar[str] = ".tflite"
@@ -61,7 +61,7 @@ class Float16:
 
 
 @COMPRESSORS.register("litert_full_integer")
-class FullInteger:
+class FullInteger(Compressor):
     """8-bit weights and activations, whose ranges are measured on training images."""
 
     suffix: ClassVar[str] = ".tflite"

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onnxruntime import quantization
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
 from asterism.models.formats.keras import save_onnx
 
@@ -25,7 +25,7 @@ logging.getLogger("onnxruntime.quantization").setLevel(logging.ERROR)
 
 
 @COMPRESSORS.register("onnx_dynamic")
-class Dynamic:
+class Dynamic(Compressor):
     """8-bit weights; activations are quantised as they come.
 
     The range of an activation is taken over the whole batch, so such a model's results depend on
@@ -51,7 +51,7 @@ class Dynamic:
 
 
 @COMPRESSORS.register("onnx_static")
-class Static:
+class Static(Compressor):
     """8-bit weights and activations, whose ranges are measured on training images."""
 
     suffix: ClassVar[str] = ".onnx"

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
@@ -27,7 +27,7 @@ Mask = NDArray[np.float32]
 
 
 @COMPRESSORS.register("magnitude_pruning")
-class MagnitudePruning:
+class MagnitudePruning(Compressor):
     """The smallest weights become zero."""
 
     suffix: ClassVar[str] = ".keras"
@@ -57,7 +57,7 @@ class MagnitudePruning:
 
 
 @COMPRESSORS.register("filter_pruning")
-class FilterPruning:
+class FilterPruning(Compressor):
     """Of every convolution, the filters with the smallest L1 norm become zero, bias and all.
 
     The file keeps its shape: its zeros vanish in deflation and in sparse kernels.

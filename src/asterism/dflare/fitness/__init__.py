@@ -7,6 +7,7 @@ probabilities, and O is 1 where the pair ``(f(x), g(x))`` has not been observed 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+
 import numpy as np
 from numpy.typing import NDArray
 

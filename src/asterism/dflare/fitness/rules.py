@@ -83,7 +83,7 @@ class Released(Fitness):
     ) -> NDArray[np.bool_]:
         """See :meth:`Fitness.improves`."""
         equal = np.abs(distance - best) <= self.delta
-        better = ~equal
+        better: NDArray[np.bool_] = ~equal
         within = np.flatnonzero(equal)
         better[within] = self._unobserved(lanes[within], f[within], g[within])
         return better

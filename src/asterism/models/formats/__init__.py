@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import ClassVar, Protocol
 
@@ -35,28 +35,25 @@ class Runtime(Protocol):
         ...
 
 
-class Format(Protocol):
+class Format(ABC):
     """How files of one format are recognised and opened."""
 
     #: File name suffixes that claim this format, with their dots.
     suffixes: ClassVar[tuple[str, ...]]
 
     @staticmethod
+    @abstractmethod
     def recognises(head: bytes, path: Path) -> bool:
-        """Whether a file that starts with these bytes (at least 64, or all of it) can be one."""
-        ...
+        """Whether a file that starts with these bytes (64 of them, or all) can be one."""
 
     @staticmethod
+    @abstractmethod
     def open(path: Path) -> Runtime:
         """Open a file.
 
         Raises:
             UserError: it is damaged, or asks for something that this format's library lacks.
         """
-        ...
 
 
 FORMATS: Registry[type[Format]] = Registry("model format", "asterism.models.formats")
-
-#: Runs batches of one file, as :func:`Format.open` gives it.
-Opener = Callable[[Path], Runtime]

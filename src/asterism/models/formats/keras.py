@@ -22,7 +22,7 @@ import numpy as np
 from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.console import get_logger
-from asterism.models.formats import FORMATS, Batch, Runtime
+from asterism.models.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.formats.onnx import OnnxRuntime
 from asterism.models.keras_files import load_keras
@@ -63,7 +63,7 @@ class KerasRuntime:
 
 
 @FORMATS.register("keras")
-class Keras:
+class Keras(Format):
     """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".keras", ".h5", ".hdf5")

@@ -15,7 +15,7 @@ import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
 from asterism.core.errors import UserError
-from asterism.models.formats import FORMATS, Batch
+from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
 
 #: Batch sizes that interpreters are set up for; a call is cut into the largest that fit.
@@ -119,7 +119,7 @@ class LiteRtRuntime:
 
 
 @FORMATS.register("tflite")
-class LiteRt:
+class LiteRt(Format):
     """LiteRT: a FlatBuffer with the identifier ``TFL3``."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".tflite", ".lite")

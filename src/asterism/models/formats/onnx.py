@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 
 from asterism.core.errors import UserError
-from asterism.models.formats import FORMATS, Batch
+from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
@@ -51,7 +51,7 @@ class OnnxRuntime:
 
 
 @FORMATS.register("onnx")
-class Onnx:
+class Onnx(Format):
     """ONNX: a protocol buffer, which has no signature of its own."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".onnx",)

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from asterism.core.errors import UserError
-from asterism.models.formats import FORMATS, Batch
+from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
 
 _SAFE_TARGET = re.compile(
@@ -74,7 +74,7 @@ class TorchRuntime:
 
 
 @FORMATS.register("torch")
-class TorchExport:
+class TorchExport(Format):
     """An archive of ``torch.export.save``; pickled models (``.pt``, ``.pth``) are not read."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".pt2",)

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from asterism.core.params import Section
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, Subject
 from asterism.dflare.pair import Answers
+from asterism.dflare.searches import SEARCHES
 from asterism.search.chains import (
     ChainSelector,
     MetropolisHastingsChains,
@@ -21,20 +24,31 @@ from asterism.search.chains import (
 Rows = NDArray[np.int64]
 
 
+class DflareOptions(Section):
+    """The paper's Dflare, or what an ablation changes."""
+
+    fitness: str = Field(description="a rule of asterism.dflare.fitness")
+    delta: float = Field(ge=0, description="distances that differ by no more count as equal")
+    guided: bool = Field(
+        description="choose operators by Metropolis–Hastings over success rates; false: uniformly"
+    )
+
+
+@SEARCHES.register("dflare")
 class Dflare(LockstepSearch):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
 
     Args:
-        subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next four.
+        subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
         budget: when to stop on a seed.
         items: the seeds.
         numbers: what identifies each seed.
         seed: the run's seed.
         name: the search's name.
-        fitness: a registered fitness.
-        delta: distances that differ by no more count as equal.
-        guided: Metropolis–Hastings over the operators' success rates; else uniform (Dflare_R).
+        options: fitness and choice of operators.
     """
+
+    Options = DflareOptions
 
     def __init__(
         self,
@@ -44,14 +58,11 @@ class Dflare(LockstepSearch):
         numbers: Sequence[int],
         seed: int,
         name: str,
-        *,
-        fitness: str,
-        delta: float,
-        guided: bool,
+        options: DflareOptions,
     ) -> None:
-        super().__init__(subject, budget, items, numbers, seed, name)
+        super().__init__(subject, budget, items, numbers, seed, name, options)
         lanes, operators = len(items), len(subject.domain.operators)
-        self._fitness = FITNESSES[fitness](lanes, delta)
+        self._fitness = FITNESSES[options.fitness](lanes, options.delta)
         self._mutations = subject.domain.mutations(lanes, items.shape[1:], self.stream)
         self._best = items.copy()
         self._best_distance = np.zeros(lanes, np.float32)
@@ -59,7 +70,10 @@ class Dflare(LockstepSearch):
         self._chosen = np.zeros((lanes, operators), np.int64)
         self._succeeded = np.zeros((lanes, operators), np.int64)
         self._selector = _selector(
-            lanes, operators, guided, UniformStreams([self.stream(i, "choice") for i in range(lanes)])
+            lanes,
+            operators,
+            options.guided,
+            UniformStreams([self.stream(i, "choice") for i in range(lanes)]),
         )
         self._operators: Rows = np.empty(0, np.int64)
 
@@ -90,9 +104,7 @@ class Dflare(LockstepSearch):
         self._best[lanes[better]] = mutants[better]
         self._best_distance[lanes[better]] = distance[better]
         self._succeeded[lanes[better], operators[better]] += 1
-        for lane, operator in zip(
-            lanes[better].tolist(), operators[better].tolist(), strict=True
-        ):
+        for lane, operator in zip(lanes[better].tolist(), operators[better].tolist(), strict=True):
             self._applied[lane].append(operator)
 
     def history(self, lane: int, row: int) -> tuple[str, ...]:
@@ -101,9 +113,7 @@ class Dflare(LockstepSearch):
         return tuple(names[o] for o in [*self._applied[lane], int(self._operators[row])])
 
 
-def _selector(
-    lanes: int, operators: int, guided: bool, streams: UniformStreams
-) -> ChainSelector:
+def _selector(lanes: int, operators: int, guided: bool, streams: UniformStreams) -> ChainSelector:
     if guided and operators > 1:
         return MetropolisHastingsChains(lanes, operators, 1 / operators, streams)
     return UniformChains(operators, streams)

@@ -28,6 +28,7 @@ def params(**changes):
         "inputs": 6,
         "base_share": 0.5,
         "batch": 4,
+        "rnn_inputs": 20,
         "fgsm": {"eps": 0.3},
         "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
         "carlini_wagner": {

@@ -26,10 +26,17 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
     Args:
         model: a classifier that takes images preprocessed as ``preprocessing`` says.
         preprocessing: from uint8 images to the model's input; pixels in [0, 1] are these over 255.
+        shape: of one input; the model's own if None.
     """
 
-    def __init__(self, model: keras.Model, preprocessing: PreprocessingParams) -> None:
-        shape = tuple(int(n) for n in model.inputs[0].shape[1:])
+    def __init__(
+        self,
+        model: keras.Model,
+        preprocessing: PreprocessingParams,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        if shape is None:
+            shape = tuple(int(n) for n in model.inputs[0].shape[1:])
         logits = Logits(model)
         mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
         factor = (255 * preprocessing.scale / std).astype(np.float32)

@@ -61,6 +61,7 @@ class AttackParams(Section):
         gt=0, lt=1, description="share of the test inputs that is the test set; the rest is a pool"
     )
     batch: int = Field(ge=1, description="inputs attacked at once; results do not depend on it")
+    rnn_inputs: int = Field(ge=1, description="inputs of the recurrent network to attack")
     fgsm: GradientSignParams
     bim: BasicIterativeParams
     carlini_wagner: CarliniWagnerParams

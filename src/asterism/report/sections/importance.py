@@ -166,5 +166,5 @@ def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Mark
         )
     axes.set_xticks(places, [_spoken(name) for name in additions], fontsize=8)
     axes.set_ylabel("rise of IDC (points)")
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     return svg(figure, f"Rise of {_spoken(idc)} by each addition and by its controls")

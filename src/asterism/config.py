@@ -13,10 +13,11 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
+from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.models.params import AnyClassifierParams, RnnParams
+from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -39,6 +40,8 @@ class Params(Section):
     attack: AttackParams
     importance: ImportanceParams
     criteria: CriteriaParams
+    driving: DrivingParams
+    driving_training: TrainingParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

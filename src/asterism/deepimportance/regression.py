@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import keras
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +29,8 @@ def train_regressor(
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
     compile_for(model, training)
     model.compile(model.optimizer, loss="mean_squared_error")
-    fit(model, preprocessing.apply(driving.train_images), driving.train_angles, training)
+    targets: Any = driving.train_angles
+    fit(model, preprocessing.apply(driving.train_images), targets, training)
     parts = {
         "train_mse": (driving.train_images, driving.train_angles),
         "test_mse": (driving.test_images, driving.test_angles),

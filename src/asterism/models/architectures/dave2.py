@@ -1,4 +1,4 @@
-"""DAVE-2, which steers a car (Bojarski et al., "End to end learning for self-driving cars", 2016)."""
+"""DAVE-2, which steers a car (Bojarski et al., "End to end learning for self-driving cars")."""
 
 from __future__ import annotations
 

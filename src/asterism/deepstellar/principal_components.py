@@ -63,4 +63,4 @@ class PrincipalComponents:
             block = flat[start : start + BLOCK_ROWS].astype(np.float64)
             np.matmul(block, directions, out=projected[start : start + BLOCK_ROWS])
         projected -= self.mean @ directions
-        return projected.reshape(*states.shape[:-1], -1)
+        return projected.reshape(*states.shape[:-1], len(self.components))

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.compression.params import CompressionParams
-from asterism.core.artifacts import replacing
+from asterism.core.artifacts import replacing, write_json
 from asterism.core.params import Section, validate
 from asterism.core.registry import Registry
 from asterism.data import Dataset
@@ -69,7 +69,7 @@ def compress(
     Args:
         params: method and options.
         original: a ``.keras`` or ``.h5`` file.
-        folder: where ``model`` with the method's suffix goes; replaced as a whole.
+        folder: gets ``model`` with the method's suffix and ``summary.json``; replaced as a whole.
         data: training images for calibration and tuning, test images for the comparison.
         preprocessing: what both models take.
         seed: the run's seed.
@@ -90,7 +90,7 @@ def compress(
         name: open_classifier(path, preprocessing).predict(data.test_images).argmax(axis=1)
         for name, path in (("original", original), ("compressed", compressed))
     }
-    return {
+    facts = {
         "method": params.method,
         "bytes": compressed.stat().st_size,
         "original_bytes": original.stat().st_size,
@@ -101,6 +101,8 @@ def compress(
         "agreement": float((labels["compressed"] == labels["original"]).mean()),
         "deviating_test_images": int((labels["compressed"] != labels["original"]).sum()),
     }
+    write_json(folder / "summary.json", facts)
+    return facts
 
 
 def _deflated(path: Path) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from asterism.core.streams import spawn_integer
 from asterism.dflare.repairers import Labels, Probabilities, Repairer

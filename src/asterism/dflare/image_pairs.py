@@ -82,6 +82,7 @@ def search_images(
                 findings = Findings.load(temporary / name)
                 write_confusion(temporary / name / "confusion.csv", findings)
             write_models(temporary / "models.json", models)
+            write_json(temporary / "summary.json", summaries)
     return summaries
 
 
@@ -125,9 +126,10 @@ def repair_images(
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
         examples = drepair.gather(f.predict(seeds.items), g.predict(seeds.items), findings)
         if examples.agreement == 1.0:
+            nothing = {"status": "the models agree on every input: there is nothing to repair"}
             with replacing(folder) as temporary:
-                write_json(temporary / "repairer.json", {"repairer": None})
-            return {"status": "the models agree on every input: there is nothing to repair"}
+                write_json(temporary / "summary.json", nothing)
+            return nothing
         rest = drepair.unused_images(data.test_images, seeds)
         test = Examples(g.predict(rest), f.predict(rest).argmax(axis=1))
         results = drepair.compare_repairers(params, examples, test, seed)
@@ -141,13 +143,15 @@ def repair_images(
             again = _search_again(
                 params, trigger, f, RepairedModel(g, head), seeds, seed, temporary
             )
-        return {
-            "status": "repaired",
-            "repairers": results,
-            "chosen": chosen,
-            "search_before": summarise(findings),
-            "search_after": again,
-        }
+            summary = {
+                "status": "repaired",
+                "repairers": results,
+                "chosen": chosen,
+                "search_before": summarise(findings),
+                "search_after": again,
+            }
+            write_json(temporary / "summary.json", summary)
+        return summary
 
 
 def _search_again(

@@ -32,11 +32,13 @@ class AttackedImages:
 
     Attributes:
         images: uint8 ``(N, H, W, C)``, rounded to grey levels.
+        labels: int64 ``(N,)``, their true classes.
         success: bool ``(N,)``, whether the network puts the rounded image into a wrong class.
         l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1].
     """
 
     images: NDArray[np.uint8]
+    labels: Ints
     success: NDArray[np.bool_]
     l2: NDArray[np.float64]
 
@@ -82,4 +84,4 @@ def _judge(estimator: PixelEstimator, changed: Floats, victims: Victims) -> Atta
     rounded = np.round(changed * 255).astype(np.uint8)
     sequences = as_pixels(rounded).reshape(victims.images.shape)
     wrong = estimator.predict(sequences).argmax(axis=1) != victims.labels
-    return AttackedImages(rounded, wrong, l2(sequences, victims.images))
+    return AttackedImages(rounded, victims.labels, wrong, l2(sequences, victims.images))

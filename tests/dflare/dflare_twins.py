@@ -37,7 +37,9 @@ class Numbers:
         return int(self._rng.random() * high)
 
 
-def dflare(f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget):
+def dflare(
+    f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget
+):
     """Algorithm 1; ``(outcome, queries, operators, input)``."""
     mutators = build_mutators(operators)
     names = list(mutators)

@@ -48,6 +48,7 @@ class RecurrentModel:
     ``block`` sequences, the last one filled up with zeros.
 
     Attributes:
+        engine: what computes it.
         layer: name of the layer whose states are given.
         classes: K, the number of classes.
         width: H, the size of a hidden state.
@@ -55,8 +56,8 @@ class RecurrentModel:
         block: number of sequences in a computation.
     """
 
-    def __init__(self, engine: Engine, block: int = 256) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, block: int = 64) -> None:
+        self.engine = engine
         self.block = engine.batch or block
         self.layer = engine.layer
         sequences, outputs, states = self._probe()
@@ -68,7 +69,7 @@ class RecurrentModel:
     @property
     def workers(self) -> int:
         """How many threads may usefully call :meth:`run_serially` at the same time."""
-        return machine.available_threads() if self._engine.threads else 1
+        return machine.available_threads() if self.engine.threads else 1
 
     def run(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
         """Probabilities and states of any number of images, on all processors.
@@ -108,7 +109,7 @@ class RecurrentModel:
         sequences = np.zeros((self.block, *shape), np.float32)
         count = len(images)
         np.divide(images.reshape(count, *shape), np.float32(255), out=sequences[:count])
-        outputs, states = self._engine.compute(sequences)
+        outputs, states = self.engine.compute(sequences)
         outputs = outputs[:count]
         return (_softmax(outputs) if self.logits else outputs), states[:count]
 
@@ -119,8 +120,8 @@ class RecurrentModel:
             UserError: the network takes sequences of another form.
         """
         height, row = image_shape[0], math.prod(image_shape[1:])
-        features = self._engine.features or row
-        steps = self._engine.steps or height * row // features
+        features = self.engine.features or row
+        steps = self.engine.steps or height * row // features
         if steps * features != height * row:
             raise UserError(
                 f"the network takes sequences of {steps} steps with {features} inputs, but the "
@@ -135,16 +136,16 @@ class RecurrentModel:
         """
         taken, features = self.sequence_shape(image_shape)
         if taken not in self._steps:
-            _, states = self._engine.compute(np.zeros((self.block, taken, features), np.float32))
+            _, states = self.engine.compute(np.zeros((self.block, taken, features), np.float32))
             self._steps[taken] = int(states.shape[1])
         return self._steps[taken]
 
     def _probe(self) -> tuple[Floats, Floats, Floats]:
         """Run on black, white and random images to learn the network's form and check it."""
-        steps, features = self._engine.steps or 8, self._engine.features or 1
+        steps, features = self.engine.steps or 8, self.engine.features or 1
         sequences = np.random.default_rng(0).random((self.block, steps, features), np.float32)
         sequences[0], sequences[-1] = 0, 1
-        outputs, states = self._engine.compute(sequences)
+        outputs, states = self.engine.compute(sequences)
         if outputs.ndim != 2 or outputs.shape[1] < 2:
             raise UserError(
                 f"the network's output is {_form(outputs)}: it must be (N, K), "

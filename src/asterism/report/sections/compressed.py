@@ -46,7 +46,7 @@ def compressed(workspace: Path) -> Section | None:
         histogram=_histogram(folders, first),
         confusions={folder.name: _confusion(folder / first) for folder in folders},
         galleries={folder.name: _gallery(folder, first) for folder in folders},
-        models={folder.name: read_json(folder / "models.json") for folder in folders},
+        notes=_notes(folders),
         first=first,
     )
     return Section(
@@ -84,6 +84,16 @@ def _headline(
     if best:
         facts.append(("deviations repaired, net", f"{percent(min(best))} to {percent(max(best))}"))
     return tuple(facts)
+
+
+def _notes(folders: list[Path]) -> list[str]:
+    """What is to know about the models' files, the same fact once for all that share it."""
+    pairs: dict[str, list[str]] = {}
+    for folder in folders:
+        for model in read_json(folder / "models.json"):
+            for note in model["notes"]:
+                pairs.setdefault(f"{model['name']}, {note}", []).append(folder.name)
+    return [f"{fact} ({', '.join(dict.fromkeys(names))})" for fact, names in pairs.items()]
 
 
 def _ratios(searches: dict[str, Any]) -> list[dict[str, Any]]:

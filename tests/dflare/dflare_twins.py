@@ -74,10 +74,7 @@ def dflare(
     best, best_distance, applied, observed = seed_image, np.float32(abs(f.max() - g.max())), [], []
     observed.append((f, g))
     for query in range(1, budget + 1):
-        if guided:
-            operator = selector.select(choice)
-        else:
-            operator = names[choice.integers(len(names))]
+        operator = selector.select(choice) if guided else names[choice.integers(len(names))]
         mutant = mutate(best, operator)
         chosen[operator] += 1
         f, g = ask(mutant)

@@ -184,7 +184,7 @@ def test_a_missing_file_and_an_unknown_suffix(tmp_path):
     with pytest.raises(UserError, match="no model file"):
         open_classifier(tmp_path / "none.onnx", UNIT)
     (tmp_path / "model.pkl").write_bytes(b"x")
-    with pytest.raises(UserError, match="known: .*onnx"):
+    with pytest.raises(UserError, match=r"known: .*onnx"):
         open_classifier(tmp_path / "model.pkl", UNIT)
 
 

@@ -37,7 +37,9 @@ class Numbers:
         return int(self._rng.random() * high)
 
 
-def dflare(f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget):
+def dflare(
+    f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget
+):
     """Algorithm 1; ``(outcome, queries, operators, input)``."""
     mutators = build_mutators(operators)
     names = list(mutators)
@@ -72,10 +74,7 @@ def dflare(f_model, g_model, seed_image, number, run_seed, name, *, operators, r
     best, best_distance, applied, observed = seed_image, np.float32(abs(f.max() - g.max())), [], []
     observed.append((f, g))
     for query in range(1, budget + 1):
-        if guided:
-            operator = selector.select(choice)
-        else:
-            operator = names[choice.integers(len(names))]
+        operator = selector.select(choice) if guided else names[choice.integers(len(names))]
         mutant = mutate(best, operator)
         chosen[operator] += 1
         f, g = ask(mutant)

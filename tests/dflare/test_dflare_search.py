@@ -111,9 +111,7 @@ def test_models_that_agree_everywhere_exhaust_the_budget():
 
 def test_a_ceiling_on_time_says_so():
     f, _ = models()
-    findings = search(
-        seeds(3), subject_=subject(f, f), budget=Budget(10**6, seconds=1e-9)
-    ).run()
+    findings = search(seeds(3), subject_=subject(f, f), budget=Budget(10**6, seconds=1e-9)).run()
     assert {r.outcome for r in findings.seeds} == {outcome.OUT_OF_TIME}
 
 

@@ -28,6 +28,7 @@ class _Reduction:
         self._places = self._domain.changes(item, reference)
         self._size = max(1, -(-len(self._places) // 2))
         self._start = 0
+        self._shrank = False
         self.finished = not len(self._places)
 
     def candidate(self) -> Items:
@@ -39,12 +40,14 @@ class _Reduction:
         """Keep the reversion or leave it, and go to the next."""
         if still_triggers:
             self.item = candidate
+            self._shrank = True
             self._places = np.delete(self._places, slice(self._start, self._start + self._size))
         else:
             self._start += self._size
         if self._start >= len(self._places):
-            self.finished = self._size == 1 or not len(self._places)
-            self._size, self._start = max(1, self._size // 2), 0
+            # Single changes are tried until none of them can go any more.
+            self.finished = not len(self._places) or (self._size == 1 and not self._shrank)
+            self._size, self._start, self._shrank = max(1, self._size // 2), 0, False
 
 
 def minimise(subject: Subject, items: Items, references: Items, queries: int) -> Items:

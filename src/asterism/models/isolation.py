@@ -102,7 +102,7 @@ class IsolatedClassifier:
 
     def _send(self, images: Images) -> None:
         self._connection.send_bytes(json.dumps(images.shape).encode())
-        self._connection.send_bytes(np.ascontiguousarray(images).data.cast("B"))
+        self._connection.send_bytes(images.tobytes())
 
     def _exchange(self, send: Callable[[], None]) -> bytes:
         """Send a request and wait for the answer."""

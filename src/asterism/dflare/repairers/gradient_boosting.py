@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from sklearn.ensemble import HistGradientBoostingClassifier
+from threadpoolctl import threadpool_limits
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
@@ -16,7 +17,10 @@ from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 
 @REPAIRERS.register("gradient_boosting")
 class GradientBoosting(Repairer):
-    """scikit-learn's histogram-based gradient boosting."""
+    """scikit-learn's histogram-based gradient boosting, on one thread.
+
+    The inputs are few: more threads would only wait for each other.
+    """
 
     class _Options(Section):
         rounds: int = Field(ge=1, description="trees for each class")
@@ -33,11 +37,14 @@ class GradientBoosting(Repairer):
             max_leaf_nodes=self.options.leaves,
             early_stopping=False,
             random_state=self.seed,
-        ).fit(probabilities, labels)
+        )
+        with threadpool_limits(1):
+            self._model.fit(probabilities, labels)
 
     def labels(self, probabilities: Probabilities) -> Labels:
         """See :meth:`Repairer.labels`."""
-        return np.asarray(self._model.predict(probabilities), np.int64)
+        with threadpool_limits(1):
+            return np.asarray(self._model.predict(probabilities), np.int64)
 
     @property
     def known_classes(self) -> Labels:

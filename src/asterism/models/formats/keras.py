@@ -148,8 +148,14 @@ def _renumber(exported: Any) -> None:
         names[tensor.name] = "images"
     for tensor in graph.output:
         names[tensor.name] = "outputs"
-    for number, tensor in enumerate(graph.initializer):
-        names.setdefault(tensor.name, f"constant_{number}")
+    constants = {tensor.name: tensor for tensor in graph.initializer}
+    used = dict.fromkeys(n for node in graph.node for n in node.input if n in constants)
+    for number, constant in enumerate(used):
+        names[constant] = f"constant_{number}"
+    # The exporter lists constants in no particular order.
+    kept = [type(constants[name]).FromString(constants[name].SerializeToString()) for name in used]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
     for number, node in enumerate(graph.node):
         node.name = f"{node.op_type}_{number}"
         for index, output in enumerate(node.output):
@@ -159,6 +165,8 @@ def _renumber(exported: Any) -> None:
         node.output[:] = [names[name] for name in node.output]
     for tensor in (*graph.initializer, *graph.input, *graph.output):
         tensor.name = names[tensor.name]
+    for tensor in (*graph.input, *graph.output):
+        tensor.type.tensor_type.shape.dim[0].dim_param = "N"
     del graph.value_info[:]
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,8 +61,23 @@ def save_keras(model: keras.Model, path: Path) -> None:
     """Write a ``.keras`` file without optimiser state, the same bytes for the same model."""
     with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / path.name
-        model.save(raw, include_optimizer=False)
+        with _without_optimizer(model):
+            model.save(raw)
         _normalise(raw, temporary)
+
+
+@contextmanager
+def _without_optimizer(model: keras.Model) -> Iterator[None]:
+    """Keras writes the optimiser's state into every ``.keras`` file, two thirds of it with Adam."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        yield
+        return
+    model.optimizer = None
+    try:
+        yield
+    finally:
+        model.optimizer = optimizer
 
 
 def _normalise(source: Path, target: Path) -> None:

@@ -53,15 +53,11 @@ def digits():
     return load(DataParams(name="digits", path="conf/no_file", train=600, test=200))
 
 
-@pytest.fixture(scope="module", params=["softmax_in_dense", "softmax_layer"])
-def classifier(request, digits):
+@pytest.fixture(scope="module")
+def classifier(digits):
     keras.utils.set_random_seed(0)
     body = [keras.Input((28, 28, 1)), L.AveragePooling2D(2), L.Flatten(), L.Dense(32, "relu")]
-    ends = {
-        "softmax_in_dense": [L.Dense(10, "softmax")],
-        "softmax_layer": [L.Dense(10), L.Softmax()],
-    }
-    model = keras.Sequential([*body, *ends[request.param]])
+    model = keras.Sequential([*body, L.Dense(10, "softmax")])
     model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
     model.fit(CENTRED.apply(digits.train_images), digits.train_labels, epochs=8, verbose=0)
     return model
@@ -92,6 +88,19 @@ def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
         rows, labels
     ]
     np.testing.assert_allclose((gradient * step).sum((1, 2, 3)) * 2, rise, rtol=0.1, atol=1e-3)
+
+
+@pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
+def test_a_softmax_is_left_off_wherever_it_is(ends):
+    keras.utils.set_random_seed(0)
+    last = [L.Dense(3, ends[0]), *([L.Softmax()] if len(ends) > 1 else [])]
+    model = keras.Sequential([keras.Input((2, 2, 1)), L.Flatten(), *last])
+    pixels = np.random.default_rng(0).random((5, 2, 2, 1), np.float32)
+    kernel, bias = model.get_weights()
+    expected = pixels.reshape(5, -1) @ kernel + bias
+    np.testing.assert_allclose(
+        PixelEstimator(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ATTACKS.names())

@@ -145,8 +145,13 @@ def test_lrp_0_is_activation_times_gradient(layer):
     np.testing.assert_allclose(p(x)[1], expected, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("composite", COMPOSITES.names())
-@pytest.mark.parametrize("build", [lenet, residual, nested])
+@pytest.mark.parametrize(
+    ("build", "composite"),
+    [
+        *((residual, name) for name in COMPOSITES.names()),
+        *((build, "epsilon_plus_box") for build in (lenet, nested)),
+    ],
+)
 def test_every_composite_crosses_every_network_alone_and_in_batches(build, composite):
     model = randomised(build())
     x = np.random.default_rng(3).uniform(0, 1, (7, *model.input_shape[1:]))

@@ -1,5 +1,7 @@
 """Every rule against its twin, on every kind of linear layer."""
 
+from functools import cache
+
 import keras
 import lrp_twins as twins
 import numpy as np
@@ -42,6 +44,7 @@ RULES = {
 }
 
 
+@cache
 def linear_layer(name):
     shape, layer = LAYERS[name]
     keras.utils.set_random_seed(3)
@@ -63,14 +66,19 @@ CASES = [
 ]
 
 
+@cache
+def matrix(name):
+    _, operation, shape = linear_layer(name)
+    kernel = tf.constant(operation.kernel)
+    return twins.matrix_of(lambda v: operation.function(tf.constant(v), kernel), shape)
+
+
 @pytest.mark.parametrize(("layer", "rule"), CASES)
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_a_rule_is_its_definition(layer, rule, nonnegative):
     _, operation, shape = linear_layer(layer)
     rng = np.random.default_rng(7)
     x = rng.uniform(0 if nonnegative else -1, 2, (3, *shape))
-    kernel = tf.constant(operation.kernel)
-    matrix = twins.matrix_of(lambda v: operation.function(tf.constant(v), kernel), shape)
     z = operation.forward(tf.constant(x)).numpy()
     relevance = rng.normal(size=z.shape)
     bias = np.broadcast_to(operation.bias, z.shape[1:]).ravel()
@@ -78,7 +86,7 @@ def test_a_rule_is_its_definition(layer, rule, nonnegative):
     at = Crossing(operation, tf.constant(x), tf.constant(relevance), nonnegative, box)
     fast = RULES[rule][0].share(at).numpy()
     for i in range(len(x)):
-        slow = RULES[rule][1](matrix, bias, x[i].ravel(), relevance[i].ravel())
+        slow = RULES[rule][1](matrix(layer), bias, x[i].ravel(), relevance[i].ravel())
         np.testing.assert_allclose(fast[i].ravel(), slow, rtol=1e-7, atol=1e-9)
 
 

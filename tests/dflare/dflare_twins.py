@@ -44,8 +44,8 @@ def dflare(
     mutators = build_mutators(operators)
     names = list(mutators)
     height, width, channels = seed_image.shape
-    ahead = max(1, 8192 // (height * width * channels))
-    pages, rngs = {}, {}
+    ahead = max(1, 4096 // (height * width * channels))
+    pages, draws_rng = {}, stream(run_seed, "trigger", name, number, "mutations")
     choice = Numbers(stream(run_seed, "trigger", name, number, "choice"))
     chosen, succeeded = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
 
@@ -57,9 +57,7 @@ def dflare(
     def mutate(image, operator):
         page, position = pages.get(operator, (None, ahead))
         if position == ahead:
-            if operator not in rngs:
-                rngs[operator] = stream(run_seed, "trigger", name, number, operator)
-            page = mutators[operator].draw(rngs[operator], (ahead, height, width, channels))
+            page = mutators[operator].draw(draws_rng, (ahead, height, width, channels))
             position = 0
         draws = {key: values[position : position + 1] for key, values in page.items()}
         pages[operator] = (page, position + 1)

@@ -79,7 +79,7 @@ class ImageDomain:
 
     def mutations(self, lanes: int, shape: tuple[int, ...], streams: Streams) -> Mutations:
         """See :meth:`Domain.mutations`."""
-        return _ImageMutations(self._mutators, self.operators, lanes, shape, streams)
+        return _ImageMutations(self._mutators, lanes, shape, streams)
 
     def cross(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Each pixel comes from either parent with equal chance."""
@@ -118,26 +118,30 @@ class ImageDomain:
 
 
 #: Values of the random numbers that are drawn ahead for one lane and operator.
-_VALUES_AHEAD = 8192
+_VALUES_AHEAD = 4096
 
 
 class _ImageMutations:
-    """Draws of each lane and operator come from a stream of their own, some of them ahead."""
+    """A lane draws for all its operators from one stream, for each of them some draws ahead."""
 
     def __init__(
         self,
         mutators: Sequence[Mutator],
-        names: Sequence[str],
         lanes: int,
         shape: tuple[int, ...],
         streams: Streams,
     ) -> None:
         height, width, channels = shape
         ahead = max(1, _VALUES_AHEAD // (height * width * channels))
-        self._books = [
-            _DrawBook(mutator, name, lanes, (ahead, height, width, channels), streams)
-            for mutator, name in zip(mutators, names, strict=True)
-        ]
+        generators: dict[int, np.random.Generator] = {}
+
+        def generator(lane: int) -> np.random.Generator:
+            if lane not in generators:
+                generators[lane] = streams(lane, "mutations")
+            return generators[lane]
+
+        page = (ahead, height, width, channels)
+        self._books = [_DrawBook(mutator, lanes, page, generator) for mutator in mutators]
 
     def apply(self, items: Items, lanes: Rows, operators: Rows) -> Items:
         mutants = np.empty_like(items)
@@ -155,16 +159,13 @@ class _DrawBook:
     def __init__(
         self,
         mutator: Mutator,
-        name: str,
         lanes: int,
         shape: tuple[int, int, int, int],
-        streams: Streams,
+        generator: Callable[[int], np.random.Generator],
     ) -> None:
         self.mutator = mutator
-        self._name = name
         self._shape = shape
-        self._streams = streams
-        self._generators: dict[int, np.random.Generator] = {}
+        self._generator = generator
         self._pages: dict[str, NDArray[Any]] = {}
         self._position = np.full(lanes, shape[0])
 
@@ -178,9 +179,7 @@ class _DrawBook:
         return draws
 
     def _turn(self, lane: int) -> None:
-        if lane not in self._generators:
-            self._generators[lane] = self._streams(lane, self._name)
-        draws = self.mutator.draw(self._generators[lane], self._shape)
+        draws = self.mutator.draw(self._generator(lane), self._shape)
         for name, values in draws.items():
             if name not in self._pages:
                 room = (len(self._position), *values.shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +21,8 @@ Probabilities = NDArray[np.float32]
 #: Most images of one call, so that a large model's intermediate results stay in memory.
 _LARGEST_CALL = 128
 _PROBES = 16
+#: Less work than this is not worth handing to a thread.
+_WORTHWHILE_S = 0.5e-3
 
 
 class Classifier(Protocol):
@@ -84,6 +87,7 @@ class FileClassifier:
         self._batch = self._runtime.fixed_batch
         self._alone = False
         self._settle_batching(self._preprocess(probes))
+        self._grain = self._measure_grain(self._preprocess(probes))
         raw = self._run(self._preprocess(probes))
         if not np.isfinite(raw).all():
             raise UserError(
@@ -108,7 +112,8 @@ class FileClassifier:
         if not len(values):
             return np.empty((0, self.classes), np.float32)
         if self._batch is None:
-            size = min(_LARGEST_CALL, -(-len(values) // self._workers))
+            share = -(-len(values) // self._workers)
+            size = min(_LARGEST_CALL, max(share, self._grain))
         else:
             size = 1 if self._alone else self._batch
         pieces = [values[start : start + size] for start in range(0, len(values), size)]
@@ -121,6 +126,14 @@ class FileClassifier:
             return self._runtime.run(piece)
         filled = np.concatenate([piece, np.repeat(piece[-1:], self._batch - len(piece), axis=0)])
         return self._runtime.run(filled)[: len(piece)]
+
+    def _measure_grain(self, probes: Batch) -> int:
+        """How many images make a thread's while; it decides on speed only, never on a result."""
+        if self._batch is not None:
+            return 1
+        started = time.perf_counter()
+        self._runtime.run(probes)
+        return int(_WORTHWHILE_S / (time.perf_counter() - started) * _PROBES) + 1
 
     def _settle_batching(self, probes: Batch) -> None:
         """Find out how to run a batch so that no image's result depends on the others."""

@@ -8,7 +8,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro test test-all lint format params lock clean
+.PHONY: help install repro test test-all lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,9 @@ format: $(STAMP) ## put the source into its canonical form
 
 params: $(STAMP) ## compose conf/ into params.yaml
 	asterism params
+
+dag: $(STAMP) ## draw the pipeline's graph into README.md
+	python docs/update_dag.py
 
 lock: ## resolve pyproject.toml anew into requirements.lock
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock

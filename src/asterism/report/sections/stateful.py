@@ -137,7 +137,7 @@ def _growth(campaigns: list[_Campaign], column: str) -> Markup:
 def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
     if curves.is_empty():
         return None
-    figure = Figure(figsize=(6.4, 3.4))
+    figure = Figure(figsize=(6.4, 3.7))
     columns = figure.subplots(1, 2, sharey=True)
     for axes, similarity in zip(columns, ("state", "transition"), strict=True):
         axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)

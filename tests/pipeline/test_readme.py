@@ -1,0 +1,21 @@
+"""README.md shows the pipeline as it is."""
+
+import re
+import sys
+
+from imports import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+from update_dag import graph, with_graph
+
+
+def test_the_graph_is_current():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == with_graph(text, graph()), "run `make dag`"
+
+
+def test_every_file_that_the_docs_link_to_exists():
+    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), f"{page.name} links to {link}"

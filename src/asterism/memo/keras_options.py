@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.memo.parameters import Choice
+import inspect
 
 # The public modules export functions without their list; this is the list that Keras' own `get`
 # looks names up in.
@@ -12,8 +12,20 @@ from keras.src.initializers import ALL_OBJECTS as _INITIALIZERS
 from keras.src.regularizers import ALL_OBJECTS as _REGULARIZERS
 from keras.src.utils.naming import to_snake_case
 
+from asterism.memo.parameters import Choice
+
+
+def _works_by_name(function: object) -> bool:
+    """Whether a call with the tensor alone is enough (``threshold`` wants two more values)."""
+    assert callable(function)
+    parameters = list(inspect.signature(function).parameters.values())
+    return all(p.default is not inspect.Parameter.empty for p in parameters[1:])
+
+
 #: ``glu`` halves an axis, which no layer's own shape rule knows of.
-ACTIVATIONS: tuple[str, ...] = tuple(sorted(set(_ACTIVATIONS) - {"glu"}))
+ACTIVATIONS: tuple[str, ...] = tuple(
+    sorted(n for n, f in _ACTIVATIONS.items() if n != "glu" and _works_by_name(f))
+)
 
 
 def _names(classes: object, without: set[str]) -> tuple[str, ...]:

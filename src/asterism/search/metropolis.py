@@ -22,6 +22,10 @@ class Selector(Protocol[Candidate]):
         """The next candidate."""
         ...
 
+    def add(self, candidate: Candidate) -> None:
+        """One more candidate."""
+        ...
+
 
 class Uniform(Generic[Candidate]):
     """Every candidate is equally likely: the unguided ablation."""
@@ -32,6 +36,10 @@ class Uniform(Generic[Candidate]):
     def select(self, rng: np.random.Generator) -> Candidate:
         """A uniform draw."""
         return self._candidates[int(rng.integers(len(self._candidates)))]
+
+    def add(self, candidate: Candidate) -> None:
+        """One more candidate."""
+        self._candidates.append(candidate)
 
 
 class MetropolisHastings(Generic[Candidate]):
@@ -71,6 +79,10 @@ class MetropolisHastings(Generic[Candidate]):
             if rng.random() < (1 - self._p) ** steps_down:
                 self._current = proposal
                 return proposal
+
+    def add(self, candidate: Candidate) -> None:
+        """One more candidate; the chain stays where it is."""
+        self._candidates.append(candidate)
 
     def _draw(self, rng: np.random.Generator) -> Candidate:
         return self._candidates[int(rng.integers(len(self._candidates)))]

@@ -46,7 +46,8 @@ def _einsum_read(config: Config) -> Config:
     subscripts, output = config["equation"].split("->")
     sizes = config["output_shape"]
     sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
-    new = [s for n, s in zip(output[-len(sizes) :], sizes, strict=True) if n not in subscripts[:5]]
+    given = subscripts.split(",")[0]
+    new = [s for n, s in zip(output[-len(sizes) :], sizes, strict=True) if n not in given]
     bias = "last" if config.get("bias_axes") else "none"
     return {**config, "new_axis": new[-1] if new else 1, "bias_axes": bias}
 

@@ -2,10 +2,48 @@
 
 from __future__ import annotations
 
-from asterism.core.params import Section
+import tempfile
+from pathlib import Path
+
+import yaml
+
+from asterism.core.errors import UserError
+from asterism.core.params import Section, validate
+from asterism.data import DataParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.models.params import RnnParams
 
 
 class Params(Section):
     """Every parameter of the pipeline."""
 
     seed: int
+    data: DataParams
+    rnn: RnnParams
+    abstraction: AbstractionParams
+    coverage: CoverageParams
+
+
+def compose(conf: Path, overrides: list[str]) -> str:
+    """The text of ``params.yaml`` for Hydra overrides: what ``dvc exp run -S`` writes.
+
+    Args:
+        conf: the Hydra config folder.
+        overrides: as Hydra takes them, ``["data=mnist", "abstraction.k=4"]``.
+
+    Raises:
+        UserError: Hydra refuses an override, or a value is impossible.
+    """
+    from dvc.utils.hydra import compose_and_dump
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "params.yaml"
+        try:
+            compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
+        except (HydraException, OmegaConfBaseException) as error:
+            raise UserError(f"conf: {str(error).strip().splitlines()[0]}") from None
+        text = target.read_text(encoding="utf-8")
+    validate(Params, yaml.safe_load(text), source="conf")
+    return text

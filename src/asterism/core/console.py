@@ -6,12 +6,10 @@ import logging
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO, TypeVar
+from typing import Any, TextIO
 
 import structlog
-from tqdm.auto import tqdm
-
-T = TypeVar("T")
+from tqdm import tqdm
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -21,15 +19,16 @@ def get_logger(name: str) -> structlog.stdlib.BoundLogger:
 
 
 def progress(
-    items: Iterable[T] | None = None, *, total: int | None = None, label: str, unit: str = "it"
-) -> tqdm[T]:
+    items: Iterable[Any] | None = None, *, total: int | None = None, label: str, unit: str = "it"
+) -> tqdm[Any]:
     """A progress bar on standard error, silent when that is no terminal.
 
     Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
     """
-    return tqdm(
+    bar: tqdm[Any] = tqdm(
         items, total=total, desc=label, unit=unit, unit_scale=True, disable=None, mininterval=0.2
     )
+    return bar
 
 
 class _AboveTheBar:
@@ -54,7 +53,7 @@ def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -
         structlog.processors.TimeStamper(fmt="%H:%M:%S" if log_file is None else "iso"),
         structlog.processors.format_exc_info,
     ]
-    screen = logging.StreamHandler(_AboveTheBar(sys.stderr))  # type: ignore[arg-type]
+    screen = logging.StreamHandler(_AboveTheBar(sys.stderr))
     screen.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

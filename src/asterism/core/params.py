@@ -8,7 +8,7 @@ live in ``conf/``, and ``params.yaml`` is their composition.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -55,26 +55,59 @@ def validate(schema: type[S], values: dict[str, Any], source: str = "params.yaml
     try:
         return schema.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{source}: {_explain(error.errors()[0], schema)}") from None
+        raise UserError(f"{source}: {_explain(error.errors()[0], schema, values)}") from None
 
 
-def _explain(error: ErrorDetails, schema: type[Section]) -> str:
-    location = [str(part) for part in error["loc"]]
+def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any]) -> str:
+    location, sections = _follow(error["loc"], schema, values)
     key = ".".join(location)
     if error["type"] == "missing":
         return f"the parameter {key} is missing (conf/ holds the defaults)"
     if error["type"] == "extra_forbidden":
-        known = _known_keys(schema, location[:-1])
+        known = [name for section in sections for name in section.model_fields]
         expected = f" (known: {', '.join(known)})" if known else ""
         return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
+    if error["type"] == "union_tag_invalid":
+        context = error["ctx"]
+        tag = context["discriminator"].strip("'")
+        return f"{key}.{tag} is {context['tag']!r}: it should be {context['expected_tags']}"
     return f"{key} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
 
 
-def _known_keys(schema: type[Section], location: list[str]) -> list[str]:
-    current: Any = schema
-    for part in location:
-        fields = getattr(current, "model_fields", {})
-        if part not in fields:
-            return []
-        current = fields[part].annotation
-    return list(getattr(current, "model_fields", {}))
+def _follow(
+    location: tuple[int | str, ...], schema: type[Section], values: Any
+) -> tuple[list[str], list[type[Section]]]:
+    """The error's place as the file spells it, and the sections that may stand around it.
+
+    Pydantic's location names the member of a union after the key that holds it; the file does
+    not, so parts that the values do not have are left out, the last one excepted.
+    """
+    path: list[str] = []
+    sections: list[type[Section]] = [schema]
+    for depth, part in enumerate(location):
+        last = depth == len(location) - 1
+        inside = part in values if isinstance(values, dict) else isinstance(part, int)
+        if not (inside or last):
+            sections = [s for s in sections if _tagged(s, part)] or sections
+            continue
+        path.append(str(part))
+        if last:
+            break
+        values = values[part]
+        sections = [
+            member
+            for section in sections
+            if part in section.model_fields
+            for member in _sections_in(section.model_fields[str(part)].annotation)
+        ]
+    return path, sections
+
+
+def _sections_in(annotation: Any) -> list[type[Section]]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    return [section for member in get_args(annotation) for section in _sections_in(member)]
+
+
+def _tagged(section: type[Section], tag: int | str) -> bool:
+    return any(tag in get_args(field.annotation) for field in section.model_fields.values())

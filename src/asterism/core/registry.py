@@ -59,7 +59,8 @@ class Registry(Generic[T]):
         except KeyError:
             known = self.names()
             raise UserError(
-                f"no {self.kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+                f"no {self.kind} is called {name!r}{closest(name, known)} "
+                f"(known: {', '.join(known)})"
             ) from None
 
     def __contains__(self, name: object) -> bool:

@@ -26,7 +26,9 @@ from asterism.core.params import Section, read_params
 
 log = get_logger(__name__)
 
-USAGE = "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
+USAGE = (
+    "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
+)
 
 
 def main(folder: Path, arguments: list[str]) -> int:
@@ -62,7 +64,7 @@ def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint
     this process has loaded, so another version never continues this one's work.
     """
     code = [
-        Path(module.__file__)
+        Path(str(module.__file__))
         for module_name, module in sys.modules.items()
         if module_name.startswith("asterism") and getattr(module, "__file__", None)
     ]

@@ -8,23 +8,31 @@ together and applied as one batch, and ``apply`` is a plain function that tests 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
+from asterism.core.errors import UserError
 from asterism.core.registry import Registry
+
+# The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
+# and the callers have threads of theirs.
+cv2.setNumThreads(1)
 
 Images = NDArray[np.uint8]
 #: Random numbers of a batch by name, each with the batch as its first axis.
-Draws = dict[str, NDArray[np.generic]]
+Draws = dict[str, NDArray[Any]]
 
 
 class Mutator(ABC):
     """Turns images into mutants of the same shape and dtype."""
 
-    #: Whether each pixel changes on its own (noise), so that distances to the original mean
-    #: something; a transformation that moves or blends pixels is not.
+    #: Whether the mutant differs from the image by pixel changes or noise, so that distances to
+    #: the original mean something; not so where the whole picture is transformed or toned.
     pixel_level: ClassVar[bool]
 
     @abstractmethod
@@ -35,8 +43,60 @@ class Mutator(ABC):
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images`` (uint8, ``(N, H, W, C)``), clipped to [0, 255], never in place."""
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
-
 
 MUTATORS: Registry[type[Mutator]] = Registry("mutator", "asterism.images")
+
+
+def build_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, Mutator]:
+    """Mutators from configuration.
+
+    Args:
+        ranges: for each mutator's name the fields that differ from its published ranges.
+
+    Raises:
+        UserError: an unknown mutator or field, or an impossible range.
+    """
+    return {name: _build(name, fields) for name, fields in ranges.items()}
+
+
+def _build(name: str, fields: Mapping[str, Any]) -> Mutator:
+    kind: type[Mutator] = MUTATORS[name]
+    known = list(getattr(kind, "__dataclass_fields__", {}))
+    for field in fields:
+        if field not in known:
+            raise UserError(
+                f"the mutator {name} has no range called {field!r} (known: {', '.join(known)})"
+            )
+    try:
+        return TypeAdapter(kind).validate_python(dict(fields))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join([name, *map(str, first["loc"])])
+        raise UserError(f"mutator {where} is {first['input']!r}: {first['msg']}") from None
+
+
+def concatenate(draws: Sequence[Draws]) -> Draws:
+    """Draws of several batches as those of one: what items with streams of their own need."""
+    return {name: np.concatenate([d[name] for d in draws]) for name in draws[0]}
+
+
+def take(draws: Draws, rows: NDArray[np.integer | np.bool_]) -> Draws:
+    """The draws of some images of a batch, by index or mask."""
+    return {name: values[rows] for name, values in draws.items()}
+
+
+def to_pixels(values: NDArray[Any]) -> Images:
+    """Grey levels in float, rounded and clipped to uint8; overwrites its argument."""
+    np.rint(values, out=values)
+    np.clip(values, 0, 255, out=values)
+    return values.astype(np.uint8)
+
+
+def require_range(mutator: Mutator, low: float, high: float) -> None:
+    """A range's ends in the right order.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if not low <= high:
+        raise ValueError(f"the range of {type(mutator).__name__} ends at {high}, before {low}")

@@ -3,14 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from markupsafe import Markup
 
 from asterism.core.registry import Registry
 
-#: Renders one lane's section from the results in the workspace that it is given; None when the
-#: lane has not run there. A section is a module in ``report/sections`` with its template.
-SectionRenderer = Callable[[Path], Markup | None]
 
-SECTIONS: Registry[SectionRenderer] = Registry("report section", "asterism.report.sections")
+@dataclass(frozen=True)
+class Section:
+    """One lane's part of the page.
+
+    Attributes:
+        anchor: name for links to it.
+        title: heading.
+        question: what the lane answers, one sentence.
+        headline: the most important results, each a label and a value, shown at the top too.
+        body: everything below the heading.
+        order: place on the page, lower ones first.
+    """
+
+    anchor: str
+    title: str
+    question: str
+    headline: tuple[tuple[str, str], ...]
+    body: Markup
+    order: int
+
+
+#: Lanes by name. Each renders its section from the results in the workspace that it is given, or
+#: gives None when the lane has not run there. A lane is a module in ``report/sections`` and a
+#: template.
+SECTIONS: Registry[Callable[[Path], Section | None]] = Registry(
+    "report section", "asterism.report.sections"
+)

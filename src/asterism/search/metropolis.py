@@ -13,12 +13,13 @@ from typing import Generic, Protocol, TypeVar
 import numpy as np
 
 Candidate = TypeVar("Candidate", bound=Hashable)
+Choice = TypeVar("Choice", covariant=True)
 
 
-class Selector(Protocol[Candidate]):
+class Selector(Protocol[Choice]):
     """Chooses the next candidate; the caller's scores say how the earlier choices served."""
 
-    def select(self, rng: np.random.Generator) -> Candidate:
+    def select(self, rng: np.random.Generator) -> Choice:
         """The next candidate."""
         ...
 

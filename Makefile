@@ -1,0 +1,55 @@
+# `make repro` and `make test` are all that a newcomer needs; `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3.11
+VENV := .venv
+STAMP := $(VENV)/.installed
+# Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
+export PATH := $(abspath $(VENV))/bin:$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.PHONY: help install repro test test-all lint format params lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## make .venv with exactly the versions of requirements.lock
+
+$(STAMP): requirements.lock pyproject.toml
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install --quiet --requirement requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+repro: $(STAMP) ## run every stage whose inputs changed, then say where the report is
+	@dvc repro
+	@echo "The report is report/index.html"
+
+test: lint ## lint, types and the fast tests
+	python -m pytest -n auto
+
+test-all: lint ## the slow tests too
+	python -m pytest -n auto -m ''
+
+lint: $(STAMP)
+	ruff check .
+	ruff format --check .
+	mypy
+
+format: $(STAMP) ## put the source into its canonical form
+	ruff check --fix .
+	ruff format .
+
+params: $(STAMP) ## compose conf/ into params.yaml
+	asterism params
+
+lock: ## resolve pyproject.toml anew into requirements.lock
+	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock
+	$(VENV)-lock/bin/pip install --quiet pip-tools
+	$(VENV)-lock/bin/pip-compile --quiet --extra dev --strip-extras --allow-unsafe \
+	  --no-emit-index-url --no-emit-find-links --no-emit-options --output-file requirements.lock pyproject.toml
+	sed -i -E 's/^(torch==[0-9.]+)\+cpu/\1/' requirements.lock
+	rm -rf $(VENV)-lock
+
+clean: ## remove results of runs; the cache keeps them
+	rm -rf artifacts metrics plots report logs

@@ -1,0 +1,6 @@
+"""Data sets: one module per source, one :func:`load`."""
+
+from asterism.data.dataset import Dataset, load
+from asterism.data.params import DataParams
+
+__all__ = ["DataParams", "Dataset", "load"]

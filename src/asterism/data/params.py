@@ -1,0 +1,16 @@
+"""Parameters of the data."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from asterism.core.params import Section
+
+
+class DataParams(Section):
+    """Which images the pipeline works on."""
+
+    name: str = Field(description="source of the images: a module of asterism.data.sources")
+    path: str = Field(description="the user's own file, for sources that read one")
+    train: int | None = Field(ge=1, description="use only the first n training images; null: all")
+    test: int | None = Field(ge=1, description="use only the first n test images; null: all")

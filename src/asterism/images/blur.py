@@ -1,0 +1,194 @@
+"""Blurs: average, Gaussian, median and bilateral (DeepTest, DeepHunter, DeepStellar, Dflare).
+
+OpenCV filters one image at a time, and on small images its set-up costs more than its work. So all
+images that drew the same kernel lie side by side in one wide image, each with a margin as wide as
+the kernel reaches, filled as OpenCV itself would continue the image beyond its edge: the result is
+the same as image by image, at a tenth of the time.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator
+
+_Filter = Callable[[NDArray[np.uint8]], Any]
+
+
+class SizedBlur(Mutator):
+    """A blur whose kernel size is drawn from a list; a subclass names the filter."""
+
+    pixel_level: ClassVar[bool] = False
+    #: How the image goes on beyond its edge, in the words of ``numpy.pad``.
+    beyond_edge: ClassVar[str] = "reflect"
+
+    @property
+    @abstractmethod
+    def kernel_sizes(self) -> tuple[int, ...]:
+        """The sizes to draw from, in pixels."""
+
+    @abstractmethod
+    def filter(self, size: int) -> _Filter:
+        """The OpenCV filter for a kernel of this size."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+        """``size``: int64 ``(N,)``, pixels."""
+        return {"size": rng.choice(np.asarray(self.kernel_sizes, np.int64), size=shape[0])}
+
+    def apply(self, images: Images, draws: Draws) -> Images:
+        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        mutants = images.copy()
+        for size in self.kernel_sizes:
+            chosen = np.flatnonzero(draws["size"] == size)
+            if size > 1 and len(chosen):
+                mutants[chosen] = filter_side_by_side(
+                    images[chosen], self.filter(size), size // 2, self.beyond_edge
+                )
+        return mutants
+
+
+def filter_side_by_side(images: Images, run: _Filter, reach: int, beyond_edge: str) -> Images:
+    """Every image filtered, all of them in one call of the filter.
+
+    Args:
+        images: uint8 ``(N, H, W, C)``.
+        run: filters one image ``(H, W, C)``; no value depends on one further than ``reach`` away.
+        reach: pixels on each side that a result depends on.
+        beyond_edge: how an image goes on beyond its edge, a mode of ``numpy.pad``.
+    """
+    count, height, width, channels = images.shape
+    tall, wide = height + 2 * reach, width + 2 * reach
+    rows = np.pad(np.arange(height), reach, mode=beyond_edge)  # type: ignore[call-overload]
+    columns = np.pad(np.arange(width), reach, mode=beyond_edge)  # type: ignore[call-overload]
+    strip = images.transpose(1, 0, 2, 3)[rows][:, :, columns]
+    filtered = run(strip.reshape(tall, count * wide, channels)).reshape(strip.shape)
+    inner = filtered[reach : reach + height, :, reach : reach + width]
+    return np.ascontiguousarray(inner.transpose(1, 0, 2, 3))
+
+
+def _require_odd(sizes: tuple[int, ...]) -> None:
+    _require_sizes(sizes)
+    if any(size % 2 == 0 for size in sizes):
+        raise ValueError(f"kernel sizes must be odd, not {list(sizes)}")
+
+
+def _require_sizes(sizes: tuple[int, ...]) -> None:
+    if not sizes or min(sizes) < 1:
+        raise ValueError(f"kernel sizes must be at least 1, not {list(sizes)}")
+
+
+@MUTATORS.register("average_blur")
+@dataclass(frozen=True)
+class AverageBlur(SizedBlur):
+    """Replaces a value by the mean of the square around it.
+
+    Attributes:
+        sizes: sides of the square to draw from, in pixels; 1 leaves the image as it is.
+    """
+
+    sizes: tuple[int, ...] = (3, 4, 5)
+
+    def __post_init__(self) -> None:
+        _require_sizes(self.sizes)
+
+    @property
+    def kernel_sizes(self) -> tuple[int, ...]:
+        """See :attr:`SizedBlur.kernel_sizes`."""
+        return self.sizes
+
+    def filter(self, size: int) -> _Filter:
+        """See :meth:`SizedBlur.filter`."""
+        return lambda image: cv2.blur(image, (size, size))
+
+
+@MUTATORS.register("gaussian_blur")
+@dataclass(frozen=True)
+class GaussianBlur(SizedBlur):
+    """Replaces a value by a Gaussian-weighted mean; the deviation follows from the kernel's size.
+
+    Attributes:
+        sizes: odd kernel sizes to draw from, in pixels; 1 leaves the image as it is.
+    """
+
+    sizes: tuple[int, ...] = (3, 5, 7)
+
+    def __post_init__(self) -> None:
+        _require_odd(self.sizes)
+
+    @property
+    def kernel_sizes(self) -> tuple[int, ...]:
+        """See :attr:`SizedBlur.kernel_sizes`."""
+        return self.sizes
+
+    def filter(self, size: int) -> _Filter:
+        """See :meth:`SizedBlur.filter`."""
+        return lambda image: cv2.GaussianBlur(image, (size, size), 0)
+
+
+@MUTATORS.register("median_blur")
+@dataclass(frozen=True)
+class MedianBlur(SizedBlur):
+    """Replaces a value by the median of the square around it.
+
+    Attributes:
+        sizes: odd sides of the square to draw from, in pixels; 1 leaves the image as it is.
+    """
+
+    sizes: tuple[int, ...] = (3, 5)
+    beyond_edge: ClassVar[str] = "edge"
+
+    def __post_init__(self) -> None:
+        _require_odd(self.sizes)
+
+    @property
+    def kernel_sizes(self) -> tuple[int, ...]:
+        """See :attr:`SizedBlur.kernel_sizes`."""
+        return self.sizes
+
+    def filter(self, size: int) -> _Filter:
+        """See :meth:`SizedBlur.filter`."""
+        return lambda image: cv2.medianBlur(image, size)
+
+
+@MUTATORS.register("bilateral_blur")
+@dataclass(frozen=True)
+class BilateralBlur(Mutator):
+    """Smooths areas and keeps edges: a mean weighted by closeness in place and in value.
+
+    It draws nothing. Images must have 1 or 3 channels.
+
+    Attributes:
+        diameter: of the neighbourhood, in pixels; odd.
+        color_deviation: deviation of the weight by value, in grey levels.
+        space_deviation: deviation of the weight by place, in pixels.
+    """
+
+    diameter: int = 9
+    color_deviation: float = 75.0
+    space_deviation: float = 75.0
+    pixel_level: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        _require_odd((self.diameter,))
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+        """Nothing."""
+        return {}
+
+    def apply(self, images: Images, draws: Draws) -> Images:
+        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        # Image by image: side by side would save little time, and OpenCV's rounding here depends
+        # on a value's column.
+        mutants = np.empty_like(images)
+        for image, mutant in zip(images, mutants, strict=True):
+            mutant[:] = cv2.bilateralFilter(
+                image, self.diameter, self.color_deviation, self.space_deviation
+            ).reshape(image.shape)
+        return mutants

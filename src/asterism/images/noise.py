@@ -1,0 +1,106 @@
+"""Noise on every value: Gaussian, multiplicative, salt-and-pepper.
+
+Noise is added in float32 and clipped to [0, 255]. A cast to uint8 without clipping, as the
+released tools do it, wraps around: 250 + 10 becomes 4, and faint noise turns into dots.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, require_range, to_pixels
+
+
+@MUTATORS.register("gaussian_noise")
+@dataclass(frozen=True)
+class GaussianNoise(Mutator):
+    """Adds normal noise of mean 0, with one deviation for each image.
+
+    Attributes:
+        low: smallest standard deviation, in grey levels of 0 to 255.
+        high: largest standard deviation.
+    """
+
+    low: float = 1.0
+    high: float = 25.0
+    pixel_level: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+        """``noise``: float32 ``(N, H, W, C)``, grey levels."""
+        deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
+        noise = rng.standard_normal(shape, dtype=np.float32)
+        noise *= deviation
+        return {"noise": noise}
+
+    def apply(self, images: Images, draws: Draws) -> Images:
+        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        return to_pixels(images + draws["noise"])
+
+
+@MUTATORS.register("multiplicative_noise")
+@dataclass(frozen=True)
+class MultiplicativeNoise(Mutator):
+    """Multiplies every value by normal noise of mean 1, with one deviation for each image.
+
+    Attributes:
+        low: smallest standard deviation of the factor.
+        high: largest standard deviation of the factor.
+    """
+
+    low: float = 0.02
+    high: float = 0.12
+    pixel_level: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+        """``factors``: float32 ``(N, H, W, C)``."""
+        deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
+        factors = rng.standard_normal(shape, dtype=np.float32)
+        factors *= deviation
+        factors += 1
+        return {"factors": factors}
+
+    def apply(self, images: Images, draws: Draws) -> Images:
+        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        return to_pixels(images * draws["factors"])
+
+
+@MUTATORS.register("salt_and_pepper_noise")
+@dataclass(frozen=True)
+class SaltAndPepperNoise(Mutator):
+    """Sets a share of the values to white or black, both equally often.
+
+    Attributes:
+        low: smallest expected share of the values, at least 0.
+        high: largest expected share, at most 1.
+    """
+
+    low: float = 0.004
+    high: float = 0.02
+    pixel_level: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+        if not 0 <= self.low <= self.high <= 1:
+            raise ValueError(f"shares must lie in [0, 1], not {self.low} to {self.high}")
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+        """``salt`` and ``pepper``: bool ``(N, H, W, C)``."""
+        share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
+        chance = rng.random(shape, dtype=np.float32)
+        return {"salt": chance < share / 2, "pepper": chance >= 1 - share / 2}
+
+    def apply(self, images: Images, draws: Draws) -> Images:
+        """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
+        mutants = images.copy()
+        mutants[draws["salt"].astype(np.bool_)] = 255
+        mutants[draws["pepper"].astype(np.bool_)] = 0
+        return mutants

@@ -1,0 +1,1 @@
+"""Models: architectures by name, training, and opening model files."""

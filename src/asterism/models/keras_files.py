@@ -1,0 +1,161 @@
+"""Keras model files: today's and those of Keras 2, read without running their code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import h5py
+
+from asterism.core.artifacts import replacing
+from asterism.core.errors import UserError
+
+if TYPE_CHECKING:
+    import keras
+
+#: Written into every file in place of the date, so that equal models give equal bytes.
+_NO_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def load_keras(path: Path) -> keras.Model:
+    """A Keras model from ``.keras``, ``.h5`` (Keras 3 or 2) or Keras 2's ``.json`` and weights.
+
+    A ``.json`` file's weights lie beside it under the same name with the suffix ``.h5``.
+    The model comes uncompiled. Nothing in the file is executed: a Lambda layer with Python code
+    inside is refused.
+
+    Raises:
+        UserError: missing, damaged, of another format, or holding code.
+    """
+    import keras
+
+    if not path.is_file():
+        raise UserError(f"there is no model file {path}")
+    try:
+        match path.suffix:
+            case ".keras":
+                return keras.saving.load_model(path, compile=False, safe_mode=True)
+            case ".h5" | ".hdf5":
+                return _load_h5(path)
+            case ".json":
+                return _load_json(path)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a foreign file makes Keras raise
+        raise UserError(f"Keras cannot read {path}: {_first_line(error)}") from error
+    raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5 or .json")
+
+
+def save_keras(model: keras.Model, path: Path) -> None:
+    """Write a ``.keras`` file without optimiser state, the same bytes for the same model."""
+    with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
+        raw = Path(folder) / path.name
+        model.save(raw, include_optimizer=False)
+        _normalise(raw, temporary)
+
+
+def _normalise(source: Path, target: Path) -> None:
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in sorted(old.namelist()):
+            content = old.read(name)
+            if name == "metadata.json":
+                facts = json.loads(content) | {"date_saved": "1980-01-01@00:00:00"}
+                content = json.dumps(facts, sort_keys=True).encode()
+            elif name == "config.json":
+                content = json.dumps(_renumbered(json.loads(content), {}), sort_keys=True).encode()
+            entry = zipfile.ZipInfo(name, date_time=_NO_DATE)
+            new.writestr(entry, content, compress_type=zipfile.ZIP_STORED)
+
+
+def _renumbered(config: Any, numbers: dict[int, int]) -> Any:
+    """The config with shared objects, which Keras names by memory address, counted from 0."""
+    if isinstance(config, list):
+        return [_renumbered(item, numbers) for item in config]
+    if not isinstance(config, dict):
+        return config
+    counted = {key: _renumbered(value, numbers) for key, value in config.items()}
+    if "shared_object_id" in config:
+        counted["shared_object_id"] = numbers.setdefault(config["shared_object_id"], len(numbers))
+    return counted
+
+
+def _load_h5(path: Path) -> keras.Model:
+    import keras
+
+    try:
+        with h5py.File(path) as file:
+            text = file.attrs.get("model_config")
+    except OSError as error:
+        raise UserError(f"{path} is no HDF5 file, or is damaged: {_first_line(error)}") from None
+    if text is None:
+        raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "model.h5"
+        shutil.copyfile(path, copy)
+        copy.chmod(0o600)
+        with h5py.File(copy, "r+") as file:
+            file.attrs["model_config"] = json.dumps(_to_keras_3(json.loads(text), path))
+        return keras.saving.load_model(copy, compile=False)
+
+
+def _load_json(path: Path) -> keras.Model:
+    import keras
+
+    weights = path.with_suffix(".h5")
+    if not weights.exists():
+        raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
+    config = _to_keras_3(json.loads(path.read_text(encoding="utf-8")), path)
+    model = keras.models.model_from_json(json.dumps(config))
+    model.load_weights(weights)
+    return model
+
+
+def _to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
+    """A Keras 2 model config in terms that Keras 3 understands; others pass unchanged.
+
+    Keras 2 lets the first layer of a Sequential model state the input's shape, and its
+    recurrent layers carry options that are gone.
+    """
+    if config.get("class_name") == "Lambda":
+        raise UserError(f"{path} holds a Lambda layer, whose Python code is never run here")
+    inner = config.get("config")
+    if isinstance(inner, list):  # Sequential models before Keras 2.2.3
+        config = {**config, "config": {"name": "sequential", "layers": inner}}
+        inner = config["config"]
+    if not isinstance(inner, dict):
+        return config
+    inner = {k: v for k, v in inner.items() if k not in ("implementation", "time_major")}
+    if config.get("class_name") in ("TimeDistributed", "Bidirectional") and "layer" in inner:
+        inner["layer"] = _to_keras_3(inner["layer"], path)
+    if "layers" in inner:
+        layers = [_to_keras_3(layer, path) for layer in inner["layers"]]
+        if config.get("class_name") == "Sequential" and layers:
+            layers = _with_input_layer(layers)
+        inner["layers"] = layers
+    return {**config, "config": inner}
+
+
+def _with_input_layer(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first = layers[0]
+    shape = first["config"].get("batch_input_shape")
+    if first["class_name"] == "InputLayer" or shape is None:
+        return layers
+    rest = {k: v for k, v in first["config"].items() if k != "batch_input_shape"}
+    dtype = rest.get("dtype") or "float32"
+    declared = {
+        "class_name": "InputLayer",
+        "config": {"batch_shape": shape, "dtype": dtype, "name": f"{rest['name']}_input"},
+    }
+    return [declared, {**first, "config": rest}, *layers[1:]]
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

@@ -1,0 +1,97 @@
+"""Training that gives the same weights every time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+from asterism.core import machine
+from asterism.core.console import progress
+from asterism.core.errors import UserError
+from asterism.core.streams import spawn_integer
+from asterism.models.params import TrainingParams
+
+if TYPE_CHECKING:
+    import keras
+
+
+def make_deterministic(seed: int, *path: str | int) -> None:
+    """Fix everything that weights depend on; call it before the process builds a model.
+
+    Seeds Keras, NumPy and Python, makes TensorFlow's kernels deterministic and fixes its
+    thread count, since a convolution's gradient differs between counts.
+
+    Args:
+        seed: the run's seed.
+        path: what is about to be trained, as in :func:`asterism.core.streams.stream`.
+    """
+    import keras
+    import tensorflow as tf
+
+    try:
+        tf.config.threading.set_intra_op_parallelism_threads(machine.TRAINING_THREADS)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+    except RuntimeError:  # TensorFlow is already running, as in a test's second training
+        pass
+    tf.config.experimental.enable_op_determinism()
+    keras.utils.set_random_seed(spawn_integer(seed, *path))
+
+
+def compile_for(model: keras.Model, params: TrainingParams) -> None:
+    """Compile a classifier with softmax outputs for integer labels."""
+    import keras
+
+    try:
+        optimizer = keras.optimizers.get(params.optimizer)
+    except ValueError:
+        known = sorted(n.lower() for n in vars(keras.optimizers) if n[0].isupper())
+        raise UserError(
+            f"no optimiser is called {params.optimizer!r} (known: {', '.join(known)})"
+        ) from None
+    optimizer.learning_rate = params.learning_rate
+    model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+
+
+def fit(
+    model: keras.Model,
+    inputs: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    params: TrainingParams,
+    **options: Any,
+) -> dict[str, list[float]]:
+    """Train a compiled model under a progress bar.
+
+    Args:
+        model: compiled, e.g. by :func:`compile_for`.
+        inputs: what the model takes, ``(N, ...)``.
+        labels: ``(N,)`` or targets of any form that the model's loss takes.
+        params: batch size and number of epochs.
+        options: passed on to ``model.fit``.
+
+    Returns:
+        Loss and metrics by name, a value an epoch.
+    """
+    with progress(total=params.epochs, label=f"training {model.name}", unit="epoch") as bar:
+        history = model.fit(
+            inputs,
+            labels,
+            batch_size=params.batch_size,
+            epochs=params.epochs,
+            verbose=0,
+            callbacks=[_advancing(bar), *options.pop("callbacks", [])],
+            **options,
+        )
+    return {name: [float(v) for v in values] for name, values in history.history.items()}
+
+
+def _advancing(bar: tqdm[Any]) -> keras.callbacks.Callback:
+    import keras
+
+    def advance(_epoch: int, logs: dict[str, float] | None = None) -> None:
+        bar.set_postfix({k: f"{v:.3f}" for k, v in (logs or {}).items()}, refresh=False)
+        bar.update()
+
+    return keras.callbacks.LambdaCallback(on_epoch_end=advance)

@@ -1,0 +1,37 @@
+"""Putting the lanes' sections together into one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asterism.core.artifacts import replacing
+from asterism.core.console import get_logger
+from asterism.core.errors import UserError
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import render
+
+log = get_logger(__name__)
+
+
+def write_page(workspace: Path, target: Path) -> None:
+    """One HTML file with everything inside: no request leaves the page.
+
+    Args:
+        workspace: project folder, with ``metrics/``, ``plots/`` and ``artifacts/``.
+        target: the page.
+
+    Raises:
+        UserError: no lane has results.
+    """
+    sections: list[Section] = []
+    for name in SECTIONS:
+        section = SECTIONS[name](workspace)
+        if section is None:
+            log.info("no results: left out of the report", lane=name)
+        else:
+            sections.append(section)
+    if not sections:
+        raise UserError("no stage has left results to report: run `dvc repro`")
+    page = render("page.html.j2", sections=sorted(sections, key=lambda s: s.order))
+    with replacing(target) as temporary:
+        temporary.write_text(page, encoding="utf-8")

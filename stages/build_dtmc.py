@@ -1,0 +1,41 @@
+"""Abstract the profiled states and count the Markov chain over them."""
+
+from pathlib import Path
+
+import numpy as np
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section
+from asterism.deepstellar.model import TraceModel
+from asterism.deepstellar.model_checking import export
+from asterism.deepstellar.params import AbstractionParams
+from asterism.deepstellar.profile import Profile
+
+ARTIFACTS = Path("artifacts/build_dtmc")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    abstraction: AbstractionParams
+
+
+def run(params: Params) -> None:
+    """Write the model, its files for model checkers and its size."""
+    profile = Profile.load(Path("artifacts/profile_states"))
+    classes = int(profile.labels.max()) + 1
+    model = TraceModel.fit(profile.states, profile.labels, classes, params.abstraction)
+    model.save(ARTIFACTS)
+    export(model.abstraction, model.dtmc, ARTIFACTS)
+    explained = model.abstraction.pca.explained
+    metrics = {
+        "states": len(model.dtmc.codes),
+        "transitions": model.dtmc.counts.nnz,
+        "boundary_states": len(model.boundary),
+        "initial_states": int(np.count_nonzero(model.dtmc.initial)),
+        "sequences": len(profile.labels),
+        "explained_variance": float(explained.sum()),
+    }
+    write_json(Path("metrics/build_dtmc.json"), metrics)
+    components = {"component": range(1, len(explained) + 1), "explained_variance": explained}
+    write_table(Path("plots/build_dtmc/components.csv"), components)

@@ -1,0 +1,26 @@
+"""Record the hidden state of every step for the correctly classified training inputs."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.deepstellar.profile import profile
+from asterism.models.trained_rnn import open_trained
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    data: DataParams
+
+
+def run(params: Params) -> None:
+    """Stream the states to disk."""
+    data = load(params.data)
+    network = open_trained(Path("artifacts/train_rnn"))
+    profiled = profile(
+        network, data.train_images, data.train_labels, Path("artifacts/profile_states")
+    )
+    metrics = {"inputs": len(data.train_images), "profiled": profiled}
+    write_json(Path("metrics/profile_states.json"), metrics)

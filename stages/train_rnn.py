@@ -1,0 +1,43 @@
+"""Train the recurrent network, or take the user's own (``rnn=file``)."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.console import get_logger
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.models.params import RnnFile, RnnParams
+from asterism.models.recurrent_training import accuracy, train_rnn
+from asterism.models.trained_rnn import open_trained, save_trained, store_file
+
+log = get_logger("asterism.stages.train_rnn")
+
+ARTIFACTS = Path("artifacts/train_rnn")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    rnn: RnnParams
+
+
+def run(params: Params) -> None:
+    """Write the network, its accuracy and the course of its training."""
+    data = load(params.data)
+    history: list[float] = []
+    if isinstance(params.rnn, RnnFile):
+        store_file(params.rnn, ARTIFACTS)
+    else:
+        model, history = train_rnn(params.rnn, data, params.seed)
+        save_trained(model, ARTIFACTS)
+    network = open_trained(ARTIFACTS)
+    metrics = {
+        "train_accuracy": accuracy(network, data.train_images, data.train_labels),
+        "test_accuracy": accuracy(network, data.test_images, data.test_labels),
+    }
+    write_json(Path("metrics/train_rnn.json"), metrics)
+    epochs = {"epoch": range(1, len(history) + 1), "accuracy": history}
+    write_table(Path("plots/train_rnn/history.csv"), epochs)
+    log.info("the network is ready", **metrics)

@@ -1,0 +1,61 @@
+"""Acceptance of mutants, against plain loops in Python's own integers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.images import Images
+from asterism.images.bounds import acceptable, changed_values, largest_change
+
+
+def slow_acceptable(image: Images, reference: Images) -> bool:
+    a, b = image.ravel().tolist(), reference.ravel().tolist()
+    l0 = sum(1 for x, y in zip(a, b, strict=True) if x != y)
+    linf = max(abs(x - y) for x, y in zip(a, b, strict=True))
+    return l0 <= 0.02 * len(a) or linf <= 0.30 * 255
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32),
+    changed=st.integers(0, 12),
+    size=st.sampled_from([20, 60, 76, 77, 90, 255]),
+    channels=st.sampled_from([1, 3]),
+)
+def test_acceptance_agrees_with_plain_loops(
+    seed: int, changed: int, size: int, channels: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    references = rng.integers(0, 256, size=(5, 12, 13, channels), dtype=np.uint8)
+    images = references.copy()
+    for image in images:
+        flat = image.reshape(-1)
+        where = rng.choice(flat.size, size=changed, replace=False)
+        moved = flat[where].astype(int) + rng.choice([-size, size], size=changed)
+        flat[where] = np.clip(moved, 0, 255)
+    expected = [slow_acceptable(i, r) for i, r in zip(images, references, strict=True)]
+    assert acceptable(images, references).tolist() == expected
+
+
+@pytest.mark.parametrize(("image", "reference"), [(3, 5), (5, 3), (0, 255), (255, 0), (250, 4)])
+def test_differences_do_not_wrap_around(image: int, reference: int) -> None:
+    a = np.full((1, 4, 4, 1), image, np.uint8)
+    b = np.full((1, 4, 4, 1), reference, np.uint8)
+    assert largest_change(a, b).tolist() == [abs(image - reference)]
+    assert changed_values(a, b).tolist() == [16]
+
+
+def test_limits_themselves_are_accepted() -> None:
+    reference = np.zeros((1, 10, 10, 1), np.uint8)
+    two, three, faint = reference.copy(), reference.copy(), reference.copy()
+    two[0, 0, :2] = 255
+    three[0, 0, :3] = 255
+    faint[:] = 76
+    assert acceptable(two, reference).all()
+    assert not acceptable(three, reference).any()
+    assert acceptable(faint, reference).all()
+    assert not acceptable(faint + np.uint8(1), reference).any()
+    assert acceptable(faint + np.uint8(1), reference, linf_share=0.31).all()

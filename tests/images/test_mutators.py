@@ -1,0 +1,404 @@
+"""Every mutator of the registry: the contract that all share, and its meaning in plain loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.core.errors import UserError
+from asterism.core.streams import stream
+from asterism.images import MUTATORS, Draws, Images, Mutator, build_mutators, concatenate, take
+
+NAMES = MUTATORS.names()
+
+
+def pictures(seed: int, count: int, height: int, width: int, channels: int) -> Images:
+    """Random pictures with black, white and smooth areas."""
+    rng = np.random.default_rng(seed)
+    values = rng.integers(-100, 356, size=(count, height, width, channels))
+    return np.clip(values, 0, 255).astype(np.uint8)
+
+
+shapes = st.tuples(
+    st.integers(1, 6), st.integers(3, 33), st.integers(3, 33), st.sampled_from([1, 3])
+)
+
+
+def test_the_published_mutators_are_there() -> None:
+    geometry = {"translation", "scale", "shear", "rotation"}
+    blurs = {"average_blur", "gaussian_blur", "median_blur", "bilateral_blur"}
+    noises = {"gaussian_noise", "salt_and_pepper_noise", "multiplicative_noise"}
+    pixel_level = noises | {"pixel_change"}
+    assert set(NAMES) == geometry | blurs | {"contrast", "brightness"} | pixel_level
+    assert {name for name in NAMES if MUTATORS[name].pixel_level} == pixel_level
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=25, deadline=None)
+@given(shape=shapes, seed=st.integers(0, 2**32))
+def test_mutants_have_the_images_form_and_originals_stay(
+    name: str, shape: tuple[int, int, int, int], seed: int
+) -> None:
+    mutator = MUTATORS[name]()
+    images = pictures(seed, *shape)
+    before = images.copy()
+    draws = mutator.draw(stream(seed, name), shape)
+    mutants = mutator.apply(images, draws)
+    assert mutants.shape == shape
+    assert mutants.dtype == np.uint8
+    assert mutants.flags.c_contiguous
+    assert np.array_equal(images, before)
+    assert not np.shares_memory(mutants, images)
+    assert all(len(values) == len(images) for values in draws.values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=15, deadline=None)
+@given(shape=shapes, seed=st.integers(0, 2**32))
+def test_an_image_mutates_alike_alone_and_in_a_batch(
+    name: str, shape: tuple[int, int, int, int], seed: int
+) -> None:
+    mutator = MUTATORS[name]()
+    images = pictures(seed, *shape)
+    own = [mutator.draw(stream(seed, name, i), (1, *shape[1:])) for i in range(len(images))]
+    draws = concatenate(own)
+    together = mutator.apply(images, draws)
+    for i in range(len(images)):
+        assert np.array_equal(together[i : i + 1], mutator.apply(images[i : i + 1], own[i]))
+    rows = np.arange(len(images))[::-1]
+    assert np.array_equal(mutator.apply(images[rows], take(draws, rows)), together[rows])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_stream_draws_the_same_mutants(name: str) -> None:
+    mutator = MUTATORS[name]()
+    images = pictures(0, 50, 28, 28, 1)
+    first = mutator.apply(images, mutator.draw(stream(7, name), images.shape))
+    second = mutator.apply(images, mutator.draw(stream(7, name), images.shape))
+    other = mutator.apply(images, mutator.draw(stream(8, name), images.shape))
+    assert np.array_equal(first, second)
+    assert not np.array_equal(first, images)
+    assert name == "bilateral_blur" or not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_batches_of_more_than_one_chunk(name: str) -> None:
+    mutator = MUTATORS[name]()
+    images = pictures(1, 300, 28, 28, 1)
+    draws = mutator.draw(stream(1, name), images.shape)
+    whole = mutator.apply(images, draws)
+    halves = [slice(0, 130), slice(130, 300)]
+    parts = [mutator.apply(images[h], {k: v[h] for k, v in draws.items()}) for h in halves]
+    assert np.array_equal(whole, np.concatenate(parts))
+    assert len(mutator.apply(images[:0], take(draws, np.arange(0)))) == 0
+
+
+# The mutators once more, value by value.
+
+
+def sample(image: Images, y: float, x: float, channel: int) -> float:
+    """Bilinear, black outside."""
+    height, width = image.shape[:2]
+    total = 0.0
+    for row in (math.floor(y), math.floor(y) + 1):
+        for column in (math.floor(x), math.floor(x) + 1):
+            if 0 <= row < height and 0 <= column < width:
+                weight = (1 - abs(y - row)) * (1 - abs(x - column))
+                total += weight * int(image[row, column, channel])
+    return total
+
+
+def slow_affine(image: Images, source: Callable[[float, float], tuple[float, float]]) -> Images:
+    """``source(right, down)`` from the centre gives where the value comes from."""
+    height, width, channels = image.shape
+    result = np.zeros(image.shape)
+    for y in range(height):
+        for x in range(width):
+            right, down = source(x - (width - 1) / 2, y - (height - 1) / 2)
+            for c in range(channels):
+                result[y, x, c] = sample(image, down + (height - 1) / 2, right + (width - 1) / 2, c)
+    return result
+
+
+def slow_translation(image: Images, d: Draws) -> Images:
+    return slow_affine(image, lambda x, y: (x - d["right"], y - d["down"]))
+
+
+def slow_scale(image: Images, d: Draws) -> Images:
+    return slow_affine(image, lambda x, y: (x / d["factor"], y / d["factor"]))
+
+
+def slow_shear(image: Images, d: Draws) -> Images:
+    return slow_affine(image, lambda x, y: (x - d["factor"] * y, y))
+
+
+def slow_rotation(image: Images, d: Draws) -> Images:
+    # Counter-clockwise as one sees it: what comes to the top was at the right.
+    a = math.radians(int(d["degrees"]))
+    return slow_affine(
+        image,
+        lambda x, y: (x * math.cos(a) - y * math.sin(a), x * math.sin(a) + y * math.cos(a)),
+    )
+
+
+def clip(value: float) -> int:
+    return int(min(max(round(value), 0), 255))
+
+
+def each_value(image: Images, change: Callable[[tuple[int, ...], int], float]) -> Images:
+    result = np.zeros_like(image)
+    for index in np.ndindex(*image.shape):
+        result[index] = clip(change(index, int(image[index])))
+    return result
+
+
+def slow_contrast(image: Images, d: Draws) -> Images:
+    return each_value(image, lambda _, v: v * float(d["factor"]))
+
+
+def slow_brightness(image: Images, d: Draws) -> Images:
+    return each_value(image, lambda _, v: v + int(d["levels"]))
+
+
+def slow_gaussian_noise(image: Images, d: Draws) -> Images:
+    return each_value(image, lambda i, v: v + float(d["noise"][i]))
+
+
+def slow_multiplicative_noise(image: Images, d: Draws) -> Images:
+    return each_value(image, lambda i, v: v * float(d["factors"][i]))
+
+
+def slow_salt_and_pepper_noise(image: Images, d: Draws) -> Images:
+    return each_value(image, lambda i, v: 255 if d["salt"][i] else 0 if d["pepper"][i] else v)
+
+
+def slow_pixel_change(image: Images, d: Draws) -> Images:
+    result = image.copy()
+    for k in range(int(d["count"])):
+        y, x = divmod(int(d["positions"][k]), image.shape[1])
+        result[y, x] = d["values"][k]
+    return result
+
+
+def mirrored(index: int, size: int) -> int:
+    """…2 1 0 1 2…: the edge is not repeated."""
+    while not 0 <= index < size:
+        index = -index if index < 0 else 2 * (size - 1) - index
+    return index
+
+
+def neighbours(
+    image: Images, y: int, x: int, c: int, size: int, edge: Callable[[int, int], int]
+) -> list[list[int]]:
+    reach = size // 2
+    height, width = image.shape[:2]
+    return [
+        [
+            int(image[edge(y + i - reach, height), edge(x + j - reach, width), c])
+            for j in range(size)
+        ]
+        for i in range(size)
+    ]
+
+
+def slow_average_blur(image: Images, d: Draws) -> Images:
+    n = int(d["size"])
+    return each_value(image, lambda i, _: float(np.sum(neighbours(image, *i, n, mirrored))) / n**2)
+
+
+def slow_gaussian_blur(image: Images, d: Draws) -> Images:
+    n = int(d["size"])
+    # OpenCV's fixed kernels for these sizes.
+    kernel = {
+        3: [1 / 4, 1 / 2, 1 / 4],
+        5: [1 / 16, 4 / 16, 6 / 16, 4 / 16, 1 / 16],
+        7: [0.03125, 0.109375, 0.21875, 0.28125, 0.21875, 0.109375, 0.03125],
+    }[n]
+    weights = np.outer(kernel, kernel)
+    return each_value(
+        image, lambda i, _: float(np.sum(weights * neighbours(image, *i, n, mirrored)))
+    )
+
+
+def slow_median_blur(image: Images, d: Draws) -> Images:
+    n = int(d["size"])
+
+    def repeated(index: int, size: int) -> int:
+        return min(max(index, 0), size - 1)
+
+    return each_value(image, lambda i, _: float(np.median(neighbours(image, *i, n, repeated))))
+
+
+def slow_bilateral_blur(image: Images, _: Draws) -> Images:
+    result = np.zeros_like(image)
+    height, width, channels = image.shape
+    for y in range(height):
+        for x in range(width):
+            total, weight_sum = np.zeros(channels), 0.0
+            centre = image[y, x].astype(int)
+            for i in range(-4, 5):
+                for j in range(-4, 5):
+                    if i * i + j * j > 16:
+                        continue
+                    value = image[mirrored(y + i, height), mirrored(x + j, width)].astype(int)
+                    apart = int(np.abs(value - centre).sum())
+                    weight = math.exp(-(apart**2) / (2 * 75**2) - (i * i + j * j) / (2 * 75**2))
+                    total += weight * value
+                    weight_sum += weight
+            result[y, x] = [clip(v / weight_sum) for v in total]
+    return result
+
+
+#: How far OpenCV's fixed-point arithmetic may stray: it rounds a source position to 1/32 pixel
+#: in each direction (255/32 levels), and sums of weights by at most one level.
+TOLERANCE = {
+    "translation": 0, "scale": 17, "shear": 9, "rotation": 17, "average_blur": 1,
+    "gaussian_blur": 1, "median_blur": 0, "bilateral_blur": 1, "contrast": 0, "brightness": 0,
+    "pixel_change": 0, "gaussian_noise": 0, "salt_and_pepper_noise": 0, "multiplicative_noise": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_mutator_agrees_with_plain_loops(name: str, channels: int) -> None:
+    mutator = MUTATORS[name]()
+    slow = globals()[f"slow_{name}"]
+    images = pictures(3, 12, 11, 14, channels)
+    draws = mutator.draw(stream(3, name, channels), images.shape)
+    fast = mutator.apply(images, draws)
+    for i, image in enumerate(images):
+        expected = slow(image, {key: values[i] for key, values in draws.items()})
+        error = np.abs(fast[i].astype(float) - expected)
+        assert error.max() <= TOLERANCE[name] + 0.5 * (name in ("scale", "shear", "rotation"))
+        assert error.mean() <= 2
+
+
+def test_a_positive_rotation_is_counter_clockwise_and_a_shift_goes_right_and_down() -> None:
+    image = np.zeros((1, 9, 9, 1), np.uint8)
+    image[0, 4, 8] = 255
+    turned = MUTATORS["rotation"]().apply(image, {"degrees": np.array([90])})
+    assert turned[0, 0, 4, 0] == 255
+    moved = MUTATORS["translation"]().apply(image, {"right": np.array([-2]), "down": np.array([3])})
+    assert moved[0, 7, 6, 0] == 255
+
+
+# Ranges.
+
+
+def spread(name: str, key: str, count: int = 4000) -> tuple[float, float]:
+    values = MUTATORS[name]().draw(stream(0, "spread"), (count, 28, 28, 1))[key]
+    return float(values.min()), float(values.max())
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "low", "high", "slack"),
+    [
+        ("translation", "right", -3, 2, 0),
+        ("translation", "down", -3, 2, 0),
+        ("scale", "factor", 0.8, 1.0, 0.01),
+        ("shear", "factor", -0.5, 0.4, 0.01),
+        ("rotation", "degrees", -30, 29, 0),
+        ("contrast", "factor", 0.6, 1.1, 0.01),
+        ("brightness", "levels", -20, 19, 0),
+        ("average_blur", "size", 3, 5, 0),
+        ("gaussian_blur", "size", 3, 7, 0),
+        ("median_blur", "size", 3, 5, 0),
+        ("pixel_change", "count", 1, 9, 0),
+        ("pixel_change", "values", 0, 255, 0),
+        ("pixel_change", "positions", 0, 783, 0),
+    ],
+)
+def test_draws_fill_the_published_range(
+    name: str, key: str, low: float, high: float, slack: float
+) -> None:
+    smallest, largest = spread(name, key)
+    assert low <= smallest <= low + slack
+    assert high - slack <= largest <= high
+
+
+@settings(max_examples=30, deadline=None)
+@given(low=st.integers(1, 9), extra=st.integers(0, 5), seed=st.integers(0, 2**32))
+def test_changed_pixels_are_distinct_and_uniform_in_every_prefix(
+    low: int, extra: int, seed: int
+) -> None:
+    mutator = MUTATORS["pixel_change"](low=low, high=low + extra)
+    draws = mutator.draw(stream(seed), (40, 4, 4, 1))
+    assert all(len(set(row)) == low + extra for row in draws["positions"].tolist())
+    assert draws["positions"].min() >= 0 and draws["positions"].max() < 16
+
+
+def test_first_changed_pixel_is_uniform() -> None:
+    draws = MUTATORS["pixel_change"](low=9, high=9).draw(stream(5), (32000, 4, 4, 1))
+    for column in (0, 8):
+        counts = np.bincount(draws["positions"][:, column], minlength=16)
+        assert np.all(np.abs(counts - 2000) < 6 * math.sqrt(2000))
+
+
+def test_noise_does_not_wrap_around() -> None:
+    images = np.full((20, 28, 28, 1), 250, np.uint8)
+    images[:, :14] = 5
+    for name in ("gaussian_noise", "multiplicative_noise"):
+        mutator = MUTATORS[name]()
+        mutants = mutator.apply(images, mutator.draw(stream(1, name), images.shape))
+        assert mutants[:, 14:].min() > 100
+        assert mutants[:, :14].max() < 150
+
+
+@settings(max_examples=20, deadline=None)
+@given(deviation=st.floats(0.5, 20), seed=st.integers(0, 2**32))
+def test_gaussian_noise_has_the_asked_deviation(deviation: float, seed: int) -> None:
+    draws = MUTATORS["gaussian_noise"](low=deviation, high=deviation).draw(
+        stream(seed), (8, 40, 40, 1)
+    )
+    assert float(draws["noise"].std()) == pytest.approx(deviation, rel=0.06)
+
+
+def test_salt_and_pepper_come_in_equal_shares() -> None:
+    draws = MUTATORS["salt_and_pepper_noise"](low=0.1, high=0.1).draw(stream(0), (100, 28, 28, 1))
+    assert draws["salt"].mean() == pytest.approx(0.05, abs=0.005)
+    assert draws["pepper"].mean() == pytest.approx(0.05, abs=0.005)
+    assert not np.any(draws["salt"] & draws["pepper"])
+
+
+# Building from configuration.
+
+
+def test_mutators_from_configuration() -> None:
+    built = build_mutators(
+        {"translation": {"low": -1, "high": 1}, "median_blur": {"sizes": [1, 3]}}
+    )
+    assert list(built) == ["translation", "median_blur"]
+    assert isinstance(built["translation"], Mutator)
+    assert built["median_blur"].draw(stream(0), (50, 5, 5, 1))["size"].max() == 3
+    assert repr(built["translation"]) == "Translation(low=-1, high=1)"
+
+
+@pytest.mark.parametrize(
+    ("ranges", "told"),
+    [
+        ({"translatoin": {}}, "did you mean 'translation'"),
+        ({"translation": {"lo": 1}}, "known: low, high"),
+        ({"translation": {"low": 3, "high": 1}}, "ends at 1, before 3"),
+        ({"translation": {"low": "x"}}, "translation.low is 'x'"),
+        ({"scale": {"low": 0}}, "above 0"),
+        ({"median_blur": {"sizes": [2]}}, "odd"),
+        ({"gaussian_blur": {"sizes": []}}, "at least 1"),
+        ({"average_blur": {"sizes": [0]}}, "at least 1"),
+        ({"bilateral_blur": {"diameter": 4}}, "odd"),
+        ({"pixel_change": {"low": 0}}, "at least 1 pixel"),
+        ({"salt_and_pepper_noise": {"high": 1.5}}, r"[0, 1]"),
+        ({"contrast": {"low": -1}}, "not be below 0"),
+    ],
+)
+def test_impossible_configuration_is_one_clear_line(
+    ranges: dict[str, dict[str, object]], told: str
+) -> None:
+    with pytest.raises(UserError) as error:
+        build_mutators(ranges)
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)

@@ -34,7 +34,10 @@ LayerInput = tuple[str, int, str]
 
 @dataclass(frozen=True)
 class Elements:
-    """What one model covers; every set is a subset of the declared one."""
+    """What one model covers; every set is a subset of the declared one.
+
+    ``repaired`` are those of ``pairs`` that only meet through a shape repair.
+    """
 
     types: frozenset[str]
     pairs: frozenset[Pair]
@@ -55,24 +58,19 @@ class Elements:
 
 @dataclass
 class Coverage:
-    """The union of what models cover."""
+    """The union of what models cover; ``direct_pairs`` are those met without a repair."""
 
     types: set[str] = field(default_factory=set)
+    pairs: set[Pair] = field(default_factory=set)
     direct_pairs: set[Pair] = field(default_factory=set)
-    repaired_pairs: set[Pair] = field(default_factory=set)
     parameters: set[ParameterOption] = field(default_factory=set)
     inputs: set[LayerInput] = field(default_factory=set)
-
-    @property
-    def pairs(self) -> set[Pair]:
-        """Pairs that were met, directly or through a repair."""
-        return self.direct_pairs | self.repaired_pairs
 
     def gain(self, elements: Elements) -> int:
         """How many elements would be new."""
         return (
             len(elements.types - self.types)
-            + sum(p not in self.direct_pairs and p not in self.repaired_pairs for p in elements.pairs)
+            + len(elements.pairs - self.pairs)
             + len(elements.parameters - self.parameters)
             + len(elements.inputs - self.inputs)
         )
@@ -80,8 +78,8 @@ class Coverage:
     def update(self, elements: Elements) -> None:
         """Count a model's elements in."""
         self.types |= elements.types
+        self.pairs |= elements.pairs
         self.direct_pairs |= elements.pairs - elements.repaired
-        self.repaired_pairs |= elements.repaired
         self.parameters |= elements.parameters
         self.inputs |= elements.inputs
 
@@ -94,8 +92,7 @@ class Coverage:
         return {
             "types": len(self.types) / len(whole.types),
             "pairs": len(self.pairs) / len(whole.pairs),
-            "pairs_only_repaired": len(self.repaired_pairs - self.direct_pairs)
-            / len(whole.pairs),
+            "pairs_only_repaired": len(self.pairs - self.direct_pairs) / len(whole.pairs),
             "parameters": len(self.parameters) / len(whole.parameters),
             "inputs": len(self.inputs) / len(whole.inputs),
             "paper_pairs": len(distinct) / PAPER_PAIRS,
@@ -134,7 +131,7 @@ def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
 def elements_of(graph: Graph) -> Elements:
     """What one model covers."""
     whole = declared()
-    types, pairs, repaired = set(), set(), set()
+    types, pairs, direct, repaired = set(), set(), set(), set()
     parameters: set[ParameterOption] = set()
     inputs: set[LayerInput] = set()
     layers = universe()
@@ -153,12 +150,11 @@ def elements_of(graph: Graph) -> Elements:
             for origin, through_repair in origins(graph, source):
                 pair = (graph.nodes[origin].type, node.type)
                 pairs.add(pair)
-                if through_repair:
-                    repaired.add(pair)
+                (repaired if through_repair else direct).add(pair)
     return Elements(
         frozenset(types),
         frozenset(pairs) & whole.pairs,
-        frozenset(repaired) & whole.pairs,
+        frozenset(repaired - direct) & whole.pairs,
         frozenset(parameters),
         frozenset(inputs) & whole.inputs,
     )

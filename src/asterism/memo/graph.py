@@ -126,9 +126,25 @@ class Graph:
         Raises:
             InvalidLayerError: a layer cannot take what it would get.
         """
-        nodes = dict(self.nodes)
-        nodes[identity] = replace(nodes[identity], **changes)
-        return Graph(nodes)
+        return self.with_nodes(
+            {**self.nodes, identity: replace(self.nodes[identity], **changes)}
+        )
+
+    def with_nodes(self, nodes: Mapping[int, Node]) -> Graph:
+        """A graph of other nodes, where shapes are only inferred behind what differs from this.
+
+        Raises:
+            InvalidLayerError: a layer cannot take what it would get, or the edges close a cycle.
+        """
+        tensors: dict[int, Tensor] = {}
+        ordered = in_order(nodes)
+        for i, node in ordered.items():
+            same = self.nodes.get(i) is node
+            if same and all(tensors[s] is self.tensors[s] for s in node.inputs):
+                tensors[i] = self.tensors[i]
+            else:
+                tensors[i] = output_of(node, [tensors[s] for s in node.inputs])
+        return Graph(ordered, tensors)
 
     def redirect(self, old: int, new: int, readers: Iterable[int] | None = None) -> Graph:
         """The graph where ``readers`` (all of them by default) read ``new`` instead of ``old``.
@@ -143,7 +159,7 @@ class Graph:
             else n
             for i, n in self.nodes.items()
         }
-        return Graph(in_order(nodes))
+        return self.with_nodes(nodes)
 
     def keep(self, outputs: Iterable[int]) -> Graph:
         """The part of the graph that ``outputs`` depend on."""
@@ -236,11 +252,15 @@ def in_order(nodes: Mapping[int, Node]) -> dict[int, Node]:
     ordered: dict[int, Node] = {}
     waiting = dict(sorted(nodes.items()))
     while waiting:
-        ready = [i for i, n in waiting.items() if all(s in ordered for s in n.inputs)]
-        if not ready:
+        later: dict[int, Node] = {}
+        for i, node in waiting.items():
+            if all(s in ordered for s in node.inputs):
+                ordered[i] = node
+            else:
+                later[i] = node
+        if len(later) == len(waiting):
             raise InvalidLayerError("the edges close a cycle")
-        for i in ready:
-            ordered[i] = waiting.pop(i)
+        waiting = later
     return ordered
 
 

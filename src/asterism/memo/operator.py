@@ -10,7 +10,7 @@ from typing import ClassVar, TypeVar
 import numpy as np
 
 from asterism.core.registry import Registry
-from asterism.memo.coverage import Coverage
+from asterism.memo.coverage import Coverage, declared
 from asterism.memo.graph import INPUT, Graph, Node
 from asterism.memo.parameters import Parameter
 from asterism.memo.repair import to_rank, to_shape, with_room
@@ -99,7 +99,8 @@ def configured(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> C
     problem = InvalidLayerError(spec.name)
     for attempt in range(4):
         # Rarer changes from the defaults where many of them fit ill together.
-        config = spec.draw(context.rng, inputs, context.wanted, 0.6 / (1 + attempt))
+        variation = (1.0 if context.guided else 0.6) / (1 + attempt)
+        config = spec.draw(context.rng, inputs, context.wanted, variation)
         try:
             spec.output(config, inputs)
         except InvalidLayerError as error:
@@ -150,8 +151,10 @@ def splice(graph: Graph, after: int, end: int, readers: Sequence[int]) -> Graph:
     return graph.redirect(after, restored, readers)
 
 
-def insert(graph: Graph, after: int, kind: str, context: Context) -> Graph:
-    """A new layer between ``after`` and one of its readers, or behind it where nobody reads it.
+def insert(
+    graph: Graph, after: int, kind: str, context: Context, reader: int | None = None
+) -> Graph:
+    """A new layer between ``after`` and ``reader``, or behind it where that is None.
 
     Raises:
         InvalidLayerError: it does not fit.
@@ -163,10 +166,42 @@ def insert(graph: Graph, after: int, kind: str, context: Context) -> Graph:
         low, high = spec.arity
         for _ in range(int(context.rng.integers(low, min(high, 3) + 1)) - 1):
             sources.append(context.pick(earlier))
-    readers = list(graph.consumers[after])
-    chosen = [context.pick(readers)] if readers else []
     graph, new = add_layer(graph, kind, sources, context)
-    return splice(graph, after, new, chosen)
+    return splice(graph, after, new, [] if reader is None else [reader])
+
+
+def choose_edge(graph: Graph, context: Context) -> tuple[int, int | None]:
+    """A node and one of its readers, or None for a reader where there is none."""
+    after = context.pick(float_nodes(graph))
+    readers = graph.consumers[after]
+    return after, context.pick(readers) if readers else None
+
+
+def choose_kind(
+    graph: Graph, after: int, reader: int | None, kinds: Sequence[str], context: Context
+) -> str:
+    """The layer type to put on an edge.
+
+    Guided, it is one that nobody has covered, else one that forms two new pairs with its
+    neighbours, else one new pair; types that need no reshaping first.
+    """
+    if not context.guided:
+        return context.pick(kinds)
+    unseen = [k for k in kinds if k not in context.coverage.types]
+    if unseen:
+        return context.pick(unseen)
+    rank, covered, whole = graph.tensors[after].rank, context.coverage.pairs, declared().pairs
+    before, behind = graph.nodes[after].type, "" if reader is None else graph.nodes[reader].type
+    best: list[str] = []
+    most = -1.0
+    for kind in kinds:
+        new = sum(p in whole and p not in covered for p in ((before, kind), (kind, behind)))
+        worth = new + 0.5 * (rank in universe()[kind].ranks)
+        if worth > most:
+            best, most = [], worth
+        if worth == most:
+            best.append(kind)
+    return context.pick(best)
 
 
 def reconfigure(graph: Graph, identity: int, config: Config) -> Graph:
@@ -189,10 +224,10 @@ def reconfigure(graph: Graph, identity: int, config: Config) -> Graph:
     )
 
 
-def change_parameter(
+def change_parameters(
     graph: Graph, context: Context, eligible: dict[str, tuple[Parameter, ...]]
 ) -> Graph:
-    """One parameter of one layer drawn anew, uncovered options first.
+    """Parameters of one layer drawn anew: all that have options nobody covered, else one of them.
 
     Args:
         graph: what to mutate.
@@ -200,19 +235,20 @@ def change_parameter(
         eligible: parameters by layer type that the operator may change.
 
     Raises:
-        InvalidLayerError: the drawn value does not fit.
+        InvalidLayerError: no drawn value fits.
     """
-    layers = [i for i in own_layers(graph) if eligible.get(graph.nodes[i].type)]
-    identity = context.pick(layers)
+    identity = context.pick([i for i in own_layers(graph) if eligible.get(graph.nodes[i].type)])
     node = graph.nodes[identity]
-    parameters = eligible[node.type]
-    missing = [p for p in parameters if context.wanted(node.type, p.name) is not None]
-    parameter = context.pick(missing or list(parameters))
     inputs = [graph.tensors[i] for i in node.inputs]
-    value = parameter.draw(context.rng, inputs, context.wanted(node.type, parameter.name))
-    return reconfigure(graph, identity, {**node.config, parameter.name: value})
-
-
-def is_input(graph: Graph, identity: int) -> bool:
-    """Whether the node is an input of the model."""
-    return graph.nodes[identity].type == INPUT
+    wanted = {p.name: context.wanted(node.type, p.name) for p in eligible[node.type]}
+    missing = [p for p in eligible[node.type] if wanted[p.name] is not None]
+    config, changed = node.config, False
+    for parameter in missing or [context.pick(eligible[node.type])]:
+        value = parameter.draw(context.rng, inputs, wanted[parameter.name])
+        try:
+            universe()[node.type].output({**config, parameter.name: value}, inputs)
+        except InvalidLayerError:
+            continue
+        config, changed = {**config, parameter.name: value}, True
+    require(changed, "no drawn value fits")
+    return reconfigure(graph, identity, config)

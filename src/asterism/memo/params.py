@@ -38,6 +38,9 @@ class GenerateParams(Section):
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")
+    mutations: int = Field(
+        ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
+    )
     p: float = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
     )

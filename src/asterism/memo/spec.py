@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -77,7 +77,7 @@ class LayerSpec:
         """The declared parameter of that name."""
         return next((p for p in self.all_parameters if p.name == name), None)
 
-    @property
+    @cached_property
     def all_parameters(self) -> tuple[Parameter, ...]:
         """Its own parameters and the dtype, which all layers have."""
         return (*self.parameters, DTYPE)

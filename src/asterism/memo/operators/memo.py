@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
-from asterism.memo.graph import INPUT, Graph, Node, WeightEdit, in_order, input_node
+from asterism.memo.graph import INPUT, Graph, Node, WeightEdit, input_node
 from asterism.memo.layers.dense import INTEGER_BOUND
 from asterism.memo.operator import (
     OPERATORS,
     Context,
     Operator,
     add_layer,
-    change_parameter,
+    change_parameters,
+    choose_edge,
+    choose_kind,
     float_nodes,
     insert,
     own_layers,
@@ -50,24 +53,11 @@ class NewLayer(Operator):
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
         """Insert a layer on a random edge; one that reads integers gets an input of its own."""
-        after = context.pick(float_nodes(graph) or list(graph.nodes))
-        kind = self._choose(graph, after, context)
+        after, reader = choose_edge(graph, context)
+        kind = choose_kind(graph, after, reader, list(universe()), context)
         if universe()[kind].dtypes == (INTEGER,):
             return self._with_own_input(graph, kind, context)
-        return insert(graph, after, kind, context)
-
-    @staticmethod
-    def _choose(graph: Graph, after: int, context: Context) -> str:
-        layers = list(universe())
-        if not context.guided:
-            return context.pick(layers)
-        unseen = [k for k in layers if k not in context.coverage.types]
-        first = graph.nodes[after].type
-        covered = context.coverage.pairs
-        rank = graph.tensors[after].rank
-        fitting = [k for k in layers if rank in universe()[k].ranks]
-        new_pairs = [k for k in fitting if (first, k) not in covered]
-        return context.pick(unseen or new_pairs or fitting or layers)
+        return insert(graph, after, kind, context, reader)
 
     @staticmethod
     def _with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
@@ -108,10 +98,9 @@ class MergeLayers(Operator):
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
         """Insert a merging layer, an uncovered pair first."""
-        after = context.pick(float_nodes(graph))
-        first, covered = graph.nodes[after].type, context.coverage.pairs
-        fresh = [k for k in _MERGING if context.guided and (first, k) not in covered]
-        return insert(graph, after, context.pick(fresh or _MERGING), context)
+        after, reader = choose_edge(graph, context)
+        kind = choose_kind(graph, after, reader, _MERGING, context)
+        return insert(graph, after, kind, context, reader)
 
 
 class ConnectLayers(Operator):
@@ -142,11 +131,19 @@ class ConnectLayers(Operator):
         wanted = graph.tensors[node.inputs[at]]
         graph, source = to_shape(graph, source, wanted.shape)
         inputs = (*node.inputs[:at], source, *node.inputs[at + 1 :])
-        nodes = {**graph.nodes, reader: replace(node, inputs=inputs)}
-        return Graph(in_order(nodes))
+        return graph.change(reader, inputs=inputs)
 
 
-def _shapes(parameter: Parameter) -> bool:
+@cache
+def _by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
+    """Parameters of every layer that set sizes, or all the others."""
+    return {
+        name: tuple(p for p in spec.parameters if _sets_sizes(p) == shapes)
+        for name, spec in universe().items()
+    }
+
+
+def _sets_sizes(parameter: Parameter) -> bool:
     integer = isinstance(parameter, Number) and parameter.integer
     return integer or isinstance(parameter, Sizes | Shaped)
 
@@ -157,12 +154,8 @@ class ChangeShape(Operator):
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw one such parameter anew."""
-        eligible = {
-            name: tuple(p for p in spec.parameters if _shapes(p))
-            for name, spec in universe().items()
-        }
-        return change_parameter(graph, context, eligible)
+        """Draw such parameters of one layer anew."""
+        return change_parameters(graph, context, _by_kind(shapes=True))
 
 
 class ChangeMode(Operator):
@@ -171,12 +164,8 @@ class ChangeMode(Operator):
     family = "memo"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw one such parameter anew."""
-        eligible = {
-            name: tuple(p for p in spec.parameters if not _shapes(p))
-            for name, spec in universe().items()
-        }
-        return change_parameter(graph, context, eligible)
+        """Draw such parameters of one layer anew."""
+        return change_parameters(graph, context, _by_kind(shapes=False))
 
 
 class SpecialWeights(Operator):

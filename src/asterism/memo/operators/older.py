@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from asterism.memo.graph import Graph, WeightEdit, in_order
+from asterism.memo.graph import Graph, WeightEdit
 from asterism.memo.operator import (
     OPERATORS,
     Context,
     Operator,
-    change_parameter,
-    float_nodes,
+    change_parameters,
+    choose_edge,
     insert,
     own_layers,
 )
@@ -141,7 +141,7 @@ class ReplaceActivation(Operator):
             name: tuple(p for p in spec.parameters if p.name == "activation")
             for name, spec in universe().items()
         }
-        return change_parameter(graph, context, eligible)
+        return change_parameters(graph, context, eligible)
 
 
 class AddLayer(Operator):
@@ -151,7 +151,8 @@ class AddLayer(Operator):
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
         """Insert one on a random edge."""
-        return insert(graph, context.pick(float_nodes(graph)), context.pick(_KEEPS_SHAPE), context)
+        after, reader = choose_edge(graph, context)
+        return insert(graph, after, context.pick(_KEEPS_SHAPE), context, reader)
 
 
 class AddLayers(Operator):
@@ -216,12 +217,13 @@ class SwitchLayers(Operator):
         require(bool(same), "no other layer has the same shapes")
         two = context.pick(same)
         first, second = graph.nodes[one], graph.nodes[two]
-        nodes = {
-            **graph.nodes,
-            one: replace(second, inputs=first.inputs),
-            two: replace(first, inputs=second.inputs),
-        }
-        return Graph(in_order(nodes))
+        return graph.with_nodes(
+            {
+                **graph.nodes,
+                one: replace(second, inputs=first.inputs),
+                two: replace(first, inputs=second.inputs),
+            }
+        )
 
 
 class ChangeConfiguration(Operator):
@@ -230,8 +232,8 @@ class ChangeConfiguration(Operator):
     family = "older"
 
     def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Draw one."""
-        return change_parameter(
+        """Draw some of one layer."""
+        return change_parameters(
             graph, context, {name: spec.parameters for name, spec in universe().items()}
         )
 

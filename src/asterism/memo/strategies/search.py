@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -25,7 +25,8 @@ class Memo(Strategy):
     The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
     score is the number of coverage elements that mutants of the model, or by the operator,
     were the first to cover. A mutant that raises coverage replaces the model it was made from
-    (``pool: replace``) or joins the pool (``grow``).
+    (``pool: replace``) or joins the pool (``grow``); one that has grown as large as models may
+    be gives its place back to the seed.
     """
 
     families: tuple[str, ...] = ("memo", "inputs")
@@ -39,10 +40,11 @@ class Memo(Strategy):
         self._names = list(seeds)
         self._origins = list(seeds.values())
         self._pool = list(seeds.values())
-        self._model_scores: Counter[int] = Counter()
-        self._operator_scores: Counter[str] = Counter()
+        self._model_scores: defaultdict[int, float] = defaultdict(float)
+        self._operator_scores: defaultdict[str, float] = defaultdict(float)
         self._selected: Counter[Choice] = Counter()
-        self._choice: Choice = (0, self._operators[0])
+        self._slot = 0
+        self._applied: list[str] = []
         self._selector = self._make_selector(
             [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
         )
@@ -57,28 +59,47 @@ class Memo(Strategy):
         return scores / (self._selected[choice] + 1)
 
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
-        """A mutant by the selected pair."""
-        self._choice = slot, operator = self._selector.select(rng)
-        self._selected[self._choice] += 1
+        """A mutant by the selected pair.
+
+        Where a model is to be mutated several times before it is run, the operators of the next
+        pairs are applied to it too.
+        """
+        slot, operator = self._select(rng)
+        self._slot, self._applied = slot, []
         graph = self._pool[slot]
         context = Context(rng, coverage, self.guided)
-        mutant = attempt(operator, graph, context, self.params)
-        if mutant is None:
-            if len(graph.layers) >= self.params.max_layers:
-                self._pool[slot] = self._origins[slot]  # it cannot grow further: begin anew
+        for step in range(self.params.mutations):
+            if step:
+                _, operator = self._select(rng)
+            mutant = attempt(operator, graph, context, self.params)
+            if mutant is not None:
+                graph = mutant
+                self._applied.append(operator)
+        if not self._applied:
+            self._pool[slot] = self._origins[slot]  # it may be too large to grow: begin anew
             return None
-        return Mutant(mutant, self._names[slot], operator, 0)
+        return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
+
+    def _select(self, rng: np.random.Generator) -> Choice:
+        choice = self._selector.select(rng)
+        self._selected[choice] += 1
+        return choice
 
     def reward(self, mutant: Mutant) -> None:
-        """Score the pair, and keep the mutant where it raised coverage."""
-        slot, operator = self._choice
+        """Score model and operators, and keep the mutant where it raised coverage."""
+        slot = self._slot
         self._model_scores[slot] += mutant.gain
-        self._operator_scores[operator] += mutant.gain
-        if not mutant.gain:
-            return
-        if self.params.pool == "replace":
+        for operator in self._applied:
+            self._operator_scores[operator] += mutant.gain / len(self._applied)
+        full = len(mutant.graph.layers) >= self.params.max_layers - 1
+        if full:
+            self._pool[slot] = self._origins[slot]
+        elif mutant.gain and self.params.pool == "replace":
             self._pool[slot] = mutant.graph
-            return
+        elif mutant.gain:
+            self._join(mutant, slot)
+
+    def _join(self, mutant: Mutant, slot: int) -> None:
         new = len(self._pool)
         self._pool.append(mutant.graph)
         self._origins.append(self._origins[slot])

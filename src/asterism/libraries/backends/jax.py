@@ -1,0 +1,40 @@
+"""JAX through Keras' backend, compiled by XLA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
+from asterism.libraries.subject import Subject
+
+
+@LIBRARIES.register("jax")
+class Jax(Library):
+    """Keras' JAX backend."""
+
+    name = "jax"
+    packages = ("jax", "jaxlib", "keras")
+    keras_backend = "jax"
+    options = ("jit", "eager")
+    unsupported = (r"requires jax_enable_x64",)
+
+    def compile(self, subject: Subject, option: str) -> Any:
+        """A function of the inputs; initial values are zeros, for JAX compiles every initializer."""
+        import jax
+
+        model = subject.keras(zero_initializers=True)
+        trainable = [v.value for v in model.trainable_variables]
+        fixed = [v.value for v in model.non_trainable_variables]
+
+        def call(inputs: Any) -> Any:
+            return model.stateless_call(trainable, fixed, inputs, training=False)[0]
+
+        return jax.jit(call) if option == "jit" else call
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        given = list(inputs)
+        return numpy_list(compiled(given if len(given) > 1 else given[0]))

@@ -1,0 +1,50 @@
+"""PyTorch through Keras' backend: eager, and compiled by TorchDynamo; float64 as a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.library import LIBRARIES, Arrays, Library
+from asterism.libraries.subject import Subject
+
+
+@LIBRARIES.register("pytorch")
+class PyTorch(Library):
+    """Keras' PyTorch backend."""
+
+    name = "pytorch"
+    packages = ("torch", "keras")
+    keras_backend = "torch"
+    options = ("eager", "compile", "float64")
+    unsupported = (r"expected scalar type", r"not implemented for '\w+'")
+
+    def start(self) -> None:
+        """One thread, so that sums are added up in the same order every time."""
+        import torch
+
+        torch.set_num_threads(1)
+        torch.use_deterministic_algorithms(True, warn_only=True)
+
+    def compile(self, subject: Subject, option: str) -> Any:
+        """The module, compiled where the option says so."""
+        import torch
+
+        model = subject.keras(dtype="float64" if option == "float64" else None)
+        model.eval()
+        if option == "compile":
+            torch._dynamo.reset()
+            return torch.compile(model)
+        return model
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        import torch
+
+        given = [torch.from_numpy(i.copy()) for i in inputs]
+        with torch.no_grad():
+            outputs = compiled(given if len(given) > 1 else given[0], training=False)
+        many = outputs if isinstance(outputs, list | tuple) else [outputs]
+        return [o.detach().numpy() for o in many]

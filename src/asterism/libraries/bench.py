@@ -26,7 +26,7 @@ log = get_logger(__name__)
 
 #: Runs in float64 that the oracle compares with; not libraries under test.
 REFERENCES = ("tensorflow:float64", "pytorch:float64")
-PERTURBED = "tensorflow:perturbed"
+PERTURBED = "pytorch:perturbed"
 
 #: Models whose steps may be queued at once.
 _WINDOW = 6
@@ -142,6 +142,11 @@ class Bench:
         for handle in self._handles.values():
             found |= handle.versions
         return dict(sorted(found.items()))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time that each step took in all, for logs and benchmarks."""
+        return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
 
     def run(self, task: Task) -> Result:
         """One model in every route."""

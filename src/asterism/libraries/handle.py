@@ -57,6 +57,8 @@ class Handle:
         self.library = library
         self.versions: dict[str, str] = {}
         self.broken: str | None = None
+        #: Time spent by step, for logs and benchmarks.
+        self.seconds: dict[str, float] = {}
         self._limits = limits
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
@@ -108,7 +110,11 @@ class Handle:
         except BrokenPipeError:
             self.stop()
             return self.ask(request)
+        started = time.monotonic()
         answer = self._receive(self._limits)
+        self.seconds[request["route"]] = (
+            self.seconds.get(request["route"], 0.0) + time.monotonic() - started
+        )
         return {"stage": "convert" if request["step"] == "convert" else "run", **answer}
 
     def _receive(self, limits: Limits) -> dict[str, Any]:

@@ -18,9 +18,20 @@ def stand_in_where_broken() -> None:
     except (ImportError, RuntimeError, AttributeError, OSError):
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
-        package = ModuleType("torchvision")
-        operations = ModuleType("torchvision.ops")
-        package.ops = operations  # type: ignore[attr-defined]
-        package.__path__ = []
-        sys.modules["torchvision"] = package
-        sys.modules["torchvision.ops"] = operations
+        operations = _Absent("torchvision.ops")
+        package = _Absent("torchvision")
+        vars(package).update(ops=operations, __path__=[])
+        sys.modules.update({"torchvision": package, "torchvision.ops": operations})
+
+
+class _Absent(ModuleType):
+    """A module whose functions say that they are not there when they are called."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def absent(*_: object, **__: object) -> None:
+            raise NotImplementedError(f"torchvision's {name} is not supported here")
+
+        return absent

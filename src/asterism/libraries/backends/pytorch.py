@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.library import LIBRARIES, Arrays, Library
+from asterism.libraries.reference import perturbed
 from asterism.libraries.subject import Subject
 
 
@@ -18,7 +19,7 @@ class PyTorch(Library):
     name = "pytorch"
     packages = ("torch", "keras")
     keras_backend = "torch"
-    options = ("eager", "compile", "float64")
+    options = ("eager", "compile", "float64", "perturbed")
     unsupported = (r"expected scalar type", r"not implemented for '\w+'")
 
     def start(self) -> None:
@@ -32,8 +33,11 @@ class PyTorch(Library):
         """The module, compiled where the option says so."""
         import torch
 
-        model = subject.keras(dtype="float64" if option == "float64" else None)
+        reference = option in ("float64", "perturbed")
+        model = subject.keras(dtype="float64" if reference else None)
         model.eval()
+        if option == "perturbed":
+            return _Perturbed(model)
         if option == "compile":
             torch._dynamo.reset()
             return torch.compile(model)
@@ -48,3 +52,22 @@ class PyTorch(Library):
             outputs = compiled(given if len(given) > 1 else given[0], training=False)
         many = outputs if isinstance(outputs, list | tuple) else [outputs]
         return [o.detach().numpy() for o in many]
+
+
+class _Perturbed:
+    """The float64 model where inputs and weights are off by float32's rounding."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._weights = model.get_weights()
+
+    def __call__(self, inputs: Any, training: bool) -> Any:
+        import torch
+
+        many = inputs if isinstance(inputs, list) else [inputs]
+        moved = [torch.from_numpy(perturbed(i.numpy())) for i in many]
+        self._model.set_weights([perturbed(w) for w in self._weights])
+        try:
+            return self._model(moved if len(moved) > 1 else moved[0], training=training)
+        finally:
+            self._model.set_weights(self._weights)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
-from asterism.libraries.reference import perturbed
 from asterism.libraries.subject import Subject
 
 
@@ -20,7 +18,7 @@ class TensorFlow(Library):
     name = "tensorflow"
     packages = ("tensorflow", "keras")
     keras_backend = "tensorflow"
-    options = ("eager", "graph", "xla", "float64", "perturbed")
+    options = ("eager", "graph", "xla", "float64")
     unsupported = (
         r"NHWC",
         r"Current (CPU|libxsmm)",
@@ -39,14 +37,8 @@ class TensorFlow(Library):
         """A function of the inputs."""
         import tensorflow as tf
 
-        if option in ("float64", "perturbed"):
-            model = subject.keras(dtype="float64")
-            if option == "perturbed":
-                exact = model.get_weights()
-                return _Perturbed(model, exact)
-            return lambda inputs: model(inputs, training=False)
-        model = subject.keras()
-        if option == "eager":
+        model = subject.keras(dtype="float64" if option == "float64" else None)
+        if option in ("eager", "float64"):
             return lambda inputs: model(inputs, training=False)
         return tf.function(
             lambda inputs: model(inputs, training=False), jit_compile=option == "xla"
@@ -59,19 +51,3 @@ class TensorFlow(Library):
         given = [tf.constant(i) for i in inputs]
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
 
-
-class _Perturbed:
-    """The float64 model where inputs and weights are off by float32's rounding."""
-
-    def __init__(self, model: Any, weights: list[NDArray[Any]]) -> None:
-        self._model = model
-        self._weights = weights
-
-    def __call__(self, inputs: Any) -> Any:
-        many = inputs if isinstance(inputs, list) else [inputs]
-        moved = [perturbed(np.asarray(i)) for i in many]
-        self._model.set_weights([perturbed(w) for w in self._weights])
-        try:
-            return self._model(moved if len(moved) > 1 else moved[0], training=False)
-        finally:
-            self._model.set_weights(self._weights)

@@ -18,10 +18,9 @@ def stand_in_where_broken() -> None:
     except (ImportError, RuntimeError, AttributeError, OSError):
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
-        operations = _Absent("torchvision.ops")
-        package = _Absent("torchvision")
-        vars(package).update(ops=operations, __path__=[])
-        sys.modules.update({"torchvision": package, "torchvision.ops": operations})
+        for name in ("torchvision", "torchvision.io", "torchvision.ops", "torchvision.transforms"):
+            sys.modules[name] = _Absent(name)
+        vars(sys.modules["torchvision"])["__path__"] = []
 
 
 class _Absent(ModuleType):

@@ -24,6 +24,7 @@ class Onnx2PyTorch(Library):
     def start(self) -> None:
         """One thread."""
         stand_in_where_broken()
+        import onnx2pytorch  # noqa: F401
         import torch
 
         torch.set_num_threads(1)

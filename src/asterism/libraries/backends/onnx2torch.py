@@ -24,6 +24,7 @@ class Onnx2Torch(Library):
     def start(self) -> None:
         """One thread."""
         stand_in_where_broken()
+        import onnx2torch  # noqa: F401
         import torch
 
         torch.set_num_threads(1)

@@ -20,7 +20,8 @@ from asterism.core.errors import UserError
 from asterism.libraries.handle import Handle, Limits
 from asterism.libraries.library import CONVERTERS, LIBRARIES
 from asterism.libraries.outcomes import Outcome
-from asterism.memo.graph import Graph
+from asterism.memo.graph import Graph, Node, chain
+from asterism.memo.tensors import Tensor
 
 log = get_logger(__name__)
 
@@ -43,12 +44,14 @@ class Task:
         graph: the model.
         inputs: a batch for each of its inputs, by draw.
         outputs: nodes to put out, in place of the graph's own outputs.
+        routes: where to run it; None for everywhere.
     """
 
     index: int
     graph: Graph
     inputs: dict[str, list[NDArray[Any]]]
     outputs: tuple[int, ...] | None = None
+    routes: tuple[str, ...] | None = None
 
 
 @dataclass
@@ -98,10 +101,12 @@ class Bench:
     ) -> None:
         check_routes(routes)
         self.routes = tuple(routes)
+        self.left_out: dict[str, str] = {}
+        self._submitted = 0
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
-        self._converters = sorted({c for c in map(converter_of, routes) if c is not None})
-        hosts = {CONVERTERS[c].host for c in self._converters}
+        converters = {c for c in map(converter_of, routes) if c is not None}
+        hosts = {CONVERTERS[c].host for c in converters}
         libraries = sorted({r.partition(":")[0] for r in routes} | hosts)
         self._handles = {name: Handle(name, limits, environment) for name in libraries}
         self._threads = {name: ThreadPoolExecutor(1, f"worker-{name}") for name in libraries}
@@ -126,14 +131,29 @@ class Bench:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
-        """Start all workers at once; why those that could not be started are left out."""
+        """Start all workers at once and check every route on a trivial model.
+
+        Returns:
+            Routes that are missing or broken, and why. They are left out from here on.
+        """
         started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
         for future in started.values():
             future.result()
-        missing = {n: h.broken for n, h in self._handles.items() if h.broken is not None}
-        for name, reason in missing.items():
-            log.warning("library is left out", library=name, reason=reason)
-        return missing
+        graph = chain(Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})])
+        inputs = {"normal": [np.ones((1, 3), np.float32)]}
+        result = self.run(Task(-1, graph, inputs))
+        for route in self.routes:
+            outcome = result.outcomes[route]
+            if outcome.status != "ok":
+                handle = self._handles[route.partition(":")[0]]
+                self.left_out[route] = handle.broken or f"{outcome.exception} {outcome.message}"
+                log.warning("left out", route=route, reason=self.left_out[route])
+        return self.left_out
+
+    def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The routes that work, of those that are wanted."""
+        chosen = self.routes if wanted is None else wanted
+        return tuple(r for r in chosen if r not in self.left_out)
 
     @property
     def versions(self) -> dict[str, str]:
@@ -155,46 +175,50 @@ class Bench:
 
     def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
         """Models in every route, in order; the next ones start while earlier ones still run."""
-        waiting: list[tuple[Task, dict[str, Future[Outcome]]]] = []
+        waiting: list[tuple[Task, Path, dict[str, Future[Outcome]]]] = []
         for task in tasks:
-            waiting.append((task, self._submit(task)))
+            # A worker keeps what it built by folder, so no two tasks ever share one.
+            self._submitted += 1
+            folder = self._scratch / f"task{self._submitted}"
+            waiting.append((task, folder, self._submit(task, folder)))
             if len(waiting) == _WINDOW:
                 yield self._collect(*waiting.pop(0))
         while waiting:
             yield self._collect(*waiting.pop(0))
 
-    def _folder(self, task: Task) -> Path:
-        return self._scratch / f"{task.index:06d}"
-
-    def _submit(self, task: Task) -> dict[str, Future[Outcome]]:
-        folder = self._folder(task)
+    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
         folder.mkdir()
         write_json(folder / "graph.json", task.graph.to_json())
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
         np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
         steps: dict[str, Future[Outcome]] = {}
-        for converter in self._converters:
+        routes = self.usable(task.routes)
+        for converter in sorted({c for c in map(converter_of, routes) if c is not None}):
             host = CONVERTERS[converter].host
-            steps[converter] = self._threads[host].submit(self._convert, task, converter)
-        for route in self.routes:
+            steps[converter] = self._threads[host].submit(self._convert, task, folder, converter)
+        for route in routes:
             library = route.partition(":")[0]
             source = converter_of(route)
             after = steps[source] if source is not None else None
-            steps[route] = self._threads[library].submit(self._step, task, route, after)
+            steps[route] = self._threads[library].submit(
+                self._step, task, folder, route, after
+            )
         return steps
 
-    def _convert(self, task: Task, converter: str) -> Outcome:
-        request = {**self._request(task), "step": "convert", "route": converter}
+    def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
+        request = {**self._request(task, folder), "step": "convert", "route": converter}
         return _outcome(
             task, converter, self._handles[CONVERTERS[converter].host].ask(request)
         )
 
-    def _step(self, task: Task, route: str, after: Future[Outcome] | None) -> Outcome:
+    def _step(
+        self, task: Task, folder: Path, route: str, after: Future[Outcome] | None
+    ) -> Outcome:
         if after is not None and after.result().status != "ok":
             return Outcome(task.index, route, "convert", "blocked")
         library, _, option = route.partition(":")
         request = {
-            **self._request(task),
+            **self._request(task, folder),
             "step": "run",
             "route": route,
             "option": option,
@@ -204,17 +228,18 @@ class Bench:
         }
         return _outcome(task, route, self._handles[library].ask(request))
 
-    def _request(self, task: Task) -> dict[str, Any]:
+    def _request(self, task: Task, folder: Path) -> dict[str, Any]:
         return {
-            "folder": str(self._folder(task)),
+            "folder": str(folder),
             "weights": None if self._weights is None else str(self._weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
         }
 
-    def _collect(self, task: Task, steps: dict[str, Future[Outcome]]) -> Result:
+    def _collect(
+        self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]
+    ) -> Result:
         result = Result(task.index, {name: step.result() for name, step in steps.items()})
-        folder = self._folder(task)
-        for route in self.routes:
+        for route in self.usable(task.routes):
             if result.outcomes[route].status == "ok":
                 arrays = read_arrays(folder / f"{route.replace(':', '-')}.npz")
                 result.outputs[route] = {

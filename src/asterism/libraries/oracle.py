@@ -8,7 +8,7 @@ odd one out is named. Where no witness exists, the disagreement is counted as un
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from asterism.core.streams import stream
@@ -129,12 +129,26 @@ def _failures(result: Result) -> list[Finding]:
         return [_failure("invalid model", refused, ())] if refused else []
     grouped: dict[tuple[str, ...], list[Outcome]] = {}
     for outcome in failed:
-        library = outcome.route.partition(":")[0]
+        library = _refuser(outcome, fine)
         key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
         grouped.setdefault(key, []).append(outcome)
     return [
-        _failure(_symptom(group[0]), group, tuple(fine)) for _, group in sorted(grouped.items())
+        replace(_failure(_symptom(group[0]), group, tuple(fine)), library=key[0])
+        for key, group in sorted(grouped.items())
     ]
+
+
+def _refuser(outcome: Outcome, fine: list[str]) -> str:
+    """Whom to blame for a failure: the library, or the converter whose file it refuses.
+
+    It is the converter where the same library takes another converter's file of the model.
+    """
+    library = outcome.route.partition(":")[0]
+    if outcome.route in CONVERTERS or outcome.stage != "compile":
+        return library
+    source = converter_of(outcome.route)
+    takes = [r for r in fine if r.startswith(f"{library}:") and converter_of(r) != source]
+    return source if source is not None and takes else library
 
 
 def _symptom(outcome: Outcome) -> str:

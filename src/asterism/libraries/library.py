@@ -69,6 +69,13 @@ class Library(Plugin):
         return None
 
     @abstractmethod
+    def script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` for a reproducer: this route, without Asterism.
+
+        ``model`` is the Keras model or, where the route reads one, the path of its file.
+        """
+
+    @abstractmethod
     def compile(self, subject: Subject, option: str) -> Any:
         """Build, load and compile the model; what is returned goes to :meth:`run`."""
 
@@ -83,6 +90,10 @@ class Converter(Plugin):
     suffix: ClassVar[str]
     #: The library whose worker it runs in.
     host: ClassVar[str]
+
+    @abstractmethod
+    def script(self) -> str:
+        """Source of ``convert(model)``, which returns the path of the file that it wrote."""
 
     @abstractmethod
     def convert(self, subject: Subject, target: Path) -> None:

@@ -56,8 +56,8 @@ _NOISE = (
     (r"\x1b\[[0-9;]*m", ""),
     (r"0x[0-9a-fA-F]+", "ADDRESS"),
     (r"/[\w./\-]+/([\w.\-]+)", r"\1"),
-    (r"(keras_tensor|functional|sequential)_\d+", r"\1"),
-    (r"\d{6,}", "NUMBER"),
+    (r"_+\d+", "_N"),
+    (r"\d{4,}", "NUMBER"),
 )
 
 

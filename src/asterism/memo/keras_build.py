@@ -13,7 +13,7 @@ from asterism.memo.tensors import Config
 from asterism.memo.weights import Stored, layer_weights
 
 #: Layers that Keras calls with query and value as two arguments, not as a list.
-_TWO_ARGUMENTS = frozenset({"MultiHeadAttention", "GroupQueryAttention"})
+TWO_ARGUMENTS = frozenset({"MultiHeadAttention", "GroupQueryAttention"})
 
 
 def layer_name(identity: int, node: Node) -> str:
@@ -67,7 +67,7 @@ def build(
             config = _with_zeros(config)
         layer = getattr(keras.layers, node.type).from_config(config)
         sources = [tensors[i] for i in node.inputs]
-        if node.type in _TWO_ARGUMENTS:
+        if node.type in TWO_ARGUMENTS:
             tensors[identity] = layer(*sources)
         else:
             tensors[identity] = layer(sources if len(sources) > 1 else sources[0])

@@ -21,6 +21,23 @@ class Jax(Library):
     options = ("jit", "eager")
     unsupported = (r"requires jax_enable_x64",)
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        function = "jax.jit(call)" if option == "jit" else "call"
+        return f"""
+def run(model, inputs):
+    import jax
+
+    trainable = [v.value for v in model.trainable_variables]
+    fixed = [v.value for v in model.non_trainable_variables]
+
+    def call(inputs):
+        return model.stateless_call(trainable, fixed, inputs, training=False)[0]
+
+    outputs = {function}(inputs if len(inputs) > 1 else inputs[0])
+    return outputs if isinstance(outputs, list) else [outputs]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A function of the inputs; initial values are zeros, for JAX compiles every initializer."""
         import jax

@@ -24,6 +24,21 @@ class LiteRt(Library):
         """The option is the converter's name."""
         return option
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    from ai_edge_litert.interpreter import Interpreter
+
+    def number(name):
+        return int("".join(c for c in name if c.isdigit()) or 0)
+
+    runner = Interpreter(path).get_signature_runner()
+    names = sorted(runner.get_input_details(), key=number)
+    outputs = runner(**dict(zip(names, inputs)))
+    return [outputs[name] for name in sorted(outputs, key=number)]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """An interpreter of one thread."""
         from ai_edge_litert.interpreter import Interpreter

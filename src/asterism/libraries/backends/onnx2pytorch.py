@@ -33,6 +33,21 @@ class Onnx2PyTorch(Library):
         """The option is the converter's name."""
         return option
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    import torch
+    import onnx
+    from onnx2pytorch import ConvertModel
+
+    model = ConvertModel(onnx.load(path)).eval()
+    with torch.no_grad():
+        outputs = model(*(torch.from_numpy(i) for i in inputs))
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    return [o.numpy() for o in outputs]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A PyTorch module."""
         import onnx

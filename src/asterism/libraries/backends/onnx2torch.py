@@ -33,6 +33,20 @@ class Onnx2Torch(Library):
         """The option is the converter's name."""
         return option
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    import torch
+    import onnx2torch
+
+    model = onnx2torch.convert(path).eval()
+    with torch.no_grad():
+        outputs = model(*(torch.from_numpy(i) for i in inputs))
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    return [o.numpy() for o in outputs]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A PyTorch module."""
         import onnx2torch

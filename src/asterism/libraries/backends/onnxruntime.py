@@ -24,6 +24,20 @@ class OnnxRuntime(Library):
         """The option begins with the converter's name."""
         return option.removesuffix("_optimised")
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        level = "ORT_ENABLE_ALL" if option.endswith("_optimised") else "ORT_DISABLE_ALL"
+        return f"""
+def run(path, inputs):
+    import onnxruntime as ort
+
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
+    session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+    names = [i.name for i in session.get_inputs()]
+    return session.run(None, dict(zip(names, inputs)))
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """An inference session of one thread."""
         import onnxruntime as ort

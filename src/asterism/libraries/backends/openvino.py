@@ -24,6 +24,20 @@ class OpenVino(Library):
         """The option is the converter's name."""
         return option
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    import openvino as ov
+
+    core = ov.Core()
+    compiled = core.compile_model(
+        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    result = compiled(inputs)
+    return [result[i] for i in range(len(compiled.outputs))]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A compiled model of one thread."""
         import openvino as ov

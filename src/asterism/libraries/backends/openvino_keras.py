@@ -21,6 +21,14 @@ class OpenVinoKeras(Library):
     options = ("predict",)
     unsupported = (r"with openvino backend", r"openvino backend (does|cannot)")
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(model, inputs):
+    outputs = model.predict_on_batch(inputs if len(inputs) > 1 else inputs[0])
+    return outputs if isinstance(outputs, list) else [outputs]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """The Keras model, which compiles at its first prediction."""
         return subject.keras(zero_initializers=True)

@@ -29,6 +29,19 @@ class PyTorch(Library):
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True, warn_only=True)
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        function = "torch.compile(model)" if option == "compile" else "model"
+        return f"""
+def run(model, inputs):
+    import torch
+
+    inputs = [torch.from_numpy(i) for i in inputs]
+    with torch.no_grad():
+        outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    return [o.numpy() for o in (outputs if isinstance(outputs, list) else [outputs])]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """The module, compiled where the option says so."""
         import torch

@@ -33,6 +33,22 @@ class TensorFlow(Library):
         tf.config.threading.set_intra_op_parallelism_threads(1)
         tf.config.threading.set_inter_op_parallelism_threads(1)
 
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        function = {
+            "eager": "model",
+            "graph": "tf.function(model)",
+            "xla": "tf.function(model, jit_compile=True)",
+        }[option]
+        return f"""
+def run(model, inputs):
+    import tensorflow as tf
+
+    inputs = [tf.constant(i) for i in inputs]
+    outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    return outputs if isinstance(outputs, list) else [outputs]
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A function of the inputs."""
         import tensorflow as tf

@@ -19,6 +19,20 @@ class KerasOnnx(Converter):
     host = "pytorch"
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 
+    def script(self) -> str:
+        """Source of a function that converts a Keras model."""
+        return """
+def convert(model):
+    import torch
+
+    examples = [
+        torch.zeros((1, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
+    ]
+    model(examples if len(examples) > 1 else examples[0], training=False)
+    model.export("model.onnx", format="onnx", verbose=False)
+    return "model.onnx"
+"""
+
     def convert(self, subject: Subject, target: Path) -> None:
         """Export after one call, which the exporter needs."""
         import torch

@@ -21,6 +21,27 @@ class Tf2Onnx(Converter):
     host = "tensorflow"
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
 
+    def script(self) -> str:
+        """Source of a function that converts a Keras model."""
+        return """
+def convert(model):
+    import tensorflow as tf
+    import tf2onnx
+
+    signature = [
+        tf.TensorSpec((None, *i.shape[1:]), i.dtype, name=f"input_{n}")
+        for n, i in enumerate(model.inputs)
+    ]
+    function = tf.function(
+        lambda *inputs: model(list(inputs) if len(inputs) > 1 else inputs[0], training=False),
+        input_signature=signature,
+    )
+    tf2onnx.convert.from_function(
+        function, input_signature=signature, opset=18, output_path="model.onnx"
+    )
+    return "model.onnx"
+"""
+
     def convert(self, subject: Subject, target: Path) -> None:
         """Convert the model's inference."""
         import tensorflow as tf

@@ -24,6 +24,17 @@ class TfLite(Converter):
         r"TensorListReserve",
     )
 
+    def script(self) -> str:
+        """Source of a function that converts a Keras model."""
+        return """
+def convert(model):
+    import tensorflow as tf
+
+    with open("model.tflite", "wb") as file:
+        file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+    return "model.tflite"
+"""
+
     def convert(self, subject: Subject, target: Path) -> None:
         """Convert without quantisation."""
         import tensorflow as tf

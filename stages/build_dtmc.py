@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.artifacts import write_json, write_table
+from asterism.core.figures import write_svg
 from asterism.core.params import Section
+from asterism.deepstellar.drawing import draw
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.model_checking import export
 from asterism.deepstellar.params import AbstractionParams
@@ -27,6 +29,7 @@ def run(params: Params) -> None:
     model = TraceModel.fit(profile.states, profile.labels, classes, params.abstraction)
     model.save(ARTIFACTS)
     export(model.abstraction, model.dtmc, ARTIFACTS)
+    write_svg(Path("plots/build_dtmc/graph.svg"), draw(model))
     explained = model.abstraction.pca.explained
     metrics = {
         "states": len(model.dtmc.codes),

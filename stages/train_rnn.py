@@ -4,11 +4,11 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.console import get_logger
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.params import RnnFile, RnnParams
 from asterism.models.recurrent_training import accuracy, train_rnn
-from asterism.models.trained_rnn import open_trained, save_trained, store_file
+from asterism.models.trained_rnn import save_trained, store_file
 
 log = get_logger("asterism.stages.train_rnn")
 
@@ -18,7 +18,7 @@ ARTIFACTS = Path("artifacts/train_rnn")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     rnn: RnnParams
 
@@ -28,11 +28,10 @@ def run(params: Params) -> None:
     data = load(params.data)
     history: list[float] = []
     if isinstance(params.rnn, RnnFile):
-        store_file(params.rnn, ARTIFACTS)
+        network = store_file(params.rnn, ARTIFACTS)
     else:
         model, history = train_rnn(params.rnn, data, params.seed)
-        save_trained(model, ARTIFACTS)
-    network = open_trained(ARTIFACTS)
+        network = save_trained(model, ARTIFACTS)
     metrics = {
         "train_accuracy": accuracy(network, data.train_images, data.train_labels),
         "test_accuracy": accuracy(network, data.test_images, data.test_labels),

@@ -8,20 +8,22 @@ from pathlib import Path
 import yaml
 
 from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
+from asterism.core.params import Section, Seed, validate
 from asterism.data import DataParams
-from asterism.deepstellar.params import AbstractionParams, CoverageParams
+from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.models.params import RnnParams
 
 
 class Params(Section):
     """Every parameter of the pipeline."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams
     coverage: CoverageParams
+    seeds: SeedParams
+    fuzz: FuzzParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

@@ -7,11 +7,12 @@ live in ``conf/``, and ``params.yaml`` is their composition.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from asterism.core.errors import UserError
@@ -24,7 +25,13 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+#: Root of a run's random streams.
+Seed = Annotated[int, Field(ge=0)]
+
 S = TypeVar("S", bound=Section)
+
+#: What Hydra writes for a value that the user has to give.
+_NOT_GIVEN = "???"
 
 
 def read_params(schema: type[S], path: Path = Path("params.yaml")) -> S:
@@ -52,10 +59,20 @@ def read_params(schema: type[S], path: Path = Path("params.yaml")) -> S:
 
 def validate(schema: type[S], values: dict[str, Any], source: str = "params.yaml") -> S:
     """``values`` as an instance of ``schema``, or a one-line :class:`UserError`."""
+    for key in _not_given(values):
+        raise UserError(f"{source}: {key} has to be given")
     try:
         return schema.model_validate(values)
     except ValidationError as error:
         raise UserError(f"{source}: {_explain(error.errors()[0], schema, values)}") from None
+
+
+def _not_given(values: Any, prefix: str = "") -> Iterator[str]:
+    if isinstance(values, dict):
+        for key, value in values.items():
+            yield from _not_given(value, f"{prefix}.{key}" if prefix else str(key))
+    elif values == _NOT_GIVEN:
+        yield prefix
 
 
 def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any]) -> str:

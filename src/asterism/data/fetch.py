@@ -50,7 +50,7 @@ def download(root: Path, name: str, url: str, sha256: str, processor: Any = None
         urls={name: url},
         retry_if_failed=_RETRIES,
     )
-    bar = tqdm(desc=name, unit="B", unit_scale=True, disable=None)
+    bar = tqdm(desc=name, total=1, unit="B", unit_scale=True, disable=None)  # pooch sets the total
     pooch.get_logger().setLevel("ERROR")
     try:
         root.mkdir(parents=True, exist_ok=True)

@@ -32,7 +32,7 @@ class CoverageCriterion(ABC):
 
     def update(self, codes: NDArray[np.int64]) -> None:
         """Count traces ``(N, T)`` of abstract states in."""
-        items = self._items(codes)
+        items = self.items(codes)
         self.seen[items[items >= 0]] = True
 
     def value(self) -> float:
@@ -44,8 +44,8 @@ class CoverageCriterion(ABC):
         """What each item counts for."""
 
     @abstractmethod
-    def _items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
-        """Numbers of the items that traces visit, -1 for what does not count; any shape."""
+    def items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """Numbers of the items that traces visit, -1 for what does not count; one row a trace."""
 
 
 class BasicState(CoverageCriterion):
@@ -56,7 +56,8 @@ class BasicState(CoverageCriterion):
     def _weigh(self) -> NDArray[np.int64]:
         return np.ones(len(self._model.dtmc.codes), np.int64)
 
-    def _items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """See :meth:`CoverageCriterion.items`."""
         return self._model.dtmc.states(codes)
 
 
@@ -77,7 +78,8 @@ class NStepStateBoundary(CoverageCriterion):
     def _weigh(self) -> NDArray[np.int64]:
         return np.ones(len(self._model.boundary), np.int64)
 
-    def _items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """See :meth:`CoverageCriterion.items`."""
         return self._model.boundary_index.positions(codes)
 
 
@@ -89,7 +91,8 @@ class BasicTransition(CoverageCriterion):
     def _weigh(self) -> NDArray[np.int64]:
         return np.ones(self._model.dtmc.counts.nnz, np.int64)
 
-    def _items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    def items(self, codes: NDArray[np.int64]) -> NDArray[np.int32]:
+        """See :meth:`CoverageCriterion.items`."""
         dtmc = self._model.dtmc
         return dtmc.transitions(dtmc.states(codes))
 

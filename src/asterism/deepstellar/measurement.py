@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
+from asterism.core.streams import stream
+from asterism.data import Dataset
 from asterism.deepstellar.coverage import measure
 from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.similarity import ITEMS, Items, detection, similarity_to_class
+from asterism.deepstellar.similarity import (
+    ITEMS,
+    Items,
+    choose_references,
+    detection,
+    similarity_to_class,
+)
 from asterism.models.recurrent import RecurrentModel
 
 BATCH = 512
@@ -77,20 +87,84 @@ class Detector:
         )
 
 
-def describe(model: TraceModel, traces: Traces) -> dict[str, float]:
-    """Number of inputs, and every coverage criterion's value."""
+@dataclass(frozen=True)
+class Measurement:
+    """What sets of inputs exercise, and how well unusual ones are told from normal ones.
+
+    Attributes:
+        metrics: by set, its number of inputs, the value of every coverage criterion and, for
+            suspicious sets, the AUROC by kind of similarity (``state_similarity_auroc``, …).
+        curves: the ROC curves, with the columns ``set``, ``similarity``, ``false_positive_rate``
+            and ``true_positive_rate``.
+    """
+
+    metrics: dict[str, dict[str, float]]
+    curves: pl.DataFrame
+
+
+def measure_sets(
+    network: RecurrentModel,
+    model: TraceModel,
+    data: Dataset,
+    sets: Mapping[str, NDArray[np.uint8]],
+    suspicious: Sequence[str],
+    references: int,
+    seed: int,
+) -> Measurement:
+    """Coverage of the test set and of other sets, and detection of the suspicious ones.
+
+    Args:
+        network: the network under test.
+        model: its Markov chain.
+        data: references are drawn from its training images; its test images that the network
+            classifies correctly stand for normal inputs.
+        sets: images ``(N, H, W, C)`` by name.
+        suspicious: names of the sets to be told from normal inputs.
+        references: reference inputs of each class.
+        seed: the run's seed.
+    """
+    test = trace(network, model, data.test_images, "test")
+    detector = Detector(
+        _draw_references(network, model, data, references, seed),
+        test.only(test.predicted == data.test_labels),
+    )
+    metrics = {"test": _describe(model, test)}
+    curves = [_curve("", "state", np.empty((0, 2)))]
+    for name, images in sets.items():
+        traces = trace(network, model, images, name)
+        metrics[name] = _describe(model, traces)
+        if name in suspicious and len(traces) and len(detector.normal):
+            for items in ITEMS:
+                area, curve = detector.roc(traces, items)
+                metrics[name][f"{items}_similarity_auroc"] = area
+                curves.append(_curve(name, items, curve))
+    return Measurement(metrics, pl.concat(curves))
+
+
+def _draw_references(
+    network: RecurrentModel, model: TraceModel, data: Dataset, per_class: int, seed: int
+) -> Traces:
+    """Traces of correctly classified training inputs, up to ``per_class`` of each class."""
+    rng = stream(seed, "measure_coverage", "references")
+    # Twice as many as wanted, so that enough are left when the misclassified ones are out.
+    drawn = choose_references(data.train_labels, 2 * per_class, rng)
+    traces = trace(network, model, data.train_images[drawn], "references")
+    correct = np.flatnonzero(traces.predicted == data.train_labels[drawn])
+    kept = choose_references(traces.predicted[correct], per_class, rng)
+    return traces.only(correct[kept])
+
+
+def _describe(model: TraceModel, traces: Traces) -> dict[str, float]:
     return {"inputs": len(traces), **measure(model, traces.codes)}
 
 
-def detect(
-    detector: Detector, suspicious: Traces
-) -> tuple[dict[str, float], dict[Items, NDArray[np.float64]]]:
-    """AUROC by kind of similarity (``state_similarity_auroc``, …), and the ROC curves.
-
-    Both are empty when there is nothing to detect.
-    """
-    if not len(suspicious) or not len(detector.normal):
-        return {}, {}
-    found = {items: detector.roc(suspicious, items) for items in ITEMS}
-    areas = {f"{items}_similarity_auroc": area for items, (area, _) in found.items()}
-    return areas, {items: curve for items, (_, curve) in found.items()}
+def _curve(name: str, items: Items, points: NDArray[np.float64]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "set": [name] * len(points),
+            "similarity": [items] * len(points),
+            "false_positive_rate": points[:, 0],
+            "true_positive_rate": points[:, 1],
+        },
+        schema_overrides={"set": pl.String, "similarity": pl.String},
+    )

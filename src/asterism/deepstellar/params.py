@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, Literal
+
 from pydantic import Field
 
 from asterism.core.params import Section
@@ -23,4 +25,45 @@ class CoverageParams(Section):
 
     references: int = Field(
         ge=1, description="training inputs of each class that traces are compared with"
+    )
+
+
+class SeedParams(Section):
+    """The inputs that fuzzing begins with."""
+
+    per_class: int = Field(ge=1, description="correctly classified test inputs of each class")
+
+
+class SelectionParams(Section):
+    """How the fuzzer chooses parents from its queue."""
+
+    name: str = Field(description="a strategy of asterism.deepstellar.fuzzing.selections")
+    options: dict[str, float | int] = Field(description="the strategy's own settings")
+
+
+class FuzzParams(Section):
+    """One campaign for each criterion."""
+
+    criteria: list[Literal["state", "k_step", "transition", "none"]] = Field(
+        min_length=1, description="what guides a campaign; none: the unguided baseline"
+    )
+    mutants: int = Field(ge=1, description="budget of a campaign: mutants run through the network")
+    parents: int = Field(ge=1, description="parents chosen at a time")
+    mutants_per_parent: int = Field(ge=1, description="mutants made of a parent each time")
+    islands: int = Field(
+        ge=1, description="campaigns of their own, which share the budget and are united at the end"
+    )
+    attempts: int = Field(ge=1, description="tries to make an acceptable mutant of a parent")
+    l0_share: float = Field(
+        ge=0, le=1, description="share of an image's values that may change by any amount"
+    )
+    linf_share: float = Field(
+        ge=0, le=1, description="share of 255 by which all of an image's values may change"
+    )
+    selection: SelectionParams
+    mutators: dict[str, dict[str, Any]] = Field(
+        min_length=1, description="mutators by name, each with its ranges"
+    )
+    weights: dict[str, float] = Field(
+        description="how often a mutator is drawn relative to the others; 1 where not named"
     )

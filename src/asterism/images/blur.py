@@ -8,6 +8,7 @@ the same as image by image, at a tenth of the time.
 
 from __future__ import annotations
 
+import functools
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,12 +66,18 @@ def filter_side_by_side(images: Images, run: _Filter, reach: int, beyond_edge: s
     """
     count, height, width, channels = images.shape
     tall, wide = height + 2 * reach, width + 2 * reach
-    rows = np.pad(np.arange(height), reach, mode=beyond_edge)  # type: ignore[call-overload]
-    columns = np.pad(np.arange(width), reach, mode=beyond_edge)  # type: ignore[call-overload]
-    strip = images.transpose(1, 0, 2, 3)[rows][:, :, columns]
+    rows, columns = _extended(height, reach, beyond_edge), _extended(width, reach, beyond_edge)
+    strip = images[:, :, columns].transpose(1, 0, 2, 3)[rows]
     filtered = run(strip.reshape(tall, count * wide, channels)).reshape(strip.shape)
     inner = filtered[reach : reach + height, :, reach : reach + width]
     return np.ascontiguousarray(inner.transpose(1, 0, 2, 3))
+
+
+@functools.cache
+def _extended(size: int, reach: int, beyond_edge: str) -> NDArray[np.int64]:
+    """Positions along an axis, going on beyond both ends."""
+    positions: NDArray[np.int64] = np.pad(np.arange(size), reach, mode=beyond_edge)  # type: ignore[call-overload]
+    return positions
 
 
 def _require_odd(sizes: tuple[int, ...]) -> None:

@@ -62,15 +62,16 @@ def warp(images: Images, sampling: NDArray[np.float32]) -> Images:
     count, height, width, channels = images.shape
     framed = np.zeros((count, height + 2, width + 2, channels), np.uint8)
     framed[:, 1:-1, 1:-1] = images
-    x = np.arange(width, dtype=np.float32) - np.float32((width - 1) / 2)
-    y = np.arange(height, dtype=np.float32) - np.float32((height - 1) / 2)
-    source_x = _coordinates(sampling[:, 0], x, y, size=width)
-    source_y = _coordinates(sampling[:, 1], x, y, size=height)
-    source_y += (np.arange(count, dtype=np.float32) * np.float32(height + 2))[:, None, None]
+    down, right = np.divmod(np.arange(height * width, dtype=np.float32), np.float32(width))
+    right -= np.float32((width - 1) / 2)
+    down -= np.float32((height - 1) / 2)
+    source_x = _coordinates(sampling[:, 0], right, down, size=width)
+    source_y = _coordinates(sampling[:, 1], right, down, size=height)
+    source_y += (np.arange(count, dtype=np.float32) * np.float32(height + 2))[:, None]
     warped = cv2.remap(
         framed.reshape(count * (height + 2), width + 2, channels),
-        source_x.reshape(count, height * width),
-        source_y.reshape(count, height * width),
+        source_x,
+        source_y,
         cv2.INTER_LINEAR,
     )
     mutants: Images = warped.reshape(images.shape)
@@ -78,17 +79,18 @@ def warp(images: Images, sampling: NDArray[np.float32]) -> Images:
 
 
 def _coordinates(
-    rows: NDArray[np.float32], x: NDArray[np.float32], y: NDArray[np.float32], size: int
+    rows: NDArray[np.float32], right: NDArray[np.float32], down: NDArray[np.float32], size: int
 ) -> NDArray[np.float32]:
-    """Coordinates ``(N, H, W)`` along one axis within the framed image, clipped to the frame."""
+    """Coordinates ``(N, H·W)`` along one axis within the framed image, clipped to the frame."""
     rows = rows * _PARTS
-    along_y = rows[:, 1, None] * y + rows[:, 2, None] + _PARTS * np.float32((size - 1) / 2 + 1)
-    result: NDArray[np.float32] = along_y[:, :, None] + (rows[:, 0, None] * x)[:, None, :]
-    np.rint(result, out=result)
-    np.maximum(result, np.float32(0), out=result)
-    np.minimum(result, _PARTS * np.float32(size + 1), out=result)
-    result /= _PARTS
-    return result
+    centre = _PARTS * np.float32((size - 1) / 2 + 1)
+    coordinates: NDArray[np.float32] = rows[:, :1] * right
+    coordinates += rows[:, 1:2] * down
+    coordinates += rows[:, 2:] + centre
+    np.rint(coordinates, out=coordinates)
+    np.clip(coordinates, np.float32(0), _PARTS * np.float32(size + 1), out=coordinates)
+    coordinates /= _PARTS
+    return coordinates
 
 
 def _identity(count: int) -> NDArray[np.float32]:

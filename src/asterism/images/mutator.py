@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import TypeAdapter, ValidationError
 
-from asterism.core.errors import UserError
+from asterism.core.plugins import configure
 from asterism.core.registry import Registry
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
@@ -56,23 +55,7 @@ def build_mutators(ranges: Mapping[str, Mapping[str, Any]]) -> dict[str, Mutator
     Raises:
         UserError: an unknown mutator or field, or an impossible range.
     """
-    return {name: _build(name, fields) for name, fields in ranges.items()}
-
-
-def _build(name: str, fields: Mapping[str, Any]) -> Mutator:
-    kind: type[Mutator] = MUTATORS[name]
-    known = list(getattr(kind, "__dataclass_fields__", {}))
-    for field in fields:
-        if field not in known:
-            raise UserError(
-                f"the mutator {name} has no range called {field!r} (known: {', '.join(known)})"
-            )
-    try:
-        return TypeAdapter(kind).validate_python(dict(fields))
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join([name, *map(str, first["loc"])])
-        raise UserError(f"mutator {where} is {first['input']!r}: {first['msg']}") from None
+    return {name: configure(MUTATORS, name, fields) for name, fields in ranges.items()}
 
 
 def concatenate(draws: Sequence[Draws]) -> Draws:

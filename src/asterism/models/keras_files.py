@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -88,8 +87,6 @@ def _renumbered(config: Any, numbers: dict[int, int]) -> Any:
 
 
 def _load_h5(path: Path) -> keras.Model:
-    import keras
-
     try:
         with h5py.File(path) as file:
             text = file.attrs.get("model_config")
@@ -97,13 +94,7 @@ def _load_h5(path: Path) -> keras.Model:
         raise UserError(f"{path} is no HDF5 file, or is damaged: {_first_line(error)}") from None
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "model.h5"
-        shutil.copyfile(path, copy)
-        copy.chmod(0o600)
-        with h5py.File(copy, "r+") as file:
-            file.attrs["model_config"] = json.dumps(_to_keras_3(json.loads(text), path))
-        return keras.saving.load_model(copy, compile=False)
+    return _load_legacy(json.loads(text), path, path, group="model_weights")
 
 
 def _load_json(path: Path) -> keras.Model:
@@ -112,10 +103,30 @@ def _load_json(path: Path) -> keras.Model:
     weights = path.with_suffix(".h5")
     if not weights.exists():
         raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
-    config = _to_keras_3(json.loads(path.read_text(encoding="utf-8")), path)
+    config = json.loads(path.read_text(encoding="utf-8"))
+    if "module" not in config:
+        return _load_legacy(config, path, weights, group="/")
     model = keras.models.model_from_json(json.dumps(config))
     model.load_weights(weights)
     return model
+
+
+def _load_legacy(config: dict[str, Any], path: Path, weights: Path, group: str) -> keras.Model:
+    """A model from a config in the old form and the weights below ``group`` of an HDF5 file."""
+    import keras
+
+    with tempfile.TemporaryDirectory() as folder:
+        whole = Path(folder) / "model.h5"
+        with h5py.File(weights) as source, h5py.File(whole, "w") as target:
+            target.attrs["model_config"] = json.dumps(_to_keras_3(config, path))
+            target.attrs["keras_version"] = "2.0.0"
+            target.attrs["backend"] = "tensorflow"
+            copied = target.create_group("model_weights")
+            for name, value in source[group].attrs.items():
+                copied.attrs[name] = value
+            for name in source[group]:
+                source.copy(source[group][name], copied, name)
+        return keras.saving.load_model(whole, compile=False)
 
 
 def _to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:

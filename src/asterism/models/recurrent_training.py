@@ -52,7 +52,8 @@ def build_rnn(params: TrainedRnn, shape: tuple[int, int, int], classes: int) -> 
 
 def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model, list[float]]:
     """A trained network and its training accuracy after each epoch."""
-    make_deterministic(seed, "train_rnn")
+    # Steps of a small recurrent network are too short to share: one thread is the fastest.
+    make_deterministic(seed, "train_rnn", threads=1)
     model = build_rnn(params, data.image_shape, data.classes)
     compile_for(model, params.training)
     history = fit(model, rows_as_steps(data.train_images), data.train_labels, params.training)

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import keras
 
 
-def make_deterministic(seed: int, *path: str | int) -> None:
+def make_deterministic(
+    seed: int, *path: str | int, threads: int = machine.TRAINING_THREADS
+) -> None:
     """Fix everything that weights depend on; call it before the process builds a model.
 
     Seeds Keras, NumPy and Python, makes TensorFlow's kernels deterministic and fixes its
@@ -27,12 +29,13 @@ def make_deterministic(seed: int, *path: str | int) -> None:
     Args:
         seed: the run's seed.
         path: what is about to be trained, as in :func:`asterism.core.streams.stream`.
+        threads: threads within an operation; the same on every machine.
     """
     import keras
     import tensorflow as tf
 
     try:
-        tf.config.threading.set_intra_op_parallelism_threads(machine.TRAINING_THREADS)
+        tf.config.threading.set_intra_op_parallelism_threads(threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError:  # TensorFlow is already running, as in a test's second training
         pass

@@ -1,0 +1,43 @@
+"""Making a plug-in from its name and options, as configuration gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from asterism.core.errors import UserError
+from asterism.core.registry import Registry, closest
+
+T = TypeVar("T")
+
+
+def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]) -> T:
+    """An instance of a registered dataclass.
+
+    Args:
+        registry: where the class is.
+        name: the plug-in's name.
+        options: values of its fields; those left out keep their defaults.
+
+    Raises:
+        UserError: no such plug-in or field, a value of the wrong type, or one that the class
+            itself refuses with a ``ValueError``.
+    """
+    plugin = registry[name]
+    known = list(getattr(plugin, "__dataclass_fields__", {}))
+    for option in options:
+        if option not in known:
+            raise UserError(
+                f"the {registry.kind} {name} has no option called {option!r}"
+                f"{closest(option, known)} (known: {', '.join(known) or 'none'})"
+            )
+    try:
+        return TypeAdapter(plugin).validate_python(dict(options))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join([name, *map(str, first["loc"])])
+        raise UserError(
+            f"the {registry.kind} {where} is {first['input']!r}: {first['msg']}"
+        ) from None

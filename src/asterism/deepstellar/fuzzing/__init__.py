@@ -1,0 +1,1 @@
+"""Coverage-guided fuzzing of recurrent networks (Du et al., section 5)."""

@@ -1,0 +1,297 @@
+"""The campaign: choose parents, mutate them, run the mutants, keep what is new or breaks.
+
+Mutants are made in generations. While the threads work on one generation, the results of the one
+before are judged, so a generation's parents are chosen before the results of the generation in
+progress are known. This delay is always the same, and every part of a generation draws from a
+stream of its own, so the result depends neither on the number of threads nor on their speed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from asterism.core.artifacts import read_arrays
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.console import progress
+from asterism.core.errors import UserError
+from asterism.core.plugins import configure
+from asterism.core.streams import stream
+from asterism.deepstellar.coverage import CoverageCriterion
+from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
+from asterism.deepstellar.fuzzing.columns import Columns
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
+from asterism.deepstellar.fuzzing.population import (
+    Crashes,
+    FirstVisits,
+    Population,
+    Queue,
+)
+from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
+from asterism.deepstellar.model import TraceModel
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import Seeds
+from asterism.models.recurrent import RecurrentModel
+
+#: Parents that one thread handles at a time.
+CHUNK = 256
+
+#: Generations without a single acceptable mutant after which a campaign gives up.
+PATIENCE = 50
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The parents of a generation, one for each mutant to make: int64 ``(M,)``."""
+
+    generation: int
+    parents: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the mutants of one chunk did.
+
+    Attributes:
+        mutants: the mutants.
+        parents: int64 ``(M,)``, their parents in the queue.
+        mutators: int16 ``(M,)``.
+        predicted: int64 ``(M,)``.
+        items: by criterion, int32 ``(M, …)``, the items that the mutants visit.
+        visits: of the guiding criterion's items.
+    """
+
+    mutants: Lineages
+    parents: NDArray[np.int64]
+    mutators: NDArray[np.int16]
+    predicted: NDArray[np.int64]
+    items: dict[str, NDArray[np.int32]]
+    visits: Visits
+
+    def first(self, count: int) -> Outcome:
+        """The first ``count`` mutants only."""
+        v, kept = self.visits, self.visits.traces < count
+        return Outcome(
+            self.mutants.only(slice(count)),
+            self.parents[:count],
+            self.mutators[:count],
+            self.predicted[:count],
+            {name: items[:count] for name, items in self.items.items()},
+            Visits(v.traces[kept], v.items[kept], v.buckets[kept]),
+        )
+
+
+@dataclass
+class Campaign:
+    """One campaign, guided by one criterion.
+
+    Attributes:
+        network: the network under test.
+        model: its Markov chain, which says what there is to cover.
+        seeds: inputs to begin with, correctly classified.
+        params: how to fuzz.
+        criterion: name of what guides, a key of :data:`GUIDING`; any other guides nothing.
+        seed: the run's seed.
+        island: number of this campaign among those that share the budget.
+        budget: mutants to run.
+    """
+
+    network: RecurrentModel
+    model: TraceModel
+    seeds: Seeds
+    params: FuzzParams
+    criterion: str
+    seed: int
+    island: int
+    budget: int
+    population: Population = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._breeder = Breeder.configured(self.params)
+        self._selection = configure(
+            SELECTIONS, self.params.selection.name, self.params.selection.options
+        )
+        self._criteria: dict[str, CoverageCriterion] = {
+            kind.name: kind(self.model) for kind in GUIDING.values()
+        }
+        sizes = {name: len(criterion.seen) for name, criterion in self._criteria.items()}
+        guide = GUIDING.get(self.criterion)
+        self._guide = None if guide is None else guide.name
+        self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
+        self.population = Population(
+            Queue.of_seeds(self.seeds),
+            Crashes.none_yet(self.seeds.images.shape[1:]),
+            FirstVisits.never(sizes),
+        )
+        self._last = -1
+        self._fruitless = 0
+
+    @property
+    def mutator_names(self) -> list[str]:
+        """Names of the mutators by number."""
+        return self._breeder.names
+
+    def run(self, checkpoint: Checkpoint | None = None, save_every: float = 10.0) -> Population:
+        """Spend the budget.
+
+        Args:
+            checkpoint: where the state is kept, and found again by the next run.
+            save_every: seconds between two savings; no result depends on it.
+
+        Raises:
+            UserError: hardly any mutant is acceptable.
+        """
+        done = self.population
+        # One BLAS thread for each of ours: more only compete, and change the last bits.
+        with (
+            threadpool_limits(1, user_api="blas"),
+            ThreadPoolExecutor(self.network.workers) as threads,
+            progress(total=self.budget, label=f"fuzz {self.criterion}", unit="mutant") as bar,
+        ):
+            plan = self._begin(checkpoint)
+            working = self._submit(plan, threads)
+            bar.update(done.run)
+            saved = time.monotonic()
+            while done.run < self.budget:
+                following = self._plan(plan.generation + 1)
+                next_working = self._submit(following, threads)
+                before = done.run
+                for future in working:
+                    self._take_in(future.result())
+                self._stop_if_fruitless(done.run - before)
+                plan, working = following, next_working
+                bar.update(done.run - before)
+                bar.set_postfix(self._standing(), refresh=False)
+                if checkpoint is not None and time.monotonic() - saved >= save_every:
+                    checkpoint.save(self._saver(plan))
+                    saved = time.monotonic()
+            for future in working:
+                future.cancel()
+        return done
+
+    def _begin(self, checkpoint: Checkpoint | None) -> Plan:
+        """The first plan, or the one that was in progress when the state was saved."""
+        state = checkpoint.load() if checkpoint is not None else None
+        if state is not None:
+            return self._restore(state)
+        outcome = self._observe(
+            Lineages(self.seeds.images, self.seeds.images, np.zeros(len(self.seeds), np.bool_)),
+            np.arange(len(self.seeds)),
+            np.full(len(self.seeds), -1, np.int16),
+        )
+        for name, items in outcome.items.items():
+            self.population.visits.note(name, items, 0)
+        self._guidance.judge(outcome.visits, np.ones(len(self.seeds), np.bool_))
+        return self._plan(0)
+
+    def _plan(self, generation: int) -> Plan:
+        chosen = self.population.queue.rows["chosen"]
+        rng = stream(self.seed, "fuzz", self.island, generation, "parents")
+        parents = self._selection.choose(chosen, self._last, self.params.parents, rng)
+        np.add.at(chosen, parents, 1)
+        self._last = int(parents[-1])
+        return Plan(generation, np.repeat(parents, self.params.mutants_per_parent))
+
+    def _submit(self, plan: Plan, threads: ThreadPoolExecutor) -> list[Future[Outcome]]:
+        starts = range(0, len(plan.parents), CHUNK)
+        return [
+            threads.submit(self._work, plan, number, plan.parents[start : start + CHUNK])
+            for number, start in enumerate(starts)
+        ]
+
+    def _work(self, plan: Plan, number: int, parents: NDArray[np.int64]) -> Outcome:
+        """Make and run the mutants of one chunk; in a thread of its own."""
+        rng = stream(self.seed, "fuzz", self.island, plan.generation, "chunk", number)
+        brood = self._breeder.breed(self.population.queue.lineages(parents), rng)
+        return self._observe(brood.lineages, parents[brood.parents], brood.mutators)
+
+    def _observe(
+        self, mutants: Lineages, parents: NDArray[np.int64], mutators: NDArray[np.int16]
+    ) -> Outcome:
+        probabilities, states = self.network.run_serially(mutants.images)
+        codes = self.model.abstraction.encode(states)
+        items = {name: criterion.items(codes) for name, criterion in self._criteria.items()}
+        guiding = items[self._guide] if self._guide else np.empty((len(mutants), 0), np.int32)
+        predicted = probabilities.argmax(axis=1)
+        return Outcome(mutants, parents, mutators, predicted, items, count_visits(guiding))
+
+    def _take_in(self, outcome: Outcome) -> None:
+        """Judge a chunk's mutants, in their order."""
+        done = self.population
+        if len(outcome.parents) > self.budget - done.run:
+            outcome = outcome.first(self.budget - done.run)
+        done.run += len(outcome.parents)
+        for name, items in outcome.items.items():
+            done.visits.note(name, items, done.run)
+        crashed = outcome.predicted != done.queue.labels(outcome.parents)
+        new = self._guidance.judge(outcome.visits, ~crashed)
+        descent = done.queue.offspring(outcome.parents, outcome.mutators, done.run)
+        if crashed.any():
+            found: dict[str, NDArray[Any]] = {
+                "images": outcome.mutants.images,
+                "predicted": outcome.predicted,
+                **descent,
+            }
+            done.crashes.add({name: column[crashed] for name, column in found.items()})
+        if new.any():
+            entries = np.flatnonzero(new)
+            columns = {name: column[entries] for name, column in descent.items()}
+            done.queue.add(outcome.mutants.only(entries), columns)
+
+    def _stop_if_fruitless(self, made: int) -> None:
+        self._fruitless = 0 if made else self._fruitless + 1
+        if self._fruitless >= PATIENCE:
+            raise UserError(
+                "hardly any mutant is acceptable: widen fuzz.l0_share or fuzz.linf_share, "
+                "or narrow the ranges in fuzz.mutators"
+            )
+
+    def _standing(self) -> dict[str, Any]:
+        done = self.population
+        covered = done.visits.coverage(self._guide or "basic_state", done.run)
+        return {
+            "queue": len(done.queue),
+            "crashes": len(done.crashes),
+            "coverage": f"{covered:.1%}",
+        }
+
+    def _saver(self, plan: Plan) -> Callable[[Path], None]:
+        """Writes everything that the rest of the campaign depends on into a directory."""
+        done = self.population
+        parts: dict[str, dict[str, NDArray[Any]]] = {
+            "queue": done.queue.rows.arrays(),
+            "crashes": done.crashes.rows.arrays(),
+            "visits": done.visits.found,
+            "progress": {
+                "levels": self._guidance.levels,
+                "numbers": np.array([done.run, self._last, self._fruitless, plan.generation]),
+                "parents": plan.parents,
+            },
+        }
+
+        def fill(directory: Path) -> None:
+            for name, arrays in parts.items():
+                np.savez(directory / f"{name}.npz", allow_pickle=False, **arrays)
+
+        return fill
+
+    def _restore(self, directory: Path) -> Plan:
+        parts = {path.stem: read_arrays(path) for path in directory.glob("*.npz")}
+        now = parts["progress"]
+        run, self._last, self._fruitless, generation = now["numbers"].tolist()
+        self._guidance.levels[:] = now["levels"]
+        self.population = Population(
+            Queue(Columns(parts["queue"])),
+            Crashes(Columns(parts["crashes"])),
+            FirstVisits(parts["visits"]),
+            run,
+        )
+        return Plan(generation, now["parents"])

@@ -1,0 +1,91 @@
+"""Which mutants tell something new: coverage as the fuzzer's feedback.
+
+As in AFL, and in the published fuzzer after it, a mutant is new not only when it visits something
+for the first time, but also when it visits something more often than any before it, counted
+in buckets: 1, 2, 3, 4–7, 8–15, 16–31, 32–127, 128 and more visits.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.deepstellar.coverage import (
+    BasicState,
+    BasicTransition,
+    CoverageCriterion,
+    NStepStateBoundary,
+)
+
+#: What guides a campaign, by the name that ``fuzz.criteria`` gives it; the rest are unguided.
+GUIDING: dict[str, type[CoverageCriterion]] = {
+    "state": BasicState,
+    "k_step": NStepStateBoundary,
+    "transition": BasicTransition,
+}
+
+_BUCKET_STARTS = np.array([1, 2, 3, 4, 8, 16, 32, 128])
+
+
+def bucket(counts: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """Number of the bucket that each count of visits falls into; 0 for none."""
+    return np.searchsorted(_BUCKET_STARTS, counts, side="right").astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Visits:
+    """How often traces visit items, one entry for each trace and item that it visits.
+
+    Attributes:
+        traces: int64 ``(V,)``, not decreasing.
+        items: int32 ``(V,)``.
+        buckets: uint8 ``(V,)``.
+    """
+
+    traces: NDArray[np.int64]
+    items: NDArray[np.int32]
+    buckets: NDArray[np.uint8]
+
+
+def count_visits(items: NDArray[np.int32]) -> Visits:
+    """Visits of traces ``(N, T)`` of items, where -1 does not count."""
+    steps = items.shape[1]
+    ordered = np.sort(items, axis=1)
+    first = np.ones(items.shape, np.bool_)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=first[:, 1:])
+    starts = np.flatnonzero(first)
+    counts = np.diff(starts, append=items.size)
+    visited = ordered.ravel()[starts]
+    real = visited >= 0
+    return Visits(starts[real] // max(steps, 1), visited[real], bucket(counts[real]))
+
+
+class Guidance:
+    """The highest bucket that each item has reached.
+
+    Args:
+        size: number of items; 0 for an unguided campaign, which finds nothing new.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.levels = np.zeros(size, np.uint8)
+
+    def judge(self, visits: Visits, among: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which traces are new, judged one after another, each adding to what is known.
+
+        Args:
+            visits: of N traces.
+            among: bool ``(N,)``; the others are left out and add nothing.
+        """
+        new = np.zeros(len(among), np.bool_)
+        promising = np.flatnonzero(
+            (visits.buckets > self.levels[visits.items]) & among[visits.traces]
+        )
+        for entry in promising:
+            item, reached = visits.items[entry], visits.buckets[entry]
+            if reached > self.levels[item]:
+                self.levels[item] = reached
+                new[visits.traces[entry]] = True
+        return new

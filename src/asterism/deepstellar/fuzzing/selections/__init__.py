@@ -1,0 +1,1 @@
+"""Strategies of choosing parents from the queue."""

@@ -1,0 +1,6 @@
+"""Recurrent networks as functions from images to probabilities and hidden states."""
+
+from asterism.models.recurrent.model import RecurrentModel
+from asterism.models.recurrent.opening import open_rnn
+
+__all__ = ["RecurrentModel", "open_rnn"]

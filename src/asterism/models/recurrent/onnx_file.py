@@ -1,0 +1,103 @@
+"""The user's own ONNX file, with the states of one of its nodes as a second output."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from asterism.core.errors import UserError
+from asterism.core.registry import closest
+from asterism.models.recurrent.onnx_session import OnnxEngine
+
+_RECURRENT = ("LSTM", "GRU", "RNN")
+
+
+def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
+    """An engine for an ONNX file.
+
+    Args:
+        path: a model with one input ``(N, T, F)`` of float32.
+        layer: name of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``; None for the last
+            recurrent node.
+
+    Raises:
+        UserError: unreadable, of another form, or without such a node.
+    """
+    try:
+        model = onnx.load(path)
+        onnx.checker.check_model(model)
+    except Exception as error:  # protobuf and the checker raise types of their own
+        raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from error
+    graph = model.graph
+    batch, steps, features = _input_shape(path, graph)
+    name = _add_states(path, graph, layer)
+    del graph.output[2:]
+    return OnnxEngine(
+        model.SerializeToString(), layer=name, steps=steps, features=features, batch=batch
+    )
+
+
+def _input_shape(path: Path, graph: Any) -> tuple[int | None, int | None, int | None]:
+    constants = {constant.name for constant in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in constants]
+    tensor = inputs[0].type.tensor_type if len(inputs) == 1 else None
+    if tensor is None or tensor.elem_type != TensorProto.FLOAT or len(tensor.shape.dim) != 3:
+        raise UserError(f"{path} must have one input, float32 (N, T, F)")
+    batch, steps, features = (d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
+    return batch, steps, features
+
+
+def _add_states(path: Path, graph: Any, layer: str | None) -> str:
+    """Make the layer's states the graph's second output; the layer's name."""
+    recurrent = {node.name or node.output[0]: node for node in graph.node if _is_recurrent(node)}
+    tensors = [output for node in graph.node for output in node.output if output]
+    if layer is None:
+        if not recurrent:
+            raise UserError(
+                f"{path} has no LSTM, GRU or RNN node: name the tensor (N, T, H) to profile"
+            )
+        layer = list(recurrent)[-1]
+    if layer in recurrent:
+        states = _batch_first(graph, recurrent[layer])
+    elif layer in tensors:
+        states = layer
+    else:
+        known = list(recurrent)
+        raise UserError(
+            f"{path} has no recurrent node and no tensor {layer!r}"
+            f"{closest(layer, known + tensors)} (recurrent nodes: {', '.join(known) or 'none'})"
+        )
+    value = helper.make_tensor_value_info(states, TensorProto.FLOAT, None)
+    others = list(graph.output)[:1]
+    del graph.output[:]
+    graph.output.extend([*others, value])
+    return layer
+
+
+def _is_recurrent(node: Any) -> bool:
+    return node.op_type in _RECURRENT and node.domain in ("", "ai.onnx")
+
+
+def _batch_first(graph: Any, node: Any) -> str:
+    """Nodes that bring a recurrent node's ``(T, directions, B, H)`` to ``(B, T, directions·H)``."""
+    if not node.output or not node.output[0]:
+        every_step = f"{node.output[-1]}/every_step"
+        rest = list(node.output)[1:]
+        del node.output[:]
+        node.output.extend([every_step, *rest])
+    every_step = node.output[0]
+    batch_major = any(a.name == "layout" and a.i == 1 for a in node.attribute)
+    permutation = [0, 1, 2, 3] if batch_major else [2, 0, 1, 3]
+    turned, shape, states = (f"{every_step}/{part}" for part in ("turned", "shape", "states"))
+    graph.initializer.append(numpy_helper.from_array(np.array([0, 0, -1]), shape))
+    graph.node.extend(
+        [
+            helper.make_node("Transpose", [every_step], [turned], perm=permutation),
+            helper.make_node("Reshape", [turned, shape], [states]),
+        ]
+    )
+    return states

@@ -1,0 +1,54 @@
+"""Running a graph with ONNX Runtime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+from asterism.core.errors import UserError
+from asterism.models.recurrent.model import Floats
+
+
+class OnnxEngine:
+    """A graph with one input ``(B, T, F)``; its first two outputs are the results.
+
+    One thread for each call: several blocks at once use the processors better than one block
+    divided, and sums come out the same on every machine.
+
+    Args:
+        graph: a serialised ONNX model.
+        layer: name of the layer whose states are the second output.
+        steps: length of a sequence, None for any.
+        features: width of a step, None for any.
+        batch: the number of sequences that the graph insists on, None for any.
+    """
+
+    threads = True
+
+    def __init__(
+        self, graph: bytes, layer: str, steps: int | None, features: int | None, batch: int | None
+    ) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                graph, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime raises a dozen types of its own
+            raise UserError(f"ONNX Runtime cannot load the network: {error}") from error
+        self.graph = graph
+        self._input = self._session.get_inputs()[0].name
+        self._outputs = [output.name for output in self._session.get_outputs()[:2]]
+        self.layer, self.steps, self.features, self.batch = layer, steps, features, batch
+
+    def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
+        """See :class:`~asterism.models.recurrent.model.Engine`."""
+        try:
+            outputs, states = self._session.run(self._outputs, {self._input: sequences})
+        except Exception as error:
+            raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
+        return np.asarray(outputs, np.float32), np.asarray(states, np.float32)

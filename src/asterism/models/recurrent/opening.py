@@ -1,0 +1,61 @@
+"""Opening a recurrent network from its file, by the fastest route that computes it faithfully.
+
+Measured on 4 cores with an LSTM of 128 units over 28 rows, all hidden states wanted: ONNX Runtime
+about 60,000 sequences/s, PyTorch 45,000, XLA 29,000, ``tf.function`` 21,000, Keras' ``predict``
+6,000. So a Keras model's weights are written into an ONNX graph where its layers allow it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asterism.core.console import get_logger
+from asterism.core.errors import UserError
+from asterism.models.recurrent.model import Engine, RecurrentModel
+
+log = get_logger(__name__)
+
+_KERAS_SUFFIXES = (".keras", ".h5", ".hdf5", ".json")
+
+
+def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
+    """A recurrent network with the hidden states of one layer.
+
+    Args:
+        path: a Keras model (``.keras``, ``.h5``) or an ``.onnx`` file.
+        layer: whose states to give; None for the last recurrent layer. In an ONNX file the name
+            of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``.
+
+    Raises:
+        UserError: unreadable, no such layer, no recurrent layer, or of the wrong form.
+    """
+    if path.suffix == ".onnx":
+        from asterism.models.recurrent.onnx_file import open_onnx
+
+        engine: Engine = open_onnx(path, layer)
+    elif path.suffix in _KERAS_SUFFIXES:
+        from asterism.models.keras_files import load_keras
+
+        engine = engine_for(load_keras(path), layer)
+    else:
+        raise UserError(f"{path} is no recurrent network: the suffix must be .keras, .h5 or .onnx")
+    model = RecurrentModel(engine)
+    if model.logits:
+        log.info("outputs are no probabilities; a softmax is applied", model=str(path))
+    return model
+
+
+def engine_for(model: object, layer: str | None) -> Engine:
+    """The engine for a Keras model in memory: ONNX Runtime, else Keras itself."""
+    from asterism.models.recurrent.keras_engine import KerasEngine
+    from asterism.models.recurrent.keras_layers import find_layer, layer_chain
+    from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
+    from asterism.models.recurrent.onnx_session import OnnxEngine
+
+    profiled = find_layer(model, layer)
+    try:
+        graph, steps, features = write_graph(layer_chain(model), profiled)
+        return OnnxEngine(graph, layer=profiled.name, steps=steps, features=features, batch=None)
+    except NotExpressible as reason:
+        log.warning("Keras runs the network, which is slower", reason=str(reason))
+    return KerasEngine(model, profiled)

@@ -1,0 +1,178 @@
+"""The stateful lane on the page: DeepStellar's model, coverage, campaigns and crashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from asterism.core.artifacts import read_json, read_table
+from asterism.core.figures import PALETTE
+from asterism.deepstellar.coverage import CRITERIA
+from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.seeds import Seeds
+from asterism.report.pictures import png, svg
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import percent, render
+
+#: Crashes shown of each campaign, each of another group where there are enough.
+SHOWN = 8
+
+#: What the curves show, and its heading.
+CURVES = {"basic_state": "states", "basic_transition": "transitions"}
+
+
+@SECTIONS.register("stateful")
+def stateful(workspace: Path) -> Section | None:
+    """The lane's section, None before ``measure_coverage`` has run."""
+    metrics = workspace / "metrics"
+    if not (metrics / "measure_coverage.json").exists():
+        return None
+    coverage = read_json(metrics / "measure_coverage.json")
+    training = read_json(metrics / "train_rnn.json")
+    chain = read_json(metrics / "build_dtmc.json")
+    campaigns = _campaigns(workspace, coverage)
+    graph = (workspace / "plots/build_dtmc/graph.svg").read_text(encoding="utf-8")
+    crashes = sum(c.metrics["crashes"] for c in campaigns)
+    body = render(
+        "stateful.html.j2",
+        training=training,
+        profile=read_json(metrics / "profile_states.json"),
+        chain=chain,
+        graph=Markup(graph),
+        criteria=[c.name for c in CRITERIA],
+        coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
+        campaigns=[(_spoken(c.name), c.metrics) for c in campaigns],
+        finding=_finding(campaigns),
+        growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
+        roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
+        galleries=[(_spoken(c.name), _gallery(workspace, c.name)) for c in campaigns],
+    )
+    return Section(
+        anchor="stateful",
+        title="Recurrent network",
+        question="Which internal states and transitions do the tests exercise, and which inputs "
+        "reach new ones or break the network?",
+        headline=(
+            ("test accuracy", percent(training["test_accuracy"])),
+            ("abstract states", f"{chain['states']:,}"),
+            ("states that the test set covers", percent(coverage["test"]["basic_state"])),
+            ("unique crashes, all campaigns", f"{crashes:,}"),
+        ),
+        body=body,
+        order=10,
+    )
+
+
+@dataclass(frozen=True)
+class _Campaign:
+    """A campaign's guide, numbers and history."""
+
+    name: str
+    metrics: dict[str, Any]
+    history: pl.DataFrame
+
+
+def _campaigns(workspace: Path, coverage: dict[str, Any]) -> list[_Campaign]:
+    names = [name.removesuffix("_queue") for name in coverage if name.endswith("_queue")]
+    return [
+        _Campaign(
+            name,
+            read_json(workspace / f"metrics/fuzz-{name}.json"),
+            read_table(workspace / f"plots/fuzz-{name}/history.csv"),
+        )
+        for name in sorted(names, key=lambda name: (name == "none", name))
+    ]
+
+
+def _spoken(guide: str) -> str:
+    return "nothing" if guide == "none" else guide.replace("_", " ")
+
+
+def _set_title(name: str) -> str:
+    """``state_queue`` as ``queue, guided by state``."""
+    guide, _, kind = name.rpartition("_")
+    return f"{kind}, guided by {_spoken(guide)}" if guide else name
+
+
+def _place(name: str) -> tuple[bool, str, str]:
+    """Test set and seeds first, then queues, then crashes."""
+    guide, _, kind = name.rpartition("_")
+    return bool(guide), {"test": "0", "seeds": "1", "queue": "2"}.get(kind, "3"), guide
+
+
+def _finding(campaigns: list[_Campaign]) -> str | None:
+    """One sentence that holds the guided campaigns against the unguided one, whatever it says."""
+    unguided = [c for c in campaigns if c.name == "none"]
+    guided = [c for c in campaigns if c.name != "none"]
+    if not unguided or not guided:
+        return None
+    crashes = unguided[0].metrics["crash_groups"]
+    more = [_spoken(c.name) for c in guided if c.metrics["crash_groups"] > crashes]
+    which = f"those guided by {', '.join(more)}" if more else "no guided campaign"
+    return f"At the same budget, {which} found more groups of crashes than the unguided one."
+
+
+def _growth(campaigns: list[_Campaign], column: str) -> Markup:
+    figure = Figure(figsize=(6.4, 3.1))
+    axes = figure.subplots()
+    for campaign, colour in zip(campaigns, PALETTE, strict=False):
+        axes.plot(
+            campaign.history["mutants"],
+            100 * campaign.history[column],
+            label=_spoken(campaign.name),
+            color="#777777" if campaign.name == "none" else colour,
+            linestyle="--" if campaign.name == "none" else "-",
+        )
+    axes.set_xlabel("mutants run")
+    axes.set_ylabel(f"covered {CURVES[column]} (%)")
+    axes.legend(title="guided by", frameon=False)
+    return svg(figure, f"Coverage of {CURVES[column]} by mutants run")
+
+
+def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
+    if curves.is_empty():
+        return None
+    figure = Figure(figsize=(6.4, 3.4))
+    columns = figure.subplots(1, 2, sharey=True)
+    for axes, similarity in zip(columns, ("state", "transition"), strict=True):
+        axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
+        chosen = curves.filter(pl.col("similarity") == similarity)
+        for name, colour in zip(chosen["set"].unique(maintain_order=True), PALETTE, strict=False):
+            points = chosen.filter(pl.col("set") == name)
+            area = coverage[name][f"{similarity}_similarity_auroc"]
+            axes.plot(
+                points["false_positive_rate"],
+                points["true_positive_rate"],
+                color=colour,
+                label=f"{_spoken(name.removesuffix('_crashes'))} ({area:.2f})",
+            )
+        axes.set_title(f"by {similarity} similarity")
+        axes.set_xlabel("false positive rate")
+        axes.set_aspect("equal")
+        axes.legend(title="crashes of (AUROC)", frameon=False, fontsize=7, title_fontsize=7)
+    columns[0].set_ylabel("true positive rate")
+    return svg(figure, "ROC curves of telling crashes from correctly classified test inputs")
+
+
+def _gallery(workspace: Path, criterion: str) -> list[dict[str, Any]]:
+    """Crashes beside their seeds, the first of as many groups as are shown."""
+    crashes = Corpus.load(workspace / "artifacts/fuzz" / criterion, "crashes")
+    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
+    first = crashes.table.unique("group", keep="first", maintain_order=True)
+    # Groups in order of discovery, spread over the classes.
+    spread = first.with_columns(pl.int_range(pl.len()).over("label").alias("turn"))
+    return [
+        {
+            "label": row["label"],
+            "predicted": row["predicted"],
+            "chain": row["chain"],
+            "seed": png(seeds[row["seed"]], f"seed, a {row['label']}"),
+            "crash": png(crashes.images[row["id"]], f"taken for a {row['predicted']}"),
+        }
+        for row in spread.sort("turn", "label").head(SHOWN).iter_rows(named=True)
+    ]

@@ -1,0 +1,54 @@
+"""Fuzz the recurrent network, guided by one coverage criterion (the variant)."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.console import get_logger
+from asterism.core.params import Section, Seed
+from asterism.core.stage import checkpoint
+from asterism.deepstellar.fuzzing import results
+from asterism.deepstellar.fuzzing.breeding import Breeder
+from asterism.deepstellar.fuzzing.fuzz import fuzz
+from asterism.deepstellar.model import TraceModel
+from asterism.deepstellar.params import FuzzParams
+from asterism.deepstellar.seeds import Seeds
+from asterism.models.trained_rnn import open_trained
+
+log = get_logger("asterism.stages.fuzz")
+
+NETWORK = Path("artifacts/train_rnn")
+MODEL = Path("artifacts/build_dtmc")
+SEEDS = Path("artifacts/select_seeds")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: Seed
+    fuzz: FuzzParams
+
+
+def run(params: Params, criterion: str) -> None:
+    """Write queue, crashes, history and metrics of one campaign."""
+
+    def store(island: int) -> Checkpoint:
+        return checkpoint(f"fuzz-{criterion}-{island}", params, [NETWORK, MODEL, SEEDS])
+
+    found = fuzz(
+        open_trained(NETWORK),
+        TraceModel.load(MODEL),
+        Seeds.load(SEEDS),
+        params.fuzz,
+        criterion,
+        params.seed,
+        store,
+    )
+    names = Breeder.configured(params.fuzz).names
+    crashes = results.save(found, names, Path("artifacts/fuzz") / criterion)
+    metrics = results.metrics(found, crashes)
+    write_json(Path(f"metrics/fuzz-{criterion}.json"), metrics)
+    write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history(found))
+    for island in range(params.fuzz.islands):
+        store(island).discard()
+    log.info("campaign ended", **{k: v for k, v in metrics.items() if isinstance(v, int)})

@@ -1,0 +1,42 @@
+"""Measure what test set, seeds, queues and crashes exercise, and tell crashes by their traces."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section, Seed
+from asterism.data import DataParams, load
+from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.measurement import Measurement, measure_sets
+from asterism.deepstellar.model import TraceModel
+from asterism.deepstellar.params import CoverageParams, FuzzParams
+from asterism.deepstellar.seeds import Seeds
+from asterism.models.trained_rnn import open_trained
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: Seed
+    data: DataParams
+    fuzz: FuzzParams
+    coverage: CoverageParams
+
+
+def run(params: Params) -> None:
+    """Write metrics by set, and the ROC curves of telling crashes from normal inputs."""
+    sets = {"seeds": Seeds.load(Path("artifacts/select_seeds")).images}
+    for criterion in params.fuzz.criteria:
+        for kind in ("queue", "crashes"):
+            found = Corpus.load(Path("artifacts/fuzz") / criterion, kind)
+            sets[f"{criterion}_{kind}"] = found.images
+    measured: Measurement = measure_sets(
+        open_trained(Path("artifacts/train_rnn")),
+        TraceModel.load(Path("artifacts/build_dtmc")),
+        load(params.data),
+        sets,
+        suspicious=[name for name in sets if name.endswith("_crashes")],
+        references=params.coverage.references,
+        seed=params.seed,
+    )
+    write_json(Path("metrics/measure_coverage.json"), measured.metrics)
+    write_table(Path("plots/measure_coverage/roc.csv"), measured.curves)

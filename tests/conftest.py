@@ -1,0 +1,40 @@
+"""Shared by all tests: where real data and models may lie, and a quiet TensorFlow."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("OMP_NUM_THREADS", "4")
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARED = ROOT.parent / "shared"
+
+
+@pytest.fixture
+def shared_models() -> Path:
+    """Published models, where this machine has them."""
+    folder = SHARED / "models"
+    if not folder.is_dir():
+        pytest.skip("the published models are not on this machine")
+    return folder
+
+
+@pytest.fixture
+def shared_data(monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Real data sets, where this machine has them, as ``data.root``."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data sets are not on this machine")
+    monkeypatch.setenv("ASTERISM_DATA_ROOT", str(folder))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Checkpoints of tests lie in the test's own folder."""
+    folder = tmp_path / "state"
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(folder))
+    return folder

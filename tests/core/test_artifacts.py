@@ -1,0 +1,72 @@
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+
+from asterism.core import artifacts
+from asterism.core.errors import UserError
+
+
+def test_same_content_gives_same_bytes(tmp_path):
+    rng = np.random.default_rng(0)
+    arrays = {"a": rng.normal(size=(5, 3)), "b": np.arange(7)}
+    matrix = sparse.random_array((20, 20), density=0.2, rng=0, format="csr")
+    for name in ("first", "second"):
+        folder = tmp_path / name
+        artifacts.write_arrays(folder / "x.npz", **arrays)
+        artifacts.write_json(folder / "x.json", {"b": 1, "a": [0.1, 2]})
+        artifacts.write_sparse(folder / "s.npz", matrix)
+        artifacts.write_table(folder / "t.csv", {"a": [1, 2], "b": ["x", "y"]})
+        artifacts.write_table(folder / "t.parquet", {"a": [1, 2], "b": ["x", "y"]})
+    for file in (tmp_path / "first").iterdir():
+        assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes(), file.name
+
+
+def test_round_trips(tmp_path):
+    artifacts.write_arrays(tmp_path / "x.npz", a=np.arange(3, dtype=np.uint8))
+    assert artifacts.read_arrays(tmp_path / "x.npz")["a"].dtype == np.uint8
+    matrix = sparse.csr_array(np.eye(3, dtype=np.int64))
+    artifacts.write_sparse(tmp_path / "s.npz", matrix)
+    assert (artifacts.read_sparse(tmp_path / "s.npz") != matrix).nnz == 0
+    frame = pl.DataFrame({"a": [1.5], "b": ["x"]})
+    for suffix in ("csv", "parquet"):
+        artifacts.write_table(tmp_path / f"t.{suffix}", frame)
+        assert artifacts.read_table(tmp_path / f"t.{suffix}").equals(frame)
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "x.json"
+    artifacts.write_json(path, {"good": 1})
+    with pytest.raises(ValueError, match="JSON compliant"):
+        artifacts.write_json(path, {"bad": float("nan")})
+    with pytest.raises(RuntimeError), artifacts.replacing(path) as temporary:
+        temporary.write_text("half")
+        raise RuntimeError
+    assert artifacts.read_json(path) == {"good": 1}
+    assert list(tmp_path.glob(".*")) == []
+
+
+def test_object_arrays_are_neither_written_nor_read(tmp_path):
+    with pytest.raises(TypeError, match="pickle"):
+        artifacts.write_arrays(tmp_path / "x.npz", a=np.array([{}], dtype=object))
+    np.savez(tmp_path / "evil.npz", a=np.array([{}], dtype=object))
+    with pytest.raises(UserError, match=r"evil\.npz"):
+        artifacts.read_arrays(tmp_path / "evil.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 truncated", b"\x93NUMPY\x01"])
+def test_damaged_files_are_named_in_one_line(tmp_path, content):
+    path = tmp_path / "broken.npz"
+    path.write_bytes(content)
+    with pytest.raises(UserError, match=r"broken\.npz") as error:
+        artifacts.read_arrays(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_directory_replaces_a_directory(tmp_path):
+    target = tmp_path / "folder"
+    for content in ("old", "new"):
+        with artifacts.replacing(target) as temporary:
+            temporary.mkdir()
+            (temporary / content).touch()
+    assert [p.name for p in target.iterdir()] == ["new"]

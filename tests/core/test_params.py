@@ -1,0 +1,84 @@
+from typing import Annotated, Literal
+
+import pytest
+from pydantic import Field
+
+from asterism.core.errors import UserError
+from asterism.core.params import Section, read_params
+
+
+class Grid(Section):
+    k: int = Field(ge=1)
+    share: float = Field(gt=0, le=1)
+
+
+class Made(Section):
+    source: Literal["make"]
+    units: list[Annotated[int, Field(ge=1)]]
+    grid: Grid
+
+
+class Given(Section):
+    source: Literal["file"]
+    path: str
+
+
+class Whole(Section):
+    grid: Grid
+    model: Annotated[Made | Given, Field(discriminator="source")]
+
+
+GOOD = """
+grid: {k: 3, share: 0.5}
+model: {source: make, units: [4, 2], grid: {k: 1, share: 1.0}}
+someone_elses: {anything: goes}
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    return read_params(Whole, path)
+
+
+def test_reads_its_part_and_leaves_the_rest(tmp_path):
+    whole = read(tmp_path, GOOD)
+    assert whole.grid.k == 3
+    assert isinstance(whole.model, Made)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "parts"),
+    [
+        ("k: 3", "k: 0", ["grid.k", "0", "greater than or equal to 1"]),
+        ("k: 3", "k: 3.5", ["grid.k", "3.5", "integer"]),
+        ("k: 3", "k: '3'", ["grid.k", "'3'", "integer"]),
+        ("k: 3", "kk: 3", ["grid.k", "missing"]),
+        ("k: 3", "k: 3, shape: 1", ["grid.shape", "did you mean 'share'?", "k, share"]),
+        ("share: 0.5", "share: .nan", ["grid.share", "nan"]),
+        ("units: [4, 2]", "units: [4, 0]", ["model.units.1", "0"]),
+        ("{k: 1,", "{k: -1,", ["model.grid.k", "-1"]),
+        ("units: [4, 2]", "units: [4], unit: 2", ["model.unit", "did you mean 'units'?"]),
+        ("source: make", "source: magic", ["model.source", "'magic'", "'make', 'file'"]),
+        ("grid: {k: 3, share: 0.5}", "", ["grid", "missing"]),
+    ],
+)
+def test_a_wrong_parameter_is_explained_in_one_line(tmp_path, old, new, parts):
+    with pytest.raises(UserError) as error:
+        read(tmp_path, GOOD.replace(old, new, 1))
+    message = str(error.value)
+    assert "\n" not in message
+    assert ".make." not in message
+    for part in parts:
+        assert part in message
+
+
+@pytest.mark.parametrize("text", ["", "- a\n", "a: [1,", "5"])
+def test_a_file_that_holds_no_parameters(tmp_path, text):
+    with pytest.raises(UserError, match=r"params\.yaml"):
+        read(tmp_path, text)
+
+
+def test_a_missing_file_says_what_to_do(tmp_path):
+    with pytest.raises(UserError, match="asterism params"):
+        read_params(Whole, tmp_path / "params.yaml")

@@ -1,0 +1,215 @@
+import gzip
+import http.server
+import threading
+
+import numpy as np
+import pytest
+
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.data import fetch as fetching
+from asterism.data.sources import cifar10, idx
+
+
+def params(name, **changes):
+    return DataParams(
+        **{"name": name, "path": "conf/no_file", "train": None, "test": None} | changes
+    )
+
+
+def test_digits_need_nothing_and_never_change():
+    data = load(params("digits"))
+    assert data.train_images.shape == (1437, 28, 28, 1)
+    assert data.test_images.shape == (360, 28, 28, 1)
+    assert data.train_images.dtype == np.uint8
+    assert data.train_images.max() == 255
+    assert sorted(set(data.test_labels.tolist())) == list(range(10))
+    assert np.array_equal(load(params("digits")).train_images, data.train_images)
+
+
+def test_a_part_of_the_data():
+    data = load(params("digits", train=50, test=7))
+    assert len(data.train_images) == len(data.train_labels) == 50
+    assert len(data.test_images) == 7
+    with pytest.raises(UserError, match="asks for 9999 images, but there are 1437"):
+        load(params("digits", train=9999))
+
+
+def test_an_unknown_data_set():
+    with pytest.raises(UserError, match="did you mean 'mnist'"):
+        load(params("mnists"))
+
+
+@pytest.mark.parametrize(("name", "mean"), [("mnist", 33.3184), ("fashion_mnist", 72.9404)])
+def test_idx_files(shared_data, name, mean):
+    data = load(params(name))
+    assert data.train_images.shape == (60_000, 28, 28, 1)
+    assert data.test_labels.shape == (10_000,)
+    assert data.train_images.mean() == pytest.approx(mean, abs=1e-3)
+
+
+def test_cifar10_reads_the_files_that_it_needs(shared_data):
+    data = load(params("cifar10", train=20_000, test=100))
+    assert data.train_images.shape == (20_000, 32, 32, 3)
+    assert np.bincount(data.train_labels).sum() == 20_000
+
+
+# ---- the user's own npz ------------------------------------------------------------------------
+
+GOOD = {
+    "train_images": np.zeros((4, 5, 6), np.uint8),
+    "train_labels": np.array([0, 1, 2, 1]),
+    "test_images": np.zeros((2, 5, 6, 1), np.uint8),
+    "test_labels": np.array([0, 2], np.int32),
+}
+
+
+def write(path, **changes):
+    arrays = {k: v for k, v in (GOOD | changes).items() if v is not None}
+    np.savez(path, **arrays)
+    return params("npz", path=str(path))
+
+
+def test_npz(tmp_path):
+    data = load(write(tmp_path / "own.npz"))
+    assert data.train_images.shape == (4, 5, 6, 1)
+    assert data.classes == 3
+    assert data.test_labels.dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train_images": None}, "lacks train_images"),
+        ({"train_images": np.zeros((4, 5, 6))}, "must be uint8 in .0, 255., not float64"),
+        ({"train_images": np.zeros((4, 5), np.uint8)}, r"not \(4, 5\)"),
+        ({"train_images": np.zeros((4, 5, 6, 2), np.uint8)}, r"not \(4, 5, 6, 2\)"),
+        ({"train_images": np.zeros((0, 5, 6), np.uint8)}, "at least one image"),
+        ({"test_images": np.zeros((2, 6, 6), np.uint8)}, "must agree"),
+        ({"train_labels": np.array([0, 1])}, r"must have the shape \(4,\)"),
+        ({"train_labels": np.array([0.0, 1, 2, 1])}, "must be integers, not float64"),
+        ({"train_labels": np.array([0, -1, 2, 1])}, "at least 0, but hold -1"),
+        ({"train_labels": np.array([0, 0, 0, 0])}, "one class only"),
+        ({"test_labels": np.array([0, 3])}, "go up to 3, train_labels only to 2"),
+        ({"train_labels": np.array([0, "x", 2, None], object)}, "cannot read arrays"),
+    ],
+)
+def test_a_wrong_npz_is_explained_in_one_line(tmp_path, changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        load(write(tmp_path / "own.npz", **changes))
+    assert "\n" not in str(error.value)
+
+
+def test_an_npz_that_is_none(tmp_path):
+    with pytest.raises(UserError, match=r"data\.path names no file"):
+        load(params("npz", path=str(tmp_path / "missing.npz")))
+    (tmp_path / "text.npz").write_text("hello")
+    with pytest.raises(UserError, match="cannot read arrays"):
+        load(params("npz", path=str(tmp_path / "text.npz")))
+
+
+# ---- damaged files and downloads ---------------------------------------------------------------
+
+
+def test_truncated_files(tmp_path):
+    header = b"\x00\x00\x08\x01" + (10).to_bytes(4, "big")
+    cases = {"short": gzip.compress(header + b"123"), "cut": gzip.compress(header + b"1" * 10)[:-6]}
+    cases["other"] = gzip.compress(b"hello world")
+    cases["plain"] = b"not gzip"
+    for name, content in cases.items():
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=name):
+            idx.read_idx(path)
+    path = tmp_path / "batch.bin"
+    path.write_bytes(b"x" * 3072)
+    with pytest.raises(UserError, match="truncated"):
+        cifar10.read_batch(path)
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A real HTTP server on loopback that fails as often as it is told to."""
+    content = b"the published file" * 1000
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        failures = 0
+        requests = 0
+
+        def do_GET(self):
+            Handler.requests += 1
+            if Handler.failures:
+                Handler.failures -= 1
+                self.send_error(503)
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            body = content[:500] if self.path.endswith("cut") else content
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=running.serve_forever, daemon=True).start()
+    running.url = f"http://127.0.0.1:{running.server_port}"
+    running.handler = Handler
+    yield running
+    running.shutdown()
+
+
+@pytest.fixture
+def checksum():
+    import hashlib
+
+    return hashlib.sha256(b"the published file" * 1000).hexdigest()
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASTERISM_DATA_ROOT", str(tmp_path / "data"))
+    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+    return tmp_path / "data"
+
+
+def test_a_download_is_tried_again_checked_and_kept(server, root, checksum):
+    server.handler.failures = 2
+    path = fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum)
+    assert path == root / "set" / "file.gz"
+    requests = server.handler.requests
+    assert requests == 3
+    assert fetching.fetch("set", "file.gz", f"{server.url}/file.gz", checksum) == path
+    assert server.handler.requests == requests
+
+
+def left_behind(root):
+    return [p for p in root.rglob("*") if p.is_file()]
+
+
+def test_a_download_with_the_wrong_content_leaves_nothing(server, root):
+    with pytest.raises(UserError, match="its SHA-256 is wrong"):
+        fetching.fetch("set", "file.gz", f"{server.url}/file.gz", "0" * 64)
+    assert left_behind(root) == []
+
+
+def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
+    with pytest.raises(UserError, match="cannot download"):
+        fetching.fetch("set", "file.gz", f"{server.url}/cut", checksum)
+    assert left_behind(root) == []
+
+
+def test_no_network(root, checksum):
+    with pytest.raises(UserError, match=r"no connection; get file\.gz by other means") as error:
+        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+    assert "\n" not in str(error.value)
+    assert left_behind(root) == []
+
+
+def test_a_local_file_that_is_damaged_is_named_and_not_touched(root, checksum):
+    path = root / "set" / "file.gz"
+    path.parent.mkdir(parents=True)
+    path.write_text("mine")
+    with pytest.raises(UserError, match="damaged or another file"):
+        fetching.fetch("set", "file.gz", "http://127.0.0.1:9/file.gz", checksum)
+    assert path.read_text() == "mine"

@@ -1,0 +1,129 @@
+import numpy as np
+import pytest
+import twins
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.core.errors import UserError
+from asterism.deepstellar import principal_components
+from asterism.deepstellar.abstraction import Abstraction
+from asterism.deepstellar.code_index import CodeIndex
+from asterism.deepstellar.params import AbstractionParams
+from asterism.deepstellar.principal_components import PrincipalComponents
+
+
+def random_states(seed, shape=(30, 6, 5)):
+    rng = np.random.default_rng(seed)
+    return np.tanh(rng.normal(size=shape).cumsum(axis=1) * rng.uniform(0.2, 2, shape[-1])).astype(
+        np.float32
+    )
+
+
+def grid(k=2, m=4, bits=8, n_step=2):
+    return AbstractionParams(k=k, m=m, bits=bits, n_step=n_step)
+
+
+@pytest.mark.parametrize("block", [7, 64, 10_000])
+def test_components_are_exact_whatever_the_block(monkeypatch, block):
+    monkeypatch.setattr(principal_components, "BLOCK_ROWS", block)
+    rows = random_states(1).reshape(-1, 5) + 1000  # a mean that would cancel digits
+    pca = PrincipalComponents.fit(rows, 3)
+    assert np.allclose(pca.components, twins.principal_components(rows, 3), atol=1e-6)
+    assert np.allclose(pca.mean, rows.astype(np.float64).mean(axis=0))
+    assert 0 < pca.explained.sum() <= 1
+    assert np.all(np.diff(pca.explained) <= 0)
+    coordinates = pca.project(rows)
+    assert np.allclose(coordinates, (rows - pca.mean) @ pca.components.T, atol=1e-9)
+
+
+@given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 9))
+@settings(deadline=None, max_examples=30)
+def test_cells_are_those_of_the_definition(seed, k, m):
+    states = random_states(seed)
+    abstraction, codes = Abstraction.fit(states, grid(k=k, m=m))
+    rows = states.reshape(-1, 5)
+    expected = twins.cells(
+        rows,
+        abstraction.pca.mean,
+        abstraction.pca.components,
+        abstraction.lower,
+        abstraction.upper,
+        m,
+    )
+    found = abstraction.cells(codes.ravel())
+    assert [tuple(c) for c in found.tolist()] == expected
+    assert found.min() == 0
+    assert found.max(axis=0).tolist() == [m] * k
+    assert np.array_equal(abstraction.encode(states), codes)
+
+
+@given(st.integers(0, 1000), st.permutations(range(30)), st.integers(1, 30))
+@settings(deadline=None, max_examples=30)
+def test_codes_do_not_depend_on_order_or_batch_size(seed, order, batch):
+    states = random_states(seed)
+    abstraction, codes = Abstraction.fit(states, grid())
+    shuffled = states[order]
+    pieces = [abstraction.encode(shuffled[i : i + batch]) for i in range(0, 30, batch)]
+    assert np.array_equal(np.concatenate(pieces), codes[order])
+
+
+def test_states_far_outside_have_cells_of_their_own_up_to_the_margin():
+    states = random_states(2)
+    abstraction, codes = Abstraction.fit(states, grid(bits=4, n_step=2))
+    far = abstraction.cells(abstraction.encode(states * 1000))
+    assert far.min() == -abstraction.margin
+    assert far.max() == 2**4 - 1 - abstraction.margin
+    assert abstraction.margin > 2
+    near = abstraction.cells(abstraction.encode(states * 1.2))
+    assert ((near < 0) | (near > 4)).any()
+    assert codes.min() >= 0
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        (grid(k=8, bits=8), "need 64 bits, and a code has 63.*bits=7 at most"),
+        (grid(m=250, n_step=4, bits=8), "do not fit into abstraction.bits=8 bits: set bits=9"),
+        (grid(k=6), "more than the 5 dimensions"),
+    ],
+)
+def test_grids_that_cannot_be(params, message):
+    with pytest.raises(UserError, match=message):
+        Abstraction.fit(random_states(0), params)
+
+
+def test_the_widest_codes_fit():
+    states = random_states(0, (20, 4, 9))
+    abstraction, codes = Abstraction.fit(states, grid(k=9, m=3, bits=7, n_step=1))
+    assert codes.min() >= 0
+    assert abstraction.cells(codes).min() == 0
+
+
+def test_constant_states_have_one_cell():
+    abstraction, codes = Abstraction.fit(np.ones((3, 4, 5), np.float32), grid())
+    assert len(np.unique(codes)) == 1
+    assert np.array_equal(abstraction.encode(np.ones((1, 4, 5), np.float32)), codes[:1])
+
+
+def test_an_abstraction_is_stored_whole(tmp_path):
+    states = random_states(3)
+    abstraction, codes = Abstraction.fit(states, grid())
+    abstraction.save(tmp_path / "a.npz")
+    assert np.array_equal(Abstraction.load(tmp_path / "a.npz").encode(states), codes)
+
+
+@given(
+    st.sets(st.integers(-(2**62), 2**62), max_size=20),
+    st.lists(st.integers(-(2**62), 2**62), max_size=20),
+)
+def test_positions_of_codes(known, asked):
+    codes = sorted(known)
+    index = CodeIndex(np.array(codes, np.int64))
+    asked = [*asked, *codes]
+    expected = [codes.index(c) if c in known else -1 for c in asked]
+    assert index.positions(np.array(asked, np.int64)).tolist() == expected
+
+
+@given(st.sets(st.integers(0, 50), min_size=1), st.lists(st.integers(-5, 60)))
+def test_positions_of_codes_close_together(known, asked):
+    test_positions_of_codes.hypothesis.inner_test(known, asked)

@@ -1,0 +1,122 @@
+import json
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.models.keras_files import load_keras, save_keras
+
+BUILD = """
+import sys
+sys.path.insert(0, "src")
+import keras
+from pathlib import Path
+from asterism.models.keras_files import save_keras
+keras.utils.set_random_seed(1)
+model = keras.Sequential([keras.Input((4, 3)), keras.layers.GRU(5), keras.layers.Dense(2)])
+save_keras(model, Path(sys.argv[1]))
+"""
+
+
+def test_equal_models_give_equal_bytes_in_two_processes(tmp_path):
+    for name in ("a", "b"):
+        subprocess.run([sys.executable, "-c", BUILD, tmp_path / f"{name}.keras"], check=True)
+    assert (tmp_path / "a.keras").read_bytes() == (tmp_path / "b.keras").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def model():
+    import keras
+
+    layers = [keras.Input((4, 3)), keras.layers.LSTM(5), keras.layers.Dense(2, "softmax")]
+    return keras.Sequential(layers)
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_round_trip(tmp_path, model, suffix):
+    path = tmp_path / f"model.{suffix}"
+    if suffix == "keras":
+        save_keras(model, path)
+    else:
+        model.save(path)
+    inputs = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32)
+    assert np.array_equal(load_keras(path)(inputs), model(inputs))
+
+
+def test_keras_2_json_and_weights(tmp_path, model):
+    config = json.loads(model.to_json())
+    old = {
+        "class_name": "Sequential",
+        "config": [
+            {
+                "class_name": "LSTM",
+                "config": {
+                    "name": "lstm",
+                    "batch_input_shape": [None, 4, 3],
+                    "units": 5,
+                    "implementation": 2,
+                    "time_major": False,
+                },
+            },
+            {
+                "class_name": "Dense",
+                "config": {"name": "dense", "units": 2, "activation": "softmax"},
+            },
+        ],
+    }
+    assert config["class_name"] == old["class_name"]
+    (tmp_path / "model.json").write_text(json.dumps(old))
+    with pytest.raises(UserError, match=r"the weights .* are missing"):
+        load_keras(tmp_path / "model.json")
+    model.save(tmp_path / "whole.h5")
+    with h5py.File(tmp_path / "whole.h5") as whole, h5py.File(tmp_path / "model.h5", "w") as file:
+        for key in whole["model_weights"]:
+            whole["model_weights"].copy(key, file)
+        for key, value in whole["model_weights"].attrs.items():
+            file.attrs[key] = value
+    inputs = np.ones((2, 4, 3), np.float32)
+    assert np.allclose(load_keras(tmp_path / "model.json")(inputs), model(inputs))
+
+
+def test_a_published_keras_2_file(shared_models, shared_data):
+    network = load_keras(shared_models / "mnist-lstm.h5")
+    data = load(DataParams(name="mnist", path="", train=1, test=None))
+    rows = data.test_images[..., 0].astype(np.float32) / 255
+    predicted = network.predict(rows, batch_size=1000, verbose=0).argmax(axis=1)
+    assert (predicted == data.test_labels).mean() == pytest.approx(0.9825, abs=2e-4)
+
+
+@pytest.mark.parametrize("name", ["a.keras", "a.h5", "a.json", "a.txt"])
+def test_files_that_are_no_models(tmp_path, name):
+    path = tmp_path / name
+    with pytest.raises(UserError, match="no model file"):
+        load_keras(path)
+    path.write_text("hello")
+    with pytest.raises(UserError, match=name) as error:
+        load_keras(path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_weights_file_alone(tmp_path):
+    with h5py.File(tmp_path / "weights.h5", "w") as file:
+        file["x"] = np.zeros(3)
+    with pytest.raises(UserError, match="holds weights only"):
+        load_keras(tmp_path / "weights.h5")
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5"])
+def test_code_in_a_file_is_never_run(tmp_path, suffix):
+    import keras
+
+    marker = tmp_path / "executed"
+    source = f"lambda x: (open({str(marker)!r}, 'w'), x)[1]"
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(eval(source))])
+    marker.unlink(missing_ok=True)
+    model.save(tmp_path / f"evil.{suffix}")
+    with pytest.raises(UserError, match="evil"):
+        load_keras(tmp_path / f"evil.{suffix}")
+    assert not marker.exists()

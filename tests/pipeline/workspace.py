@@ -1,0 +1,55 @@
+"""Projects of their own for tests: a copy of the source in a fresh git and DVC repository."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from imports import ROOT
+
+ENVIRONMENT = os.environ | {
+    "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+    "GIT_AUTHOR_NAME": "test",
+    "GIT_AUTHOR_EMAIL": "test@localhost",
+    "GIT_COMMITTER_NAME": "test",
+    "GIT_COMMITTER_EMAIL": "test@localhost",
+    "DVC_NO_ANALYTICS": "1",
+}
+
+
+def run(folder, *command, check=True):
+    """Run a command in a project; standard output and error together."""
+    result = subprocess.run(
+        [str(part) for part in command],
+        cwd=folder,
+        env=ENVIRONMENT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if check and result.returncode:
+        raise AssertionError(f"{' '.join(map(str, command))} failed:\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+def copy_project(target, overrides):
+    """A copy of the working tree with other parameters, committed; no result comes along."""
+    listed = run(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").split("\n")
+    for name in filter(None, listed):
+        source = ROOT / name
+        if source.is_file() and name != "dvc.lock":
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target / name)
+    run(target, "git", "init", "-q", "-b", "main")
+    program = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
+    run(target, sys.executable, "-c", program, "params", *overrides)
+    commit(target, "start")
+    return target
+
+
+def commit(folder, message):
+    """Commit everything that git does not ignore."""
+    run(folder, "git", "add", "--all")
+    run(folder, "git", "commit", "-qm", message)

@@ -11,6 +11,8 @@ from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
 from asterism.data import DataParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
+from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
+from asterism.memo.params import GenerateParams, ReduceParams
 from asterism.models.params import RnnParams
 
 
@@ -24,6 +26,11 @@ class Params(Section):
     coverage: CoverageParams
     seeds: SeedParams
     fuzz: FuzzParams
+    reduce: ReduceParams
+    generate: GenerateParams
+    execute: ExecuteParams
+    judge: JudgeParams
+    triage: TriageParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

@@ -106,10 +106,13 @@ class Bench:
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
         converters = {c for c in map(converter_of, routes) if c is not None}
-        hosts = {CONVERTERS[c].host for c in converters}
-        libraries = sorted({r.partition(":")[0] for r in routes} | hosts)
-        self._handles = {name: Handle(name, limits, environment) for name in libraries}
-        self._threads = {name: ThreadPoolExecutor(1, f"worker-{name}") for name in libraries}
+        workers = {r.partition(":")[0]: r.partition(":")[0] for r in routes}
+        workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
+        self._handles = {
+            name: Handle(library, limits, environment)
+            for name, library in sorted(workers.items())
+        }
+        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
 
     def __enter__(self) -> Bench:
         return self
@@ -194,8 +197,8 @@ class Bench:
         steps: dict[str, Future[Outcome]] = {}
         routes = self.usable(task.routes)
         for converter in sorted({c for c in map(converter_of, routes) if c is not None}):
-            host = CONVERTERS[converter].host
-            steps[converter] = self._threads[host].submit(self._convert, task, folder, converter)
+            worker = self._threads[_worker_of(converter)]
+            steps[converter] = worker.submit(self._convert, task, folder, converter)
         for route in routes:
             library = route.partition(":")[0]
             source = converter_of(route)
@@ -208,7 +211,7 @@ class Bench:
     def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
         request = {**self._request(task, folder), "step": "convert", "route": converter}
         return _outcome(
-            task, converter, self._handles[CONVERTERS[converter].host].ask(request)
+            task, converter, self._handles[_worker_of(converter)].ask(request)
         )
 
     def _step(
@@ -251,6 +254,12 @@ class Bench:
                 }
         shutil.rmtree(folder)
         return result
+
+
+def _worker_of(converter: str) -> str:
+    """Name of the worker that runs a converter."""
+    kind = CONVERTERS[converter]
+    return converter if kind.own_worker else kind.host
 
 
 def converter_of(route: str) -> str | None:

@@ -21,6 +21,7 @@ from asterism.libraries.reproducer import confirm, script_of, tolerated
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import Graph
 from asterism.memo.keras_build import build
+from asterism.memo.params import NO_FILE
 from asterism.memo.weights import Stored
 
 
@@ -37,6 +38,22 @@ class Report:
     def reproduced(self) -> bool:
         """Whether every fresh process showed it (a crash ends with a signal's status)."""
         return all(status not in (0, 124) for status in self.confirmed)
+
+    def to_json(self, found: UniqueFinding) -> dict[str, Any]:
+        """What the list of unique findings says about this one."""
+        return {
+            "folder": self.folder,
+            "signature": self.signature,
+            "confirmed": list(self.confirmed),
+            "known": self.known,
+            "layer": found.layer,
+            "models": found.models,
+            "layers": len(found.graph.layers),
+            "original_layers": found.original_layers,
+            "ablation": found.ablation,
+            "finding": found.finding.to_json(),
+            "graph": found.graph.to_json(),
+        }
 
 
 def write_report(
@@ -72,18 +89,21 @@ def folder_name(found: UniqueFinding) -> str:
     return "-".join([*words.split(), digest])
 
 
-def read_known_issues(path: Path) -> dict[str, str]:
-    """Links by a part of the signature.
+def read_known_issues(name: str) -> dict[str, str]:
+    """Links by a part of the signature, from a YAML file; none for the placeholder.
 
     Raises:
         UserError: the file is missing or is no mapping of strings.
     """
     try:
+        if name == NO_FILE:
+            return {}
+        path = Path(name)
         document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     except (OSError, yaml.YAMLError) as error:
-        raise UserError(f"cannot read the known issues {path}: {error}") from None
+        raise UserError(f"cannot read the known issues {name}: {error}") from None
     if not isinstance(document, dict):
-        raise UserError(f"{path} must map parts of signatures to links")
+        raise UserError(f"{name} must map parts of signatures to links")
     return {str(k): str(v) for k, v in document.items()}
 
 

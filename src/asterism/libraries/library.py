@@ -88,8 +88,10 @@ class Converter(Plugin):
     """Writes a model to a file of another format."""
 
     suffix: ClassVar[str]
-    #: The library whose worker it runs in.
+    #: The library whose worker runs it.
     host: ClassVar[str]
+    #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
+    own_worker: ClassVar[bool] = False
 
     @abstractmethod
     def script(self) -> str:

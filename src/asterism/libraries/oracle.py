@@ -7,6 +7,7 @@ odd one out is named. Where no witness exists, the disagreement is counted as un
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -274,6 +275,18 @@ def signature(finding: Finding, layer: str = "") -> str:
     Symptom and library, then the exception and innermost library frame, or the first diverging
     layer with its parameters.
     """
-    place = layer if finding.by_values else f"{finding.exception} at {finding.frame}"
-    return f"{finding.symptom} | {finding.library} | {place or finding.stage}"
+    if finding.by_values:
+        return f"{finding.symptom} | {finding.library} | {layer}"
+    place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
+    words = skeleton(finding.message) if finding.exception else ""
+    return " | ".join(filter(None, (finding.symptom, finding.library, place or finding.stage, words)))
+
+
+def skeleton(message: str) -> str:
+    """The words of a message without names, numbers and values: what one defect always says.
+
+    Compiled libraries raise all their errors at one Python frame; this tells them apart.
+    """
+    plain = re.sub(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*[\d_/:=\[\]{}]\S*""", " ", message)
+    return " ".join(re.findall(r"[A-Za-z]{2,}", plain)[:10])
 

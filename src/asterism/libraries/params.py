@@ -14,11 +14,11 @@ Name = Annotated[str, Field(min_length=1)]
 class ExecuteParams(Section):
     """Running generated models in the libraries under test."""
 
-    routes: tuple[Name, ...] = Field(
+    routes: list[Name] = Field(
         min_length=1,
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
-    draws: tuple[Name, ...] = Field(
+    draws: list[Name] = Field(
         min_length=1, description="inputs: normal, wide, and the special nan, infinity, empty"
     )
     hang_seconds: float = Field(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from asterism.core.artifacts import read_arrays, read_json
+from asterism.core.artifacts import read_json
 
 
 class Subject:
@@ -17,7 +17,7 @@ class Subject:
         outputs: nodes to put out, in place of the graph's own outputs.
     """
 
-    _stored: dict[Path, dict[str, list[Any]]] = {}
+    _stored: ClassVar[dict[Path, Any]] = {}
 
     def __init__(self, folder: Path, weights: Path | None, outputs: list[int] | None) -> None:
         self.folder = folder
@@ -41,27 +41,17 @@ class Subject:
             )
         return self._built[key]
 
-    def stored(self) -> dict[str, list[Any]]:
+    def stored(self) -> Any:
         """Arrays of the layers that were read, by the name that nodes give."""
         if self._weights is None:
             return {}
         if self._weights not in self._stored:
-            self._stored[self._weights] = unpack(read_arrays(self._weights))
+            from asterism.memo.store import read_weights
+
+            self._stored[self._weights] = read_weights(self._weights)
         return self._stored[self._weights]
 
     def file(self, converter: str, suffix: str) -> Path:
         """Where that converter's file lies."""
         return self.folder / f"{converter}{suffix}"
 
-
-def unpack(arrays: dict[str, Any]) -> dict[str, list[Any]]:
-    """Arrays named ``layer/0``, ``layer/1``, … as one list for each layer."""
-    layers: dict[str, list[Any]] = {}
-    for name in sorted(arrays, key=lambda n: (n.rsplit("/", 1)[0], int(n.rsplit("/", 1)[1]))):
-        layers.setdefault(name.rsplit("/", 1)[0], []).append(arrays[name])
-    return layers
-
-
-def pack(layers: dict[str, list[Any]]) -> dict[str, Any]:
-    """The other way round from :func:`unpack`."""
-    return {f"{name}/{i}": a for name, arrays in layers.items() for i, a in enumerate(arrays)}

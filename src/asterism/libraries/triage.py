@@ -110,12 +110,12 @@ class Triage:
     def showing(self, graph: Graph, finding: Finding, draws: Sequence[str]) -> Finding | None:
         """The finding on another model, or None where that does not show it."""
         routes = self._routes(finding)
-        result = self._bench.run(
-            replace(self._task(finding.model, graph, draws), routes=routes)
-        )
+        needed = draws if finding.by_values else draws[:1]
+        task = replace(self._task(finding.model, graph, needed), routes=routes)
+        result = self._bench.run(task)
         for other in judge(graph, result, self._judging, self._seed).findings:
             same = (other.symptom, other.library) == (finding.symptom, finding.library)
-            if same and (other.exception, other.frame) == (finding.exception, finding.frame):
+            if same and (other.by_values or signature(other) == signature(finding)):
                 return other
         return None
 
@@ -138,7 +138,8 @@ class Triage:
             for r in finding.witnesses
             if r.partition(":")[0] in libraries or _reads(r, (finding.library,))
         ]
-        wanted = (*shown, *readers, *witnesses, *hosts, *REFERENCES, PERTURBED)
+        references = (*REFERENCES, PERTURBED) if finding.by_values else ()
+        wanted = (*shown, *readers, *witnesses, *hosts, *references)
         return tuple(r for r in dict.fromkeys(wanted) if r in self._bench.usable())
 
     def _task(self, model: int, graph: Graph, draws: Sequence[str]) -> Task:
@@ -177,7 +178,7 @@ def _coarse(findings: Sequence[Finding]) -> list[list[Finding]]:
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         own = str(finding.model) if finding.by_values else ""
-        key = (finding.symptom, finding.library, finding.exception, finding.frame, own)
+        key = (signature(finding), own)
         groups.setdefault(key, []).append(finding)
     return sorted(
         groups.values(),

@@ -11,7 +11,7 @@ import numpy as np
 
 from asterism.core.registry import Registry
 from asterism.memo.coverage import Coverage, declared
-from asterism.memo.graph import INPUT, Graph, Node
+from asterism.memo.graph import Graph, Node
 from asterism.memo.parameters import Parameter
 from asterism.memo.repair import to_rank, to_shape, with_room
 from asterism.memo.spec import LayerSpec, universe

@@ -8,13 +8,16 @@ from pydantic import Field
 
 from asterism.core.params import Section
 
+#: The committed placeholder that stands for no file of the user's.
+NO_FILE = "conf/no_file"
+
 Name = Annotated[str, Field(min_length=1)]
 
 
 class ReduceParams(Section):
     """Seed models and their reduction (Algorithm 1)."""
 
-    models: tuple[Name, ...] = Field(
+    models: list[Name] = Field(
         description="seed models by name (docs/libraries.md lists them)", min_length=1
     )
     user_model: str = Field(
@@ -34,7 +37,7 @@ class GenerateParams(Section):
     """Generation of models (Algorithm 2)."""
 
     strategy: Name = Field(description="memo, memo_r, memo_o, cradle or muffin")
-    compared: tuple[Name, ...] = Field(
+    compared: list[Name] = Field(
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")

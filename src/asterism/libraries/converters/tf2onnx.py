@@ -19,6 +19,7 @@ class Tf2Onnx(Converter):
     keras_backend = "tensorflow"
     suffix = ".onnx"
     host = "tensorflow"
+    own_worker = True
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
 
     def script(self) -> str:

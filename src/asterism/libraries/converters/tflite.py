@@ -17,6 +17,7 @@ class TfLite(Converter):
     keras_backend = "tensorflow"
     suffix = ".tflite"
     host = "tensorflow"
+    own_worker = True
     unsupported = (
         r"Please consider using Select TF ops",
         r"neither a custom op nor a flex op",

@@ -57,7 +57,7 @@ def lstm1() -> keras.Model:
     """Two LSTM layers over a series of numbers (sine forecasting)."""
     return keras.Sequential(
         [
-            keras.Input((12, 4)),
+            keras.Input((6, 4)),
             layers.LSTM(16, return_sequences=True),
             layers.LSTM(16),
             layers.Dense(1),
@@ -70,7 +70,7 @@ def lstm2() -> keras.Model:
     """An embedding and a bidirectional LSTM over words (sentiment)."""
     return keras.Sequential(
         [
-            keras.Input((16,), dtype="int32"),
+            keras.Input((8,), dtype="int32"),
             layers.Embedding(50, 8),
             layers.Dropout(0.2),
             layers.Bidirectional(layers.LSTM(8)),

@@ -34,11 +34,11 @@ def run(params: Params) -> None:
         seconds = bench.seconds
     record.write(ARTIFACTS)
     write_json(ARTIFACTS / "left_out.json", left_out)
-    counts = Counter((o["route"], o["status"]) for m in record.models for o in m["outcomes"])
+    counts = Counter((o["route"], o["status"]) for m in record.tasks for o in m["outcomes"])
     routes = sorted({route for route, _ in counts})
     table = {"route": routes} | {s: [counts[r, s] for r in routes] for s in STATUSES}
     write_table(ARTIFACTS / "outcomes.csv", table)
     totals = {s: sum(counts[r, s] for r in routes) for s in STATUSES}
-    write_json(Path("metrics/execute_models.json"), {"models": len(record.models), **totals})
+    write_json(Path("metrics/execute_models.json"), {"models": len(graphs), **totals})
     write_json(Path("logs/execute_models.seconds.json"), seconds)
     saved.discard()

@@ -38,8 +38,7 @@ def run(params: Params) -> None:
         triage = Triage(bench, params.judge, params.triage, params.seed)
         unique, left = triage.run(findings, graphs, params.execute.draws)
         reports = [
-            write_report(u, bench, params.judge, params.seed, stored, folder, known)
-            for u in unique
+            write_report(u, bench, params.judge, params.seed, stored, folder, known) for u in unique
         ]
         summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
         write_json(folder / "unique.json", summary)

@@ -58,10 +58,12 @@ class Task:
 class Result:
     """What a model did in every route.
 
-    ``outputs`` holds, by route and draw, the arrays in the order of the model's outputs.
+    ``draws`` are the inputs it was run with; ``outputs`` holds, by route and draw, the arrays in
+    the order of the model's outputs.
     """
 
     index: int
+    draws: tuple[str, ...] = ()
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
 
@@ -109,8 +111,7 @@ class Bench:
         workers = {r.partition(":")[0]: r.partition(":")[0] for r in routes}
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
         self._handles = {
-            name: Handle(library, limits, environment)
-            for name, library in sorted(workers.items())
+            name: Handle(library, limits, environment) for name, library in sorted(workers.items())
         }
         self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
 
@@ -203,20 +204,14 @@ class Bench:
             library = route.partition(":")[0]
             source = converter_of(route)
             after = steps[source] if source is not None else None
-            steps[route] = self._threads[library].submit(
-                self._step, task, folder, route, after
-            )
+            steps[route] = self._threads[library].submit(self._step, task, folder, route, after)
         return steps
 
     def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
         request = {**self._request(task, folder), "step": "convert", "route": converter}
-        return _outcome(
-            task, converter, self._handles[_worker_of(converter)].ask(request)
-        )
+        return _outcome(task, converter, self._handles[_worker_of(converter)].ask(request))
 
-    def _step(
-        self, task: Task, folder: Path, route: str, after: Future[Outcome] | None
-    ) -> Outcome:
+    def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
         if after is not None and after.result().status != "ok":
             return Outcome(task.index, route, "convert", "blocked")
         library, _, option = route.partition(":")
@@ -238,10 +233,10 @@ class Bench:
             "outputs": None if task.outputs is None else list(task.outputs),
         }
 
-    def _collect(
-        self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]
-    ) -> Result:
-        result = Result(task.index, {name: step.result() for name, step in steps.items()})
+    def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
+        result = Result(
+            task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
+        )
         for route in self.usable(task.routes):
             if result.outcomes[route].status == "ok":
                 arrays = read_arrays(folder / f"{route.replace(':', '-')}.npz")

@@ -121,9 +121,7 @@ def _script(
         reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
         moved = result.outputs.get(PERTURBED, {}).get(draw)
         expected = reference[draw]
-        tolerances = tolerated(
-            expected, tolerance_of(graph, judging), spread_of(expected, moved)
-        )
+        tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
     return script_of(found, stored, weight_shapes(graph), inputs, expected, tolerances)
 
 
@@ -135,15 +133,11 @@ def weight_shapes(graph: Graph) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
     for identity, node in graph.nodes.items():
         layer = layers.get(f"n{identity}_{node.type.lower()}")
         if layer is not None and layer.weights:
-            shapes[identity] = [
-                (v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights
-            ]
+            shapes[identity] = [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
     return shapes
 
 
-def _markdown(
-    found: UniqueFinding, report: Report, versions: dict[str, str], script: str
-) -> str:
+def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
     expected = (

@@ -116,9 +116,7 @@ def _difference(
     with np.errstate(over="ignore", invalid="ignore"):
         largest = np.finfo(output.dtype).max if output.dtype.kind == "f" else np.inf
         judged = ~(np.isfinite(reference) & (np.abs(reference) > largest / 4))
-        mask = (np.isnan(output) != np.isnan(reference)) | (
-            np.isinf(output) != np.isinf(reference)
-        )
+        mask = (np.isnan(output) != np.isnan(reference)) | (np.isinf(output) != np.isinf(reference))
         mask |= np.isinf(reference) & (np.sign(output) != np.sign(reference))
         finite = np.isfinite(output) & np.isfinite(reference)
         excess = np.where(

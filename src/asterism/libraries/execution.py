@@ -13,7 +13,7 @@ from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
 from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task
 from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import draw_inputs
+from asterism.libraries.inputs import SPECIAL_DRAWS, draw_inputs
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import ExecuteParams
 from asterism.memo.graph import Graph
@@ -24,9 +24,9 @@ _CHECKPOINT_EVERY = 20
 
 @dataclass
 class Record:
-    """Outcomes and outputs of all models; equal arrays are kept once."""
+    """Outcomes and outputs of all tasks (a model, some draws); equal arrays are kept once."""
 
-    models: list[dict[str, Any]] = field(default_factory=list)
+    tasks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
 
     def add(self, result: Result) -> None:
@@ -36,7 +36,8 @@ class Record:
             for route, draws in result.outputs.items()
         }
         outcomes = [result.outcomes[r].to_json() for r in sorted(result.outcomes)]
-        self.models.append({"index": result.index, "outcomes": outcomes, "outputs": outputs})
+        facts = {"index": result.index, "draws": list(result.draws)}
+        self.tasks.append({**facts, "outcomes": outcomes, "outputs": outputs})
 
     def _keep(self, array: Any) -> str:
         facts = f"{array.dtype}{array.shape}".encode()
@@ -45,10 +46,11 @@ class Record:
         return name
 
     def result(self, at: int) -> Result:
-        """The result of one model, as the bench gave it."""
-        model = self.models[at]
+        """The result of one task, as the bench gave it."""
+        model = self.tasks[at]
         return Result(
             model["index"],
+            tuple(model["draws"]),
             {o["route"]: Outcome(**o) for o in model["outcomes"]},
             {
                 route: {draw: [self.arrays[n] for n in names] for draw, names in draws.items()}
@@ -58,7 +60,7 @@ class Record:
 
     def write(self, folder: Path) -> None:
         """``outcomes.json`` and ``outputs.npz``."""
-        write_json(folder / "outcomes.json", self.models)
+        write_json(folder / "outcomes.json", self.tasks)
         write_arrays(folder / "outputs.npz", **{n: self.arrays[n] for n in sorted(self.arrays)})
 
     @staticmethod
@@ -97,18 +99,19 @@ def execute(
     """
     saved = checkpoint.load() if checkpoint is not None else None
     record = Record.read(saved) if saved is not None else Record()
-    done = len(record.models)
+    done = len(record.tasks)
+    # A special input is a task of its own: where it makes a library fail, the rest still stands.
+    groups = [[d for d in draws if d not in SPECIAL_DRAWS]]
+    groups += [[d] for d in draws if d in SPECIAL_DRAWS]
+    planned = [(i, group) for i in range(len(graphs)) for group in groups if group][done:]
     tasks = (
-        Task(i, g, {d: draw_inputs(g, seed, i, d) for d in draws})
-        for i, g in enumerate(graphs)
-        if i >= done
+        Task(i, graphs[i], {d: draw_inputs(graphs[i], seed, i, d) for d in group})
+        for i, group in planned
     )
-    bar = progress(
-        bench.run_all(tasks), total=len(graphs) - done, label="execute", unit="model"
-    )
+    bar = progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model")
     for result in bar:
         record.add(result)
         report(result)
-        if checkpoint is not None and len(record.models) % _CHECKPOINT_EVERY == 0:
+        if checkpoint is not None and len(record.tasks) % _CHECKPOINT_EVERY == 0:
             checkpoint.save(record.write)
     return record

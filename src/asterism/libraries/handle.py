@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -62,7 +63,7 @@ class Handle:
         self._limits = limits
         self._environment = environment or {}
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
         self._buffer = b""
 
     def start(self) -> bool:
@@ -165,10 +166,8 @@ class Handle:
             return
         os.close(self._requests)
         os.close(self._answers)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self._process.wait()
         self._process = None
 
@@ -192,6 +191,8 @@ def _environment(library: str) -> dict[str, str]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
+        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        ),
         **({"KERAS_BACKEND": backend} if backend is not None else {}),
     }

@@ -43,7 +43,7 @@ class Plugin(ABC):
     #: More messages that mean "unsupported", as regular expressions.
     unsupported: ClassVar[tuple[str, ...]] = ()
 
-    def start(self) -> None:
+    def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Import what is needed and fix threads; once for each worker process."""
 
     def versions(self) -> dict[str, str]:

@@ -8,9 +8,7 @@ from asterism.libraries.params import JudgeParams
 from asterism.memo.graph import INPUT
 
 
-def first_diverging(
-    bench: Bench, task: Task, route: str, params: JudgeParams
-) -> int | None:
+def first_diverging(bench: Bench, task: Task, route: str, params: JudgeParams) -> int | None:
     """The first layer, in the model's order, that is wrong although what it reads is right.
 
     Every intermediate output is put out by the route itself and by the references.
@@ -27,6 +25,7 @@ def first_diverging(
         for at, node in enumerate(nodes):
             single = Result(
                 task.index,
+                result.draws,
                 result.outcomes,
                 {r: {draw: outputs[draw][at : at + 1]} for r, outputs in result.outputs.items()},
             )

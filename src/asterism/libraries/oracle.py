@@ -52,7 +52,7 @@ class Finding:
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
         routes: its routes that show the symptom.
-        draws: inputs that show it; empty where none was reached.
+        draws: inputs that it was run with, or for values those that show it.
         witnesses: routes that did it right.
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.
@@ -127,14 +127,21 @@ def _failures(result: Result) -> list[Finding]:
     fine = [o.route for o in outcomes if o.status == "ok" and o.stage == "run"]
     if not fine:
         refused = [o for o in failed if o.stage == "build"]
-        return [_failure("invalid model", refused, ())] if refused else []
+        if not refused:
+            return []
+        return [replace(_failure("invalid model", refused, ()), draws=result.draws)]
     grouped: dict[tuple[str, ...], list[Outcome]] = {}
     for outcome in failed:
         library = _refuser(outcome, fine)
         key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
         grouped.setdefault(key, []).append(outcome)
     return [
-        replace(_failure(_symptom(group[0]), group, tuple(fine)), library=key[0])
+        replace(
+            _failure(_symptom(group[0]), group, tuple(fine)),
+            library=key[0],
+            severity="special" if set(result.draws) & set(SPECIAL_DRAWS) else "normal",
+            draws=result.draws,
+        )
         for key, group in sorted(grouped.items())
     ]
 
@@ -279,7 +286,9 @@ def signature(finding: Finding, layer: str = "") -> str:
         return f"{finding.symptom} | {finding.library} | {layer}"
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
     words = skeleton(finding.message) if finding.exception else ""
-    return " | ".join(filter(None, (finding.symptom, finding.library, place or finding.stage, words)))
+    return " | ".join(
+        filter(None, (finding.symptom, finding.library, place or finding.stage, words))
+    )
 
 
 def skeleton(message: str) -> str:
@@ -289,4 +298,3 @@ def skeleton(message: str) -> str:
     """
     plain = re.sub(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*[\d_/:=\[\]{}]\S*""", " ", message)
     return " ".join(re.findall(r"[A-Za-z]{2,}", plain)[:10])
-

@@ -139,24 +139,22 @@ def _layer(graph: Graph, identity: int) -> str:
     if any(isinstance(v, dict) for v in config.values()):
         return f"keras.layers.{node.type}.from_config({config!r})"
     defaults = {p.name: p.default for p in universe()[node.type].parameters}
-    needed = {"filters", "units", "kernel_size", "pool_size", "size", "cropping", "padding"}
     shown = {
         name: value
         for name, value in config.items()
         if value is not None
-        and (defaults.get(name) != node.config.get(name) or name in needed or name not in defaults)
-        and not (name == "dtype" and value == "float32")
-        or (name in _REQUIRED and value is not None)
+        and (name in _REQUIRED or defaults.get(name) != node.config.get(name))
+        and (name, value) != ("dtype", "float32")
     }
     return f"keras.layers.{node.type}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
 
 
 #: Arguments without a default in Keras' own constructors.
 _REQUIRED = frozenset(
-    "filters kernel_size units pool_size output_size rate stddev n dims target_shape equation "
-    "output_shape input_dim output_dim num_heads key_dim head_dim num_query_heads "
-    "num_key_value_heads height width scale axes groups activation layer cropping size "
-    "strides mask_value".split()
+    {"filters", "kernel_size", "units", "pool_size", "output_size", "rate", "stddev", "n", "dims"}
+    | {"target_shape", "equation", "output_shape", "input_dim", "output_dim", "num_heads"}
+    | {"key_dim", "head_dim", "num_query_heads", "num_key_value_heads", "height", "width"}
+    | {"scale", "axes", "groups", "activation", "cropping", "padding", "size", "strides"}
 )
 
 
@@ -194,7 +192,7 @@ import keras
 import numpy as np
 '''
 
-_CHECK_VALUES = '''
+_CHECK_VALUES = """
 
 def main():
     STEPS
@@ -217,9 +215,9 @@ def main():
 
 
 sys.exit(main())
-'''
+"""
 
-_CHECK_RUNS = '''
+_CHECK_RUNS = """
 
 def main():
     print("expected: the model runs")
@@ -234,4 +232,4 @@ def main():
 
 
 sys.exit(main())
-'''
+"""

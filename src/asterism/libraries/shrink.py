@@ -82,7 +82,10 @@ class Shrinker:
         for identity in reversed(graph.layers):
             node = graph.nodes[identity]
             for at, source in enumerate(node.inputs):
-                for smaller in (bypass(graph, source, identity), without_branch(graph, identity, at)):
+                for smaller in (
+                    bypass(graph, source, identity),
+                    without_branch(graph, identity, at),
+                ):
                     if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
                         yield smaller
 

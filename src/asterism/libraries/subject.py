@@ -54,4 +54,3 @@ class Subject:
     def file(self, converter: str, suffix: str) -> Path:
         """Where that converter's file lies."""
         return self.folder / f"{converter}{suffix}"
-

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from asterism.core.console import get_logger, progress
 from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task, converter_of
-from asterism.libraries.inputs import SPECIAL_DRAWS, draw_inputs
+from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.localise import first_diverging
 from asterism.libraries.oracle import Finding, judge, signature
@@ -45,9 +45,7 @@ class UniqueFinding:
 class Triage:
     """De-duplicates and shrinks findings with the workers of ``bench``."""
 
-    def __init__(
-        self, bench: Bench, judging: JudgeParams, params: TriageParams, seed: int
-    ) -> None:
+    def __init__(self, bench: Bench, judging: JudgeParams, params: TriageParams, seed: int) -> None:
         self._bench = bench
         self._judging = judging
         self._params = params
@@ -67,7 +65,7 @@ class Triage:
         groups = _coarse(findings)
         budget = self._params.max_unique
         for group in progress(groups[:budget], label="triage", unit="finding"):
-            found = self._examine(group, graphs, draws)
+            found = self._examine(group, graphs)
             if found.signature in unique:
                 unique[found.signature].models.extend(found.models)
             else:
@@ -77,25 +75,21 @@ class Triage:
             found.ablation = self._ablate(found, draws)
         return [unique[s] for s in sorted(unique)], max(0, len(groups) - budget)
 
-    def _examine(
-        self, group: Sequence[Finding], graphs: Sequence[Graph], draws: Sequence[str]
-    ) -> UniqueFinding:
+    def _examine(self, group: Sequence[Finding], graphs: Sequence[Graph]) -> UniqueFinding:
         # The smallest of the models that show it shrinks fastest.
         first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
         graph, suspect = graphs[first.model], None
         if first.by_values:
-            task = self._task(first.model, graph, first.draws or draws)
+            task = self._task(first.model, graph, first.draws)
             suspect = first_diverging(self._bench, task, first.routes[0], self._judging)
-        shrinker = Shrinker(
-            lambda g: self.showing(g, first, draws) is not None, self._params.max_steps
-        )
+        shrinker = Shrinker(lambda g: self.showing(g, first) is not None, self._params.max_steps)
         minimal = shrinker.shrink(graph, suspect)
-        shown = self.showing(minimal, first, draws)
+        shown = self.showing(minimal, first)
         if shown is None:  # the finding needs the weights or inputs of the whole model
             minimal, shown = graph, first
         layer = ""
         if shown.by_values:
-            task = self._task(first.model, minimal, shown.draws or draws)
+            task = self._task(first.model, minimal, shown.draws)
             node = first_diverging(self._bench, task, shown.routes[0], self._judging)
             layer = describe_layer(minimal, minimal.outputs[0] if node is None else node)
         return UniqueFinding(
@@ -107,10 +101,10 @@ class Triage:
             len(graph.layers),
         )
 
-    def showing(self, graph: Graph, finding: Finding, draws: Sequence[str]) -> Finding | None:
+    def showing(self, graph: Graph, finding: Finding) -> Finding | None:
         """The finding on another model, or None where that does not show it."""
         routes = self._routes(finding)
-        needed = draws if finding.by_values else draws[:1]
+        needed = finding.draws if finding.by_values else finding.draws[:1]
         task = replace(self._task(finding.model, graph, needed), routes=routes)
         result = self._bench.run(task)
         for other in judge(graph, result, self._judging, self._seed).findings:
@@ -121,14 +115,10 @@ class Triage:
 
     def _routes(self, finding: Finding) -> tuple[str, ...]:
         """Where it shows, two witnesses, and the references."""
-        hosts = [
-            f"{CONVERTERS[r].host}:eager" for r in finding.routes if r in CONVERTERS
-        ]
+        hosts = [f"{CONVERTERS[r].host}:eager" for r in finding.routes if r in CONVERTERS]
         shown = [r for r in finding.routes if ":" in r]
         if not shown:  # a converter failed: any reader of its file asks for it
-            shown = [
-                r for r in self._bench.usable() if _reads(r, finding.routes)
-            ][:1]
+            shown = [r for r in self._bench.usable() if _reads(r, finding.routes)][:1]
         cheap = sorted(finding.witnesses, key=lambda w: (not w.endswith(":eager"), w))
         witnesses = [w for w in cheap if ":" in w][:2]
         # Blaming a converter takes its other readers, and its readers on another converter's file.
@@ -152,11 +142,11 @@ class Triage:
         model = found.finding.model
         for dtype in ("float32", "float64", "float16"):
             graph = with_dtype(found.graph, dtype)
-            answers[f"dtype {dtype}"] = _yes(self.showing(graph, found.finding, draws))
-        special = [d for d in draws if d in SPECIAL_DRAWS] or list(draws)
-        for draw in special if found.finding.severity == "special" else draws:
-            answers[f"input {draw}"] = _yes(self.showing(found.graph, found.finding, [draw]))
-        task = self._task(model, found.graph, draws)
+            answers[f"dtype {dtype}"] = _yes(self.showing(graph, found.finding))
+        for draw in draws:
+            other = replace(found.finding, draws=(draw,))
+            answers[f"input {draw}"] = _yes(self.showing(found.graph, other))
+        task = self._task(model, found.graph, found.finding.draws)
         single = {d: [a[:1] for a in arrays] for d, arrays in task.inputs.items()}
         result = self._bench.run(replace(task, inputs=single))
         shown = judge(found.graph, result, self._judging, self._seed).findings

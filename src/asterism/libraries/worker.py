@@ -7,6 +7,7 @@ library's exceptions are answers; its crashes are for the parent to see.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -24,6 +25,9 @@ from asterism.libraries.outcomes import is_unsupported, steady
 from asterism.libraries.subject import Subject
 
 Answer = dict[str, Any]
+
+#: Environment variable that names modules with libraries of the user's own.
+EXTRA_MODULES = "ASTERISM_LIBRARIES"
 
 
 class Worker:
@@ -125,6 +129,9 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
 def main(name: str, request_descriptor: int, answer_descriptor: int) -> None:
     """Serve the library called ``name``."""
     warnings.simplefilter("ignore")
+    # A library that lies outside this package registers itself when its module is imported.
+    for module in filter(None, os.environ.get(EXTRA_MODULES, "").split(",")):
+        importlib.import_module(module)
     with (
         os.fdopen(request_descriptor, encoding="utf-8") as requests,
         os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,

@@ -131,7 +131,10 @@ def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
 def elements_of(graph: Graph) -> Elements:
     """What one model covers."""
     whole = declared()
-    types, pairs, direct, repaired = set(), set(), set(), set()
+    types: set[str] = set()
+    pairs: set[Pair] = set()
+    direct: set[Pair] = set()
+    repaired: set[Pair] = set()
     parameters: set[ParameterOption] = set()
     inputs: set[LayerInput] = set()
     layers = universe()

@@ -55,7 +55,7 @@ class Strategy(ABC):
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
         """The next graph (its gain still 0), or None where this draw gave no valid one."""
 
-    def reward(self, mutant: Mutant) -> None:
+    def reward(self, mutant: Mutant) -> None:  # noqa: B027  (some do not learn)
         """Be told what the latest proposal was worth."""
 
     @property
@@ -85,9 +85,7 @@ def start_coverage(seeds: dict[str, Graph]) -> Coverage:
     return coverage
 
 
-def campaign(
-    seeds: dict[str, Graph], params: GenerateParams, seed: int, strategy: str
-) -> Campaign:
+def campaign(seeds: dict[str, Graph], params: GenerateParams, seed: int, strategy: str) -> Campaign:
     """Spend the budget.
 
     Args:
@@ -137,9 +135,7 @@ def within_limits(graph: Graph, params: GenerateParams, floor: int = 0) -> bool:
     return len(graph.layers) <= params.max_layers and largest <= max(params.max_elements, floor)
 
 
-def attempt(
-    name: str, graph: Graph, context: Context, params: GenerateParams
-) -> Graph | None:
+def attempt(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
     """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
     floor = max(t.size for t in graph.tensors.values())
     for _ in range(params.tries):
@@ -150,4 +146,3 @@ def attempt(
         if within_limits(mutant, params, floor):
             return mutant
     return None
-

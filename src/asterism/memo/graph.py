@@ -126,9 +126,7 @@ class Graph:
         Raises:
             InvalidLayerError: a layer cannot take what it would get.
         """
-        return self.with_nodes(
-            {**self.nodes, identity: replace(self.nodes[identity], **changes)}
-        )
+        return self.with_nodes({**self.nodes, identity: replace(self.nodes[identity], **changes)})
 
     def with_nodes(self, nodes: Mapping[int, Node]) -> Graph:
         """A graph of other nodes, where shapes are only inferred behind what differs from this.

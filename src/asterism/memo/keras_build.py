@@ -93,7 +93,7 @@ def _cleaned(value: Any) -> Any:
 
 def _with_zeros(config: Config) -> Config:
     """Every initializer, that of a wrapped layer too, replaced by zeros."""
-    changed = {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}
+    changed: Config = {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}
     if isinstance(changed.get("layer"), dict):
         inner = changed["layer"]
         changed["layer"] = {**inner, "config": _with_zeros(inner["config"])}

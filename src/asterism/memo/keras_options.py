@@ -1,4 +1,4 @@
-"""Options that are read off the installed Keras' own registries, so that the universe follows it."""
+"""Options read off the installed Keras' own registries, so that the universe follows it."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ KERNEL_INITIALIZERS = _names(_INITIALIZERS, {"Initializer", "Identity", "STFT", 
 VECTOR_INITIALIZERS = tuple(
     name
     for name in KERNEL_INITIALIZERS
-    if name
-    in ("ones", "zeros", "random_normal", "random_uniform", "truncated_normal")
+    if name in ("ones", "zeros", "random_normal", "random_uniform", "truncated_normal")
 )
 #: The orthogonal regulariser takes matrices only.
 REGULARIZERS = _names(_REGULARIZERS, {"Regularizer", "OrthogonalRegularizer"})

@@ -83,11 +83,7 @@ def own_layers(graph: Graph) -> list[int]:
 
 def float_nodes(graph: Graph) -> list[int]:
     """Nodes whose output any layer can read: no integers, no repairs."""
-    return [
-        i
-        for i, t in graph.tensors.items()
-        if t.dtype != INTEGER and not graph.nodes[i].repair
-    ]
+    return [i for i, t in graph.tensors.items() if t.dtype != INTEGER and not graph.nodes[i].repair]
 
 
 def configured(spec: LayerSpec, inputs: Sequence[Tensor], context: Context) -> Config:
@@ -242,13 +238,13 @@ def change_parameters(
     inputs = [graph.tensors[i] for i in node.inputs]
     wanted = {p.name: context.wanted(node.type, p.name) for p in eligible[node.type]}
     missing = [p for p in eligible[node.type] if wanted[p.name] is not None]
-    config, changed = node.config, False
+    config = node.config
     for parameter in missing or [context.pick(eligible[node.type])]:
         value = parameter.draw(context.rng, inputs, wanted[parameter.name])
         try:
             universe()[node.type].output({**config, parameter.name: value}, inputs)
         except InvalidLayerError:
             continue
-        config, changed = {**config, parameter.name: value}, True
-    require(changed, "no drawn value fits")
+        config = {**config, parameter.name: value}
+    require(config != node.config, "no drawn value fits, or they are the old ones")
     return reconfigure(graph, identity, config)

@@ -109,9 +109,7 @@ class Number(Parameter):
     ) -> Any:
         """A uniform draw from the bin that is wanted, else from the range."""
         options = self.options
-        chosen = (
-            options.index(wanted) if wanted in options else int(rng.integers(len(options)))
-        )
+        chosen = options.index(wanted) if wanted in options else int(rng.integers(len(options)))
         if self.integer:
             numbers = [
                 n for n in range(int(self.low), int(self.high) + 1) if self._bin(n) == chosen

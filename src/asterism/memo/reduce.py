@@ -3,9 +3,9 @@
 A model is cut into blocks at the tensors that everything flows through (articulation points).
 Inter-block reduction takes out runs of whole blocks, long runs first; intra-block reduction then
 takes out branches and single layers. A reduction stays only if shapes and ranks still meet and
-every layer type, layer pair and parameter that the original covers is still covered, and only if the
-model then computes no more than before: without the pooling before it, a late convolution with many
-filters would run on large images. Remaining layers keep their weights; where a neighbour's channels
+every layer type, layer pair and parameter that the original covers is still covered, and only if
+the model then computes no more than before: without the pooling before it, a late convolution with
+many filters would run on large images. Remaining layers keep their weights; where a neighbour's channels
 changed, those of the channels that are left.
 """
 
@@ -151,10 +151,5 @@ def renumbered(graph: Graph) -> Graph:
     """The same graph with identities from 0, so that names in reports stay short."""
     new = {old: at for at, old in enumerate(graph.nodes)}
     return Graph(
-        {
-            new[i]: replace(n, inputs=tuple(new[s] for s in n.inputs))
-            for i, n in graph.nodes.items()
-        }
+        {new[i]: replace(n, inputs=tuple(new[s] for s in n.inputs)) for i, n in graph.nodes.items()}
     )
-
-

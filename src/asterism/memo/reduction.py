@@ -100,5 +100,3 @@ def _inference(model: keras.Model, runs: int) -> float:
         model(given, training=False)
         times.append(time.perf_counter() - started)
     return min(times)
-
-

@@ -10,9 +10,7 @@ from asterism.memo.generate import Campaign
 
 def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
     """Coverage after each model, one row for each strategy and model."""
-    rows = [
-        {"strategy": name, **row} for name, made in campaigns.items() for row in made.growth
-    ]
+    rows = [{"strategy": name, **row} for name, made in campaigns.items() for row in made.growth]
     return {column: [row[column] for row in rows] for column in rows[0]}
 
 

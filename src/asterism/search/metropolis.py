@@ -23,10 +23,6 @@ class Selector(Protocol[Choice]):
         """The next candidate."""
         ...
 
-    def add(self, candidate: Candidate) -> None:
-        """One more candidate."""
-        ...
-
 
 class Uniform(Generic[Candidate]):
     """Every candidate is equally likely: the unguided ablation."""

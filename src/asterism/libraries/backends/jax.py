@@ -39,7 +39,7 @@ def run(model, inputs):
 """
 
     def compile(self, subject: Subject, option: str) -> Any:
-        """A function of the inputs; initial values are zeros, for JAX compiles every initializer."""
+        """A function of the inputs; initial values are zeros: JAX compiles initializers."""
         import jax
 
         model = subject.keras(zero_initializers=True)

@@ -66,4 +66,3 @@ def run(model, inputs):
 
         given = [tf.constant(i) for i in inputs]
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from asterism.libraries.library import CONVERTERS, Converter
 from asterism.libraries.subject import Subject
@@ -43,7 +44,7 @@ def convert(model):
         model.export(str(target), format="onnx", verbose=False)
 
 
-def _torch(dtype: str) -> object:
+def _torch(dtype: str) -> Any:
     import torch
 
     return getattr(torch, dtype)

@@ -24,9 +24,7 @@ def _shared(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 
 declare(LayerSpec("Activation", ANY_RANK, unchanged, (activation(default="relu"),)))
-declare(
-    LayerSpec("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),))
-)
+declare(LayerSpec("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),)))
 declare(LayerSpec("LeakyReLU", ANY_RANK, unchanged, (_slope("negative_slope", 0.3),)))
 declare(
     LayerSpec(

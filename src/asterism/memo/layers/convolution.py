@@ -37,8 +37,8 @@ def slide(config: Config, sizes: Sequence[int]) -> list[int]:
     dilations = per_axis(config.get("dilation_rate", 1), axes)
     padding = config.get("padding", "valid")
     return [
-        window_output(*axis, padding, dilation)
-        for *axis, dilation in zip(sizes, windows, strides, dilations, strict=True)
+        window_output(size, window, stride, padding, dilation)
+        for size, window, stride, dilation in zip(sizes, windows, strides, dilations, strict=True)
     ]
 
 
@@ -75,9 +75,7 @@ def _transposed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     if config.get("padding", "valid") == "same":
         grown = [n * s for n, s in zip(sizes, strides, strict=True)]
     else:
-        grown = [
-            (n - 1) * s + max(r, s) for n, s, r in zip(sizes, strides, reaches, strict=True)
-        ]
+        grown = [(n - 1) * s + max(r, s) for n, s, r in zip(sizes, strides, reaches, strict=True)]
     return join(config, grown, config["filters"])
 
 

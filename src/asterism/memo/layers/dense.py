@@ -29,7 +29,8 @@ def _einsum(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     given = subscripts.split(",")[0]
     require(len(given) == inputs[0].rank, "the equation names every axis of the input")
     sizes = dict(zip(given[1:], inputs[0].shape, strict=True))
-    return tuple(sizes.get(name, config.get("new_axis", 3)) for name in output[1:])
+    new = int(config.get("new_axis", 3))
+    return tuple(sizes.get(name, new) for name in output[1:])
 
 
 def _einsum_arguments(config: Config, inputs: Sequence[Tensor]) -> Config:

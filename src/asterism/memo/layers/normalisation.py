@@ -74,7 +74,7 @@ declare(
     )
 )
 
-_SPECTRAL = {
+_SPECTRAL: dict[str, Config] = {
     "Dense": {"units": 4},
     "Conv1D": {"filters": 4, "kernel_size": [2]},
     "Conv2D": {"filters": 4, "kernel_size": [2, 2]},

@@ -57,7 +57,9 @@ def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]
     first = config.get("data_format", "channels_last") == "channels_first"
     sizes = slide(config, frame[1:] if first else frame[:-1])
     # The state slides through a convolution of its own, of stride 1 and the same dilation.
-    require(max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size")
+    require(
+        max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size"
+    )
     shape = join(config, sizes, config["filters"])
     return (steps, *shape) if config.get("return_sequences") else shape
 
@@ -138,7 +140,7 @@ declare(
     )
 )
 
-_STEPWISE = {
+_STEPWISE: dict[str, Config] = {
     "Dense": {"units": 3},
     "Conv1D": {"filters": 3, "kernel_size": [2]},
     "Conv2D": {"filters": 3, "kernel_size": [2, 2]},

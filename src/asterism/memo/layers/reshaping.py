@@ -29,7 +29,7 @@ def factorise(size: int, axes: int) -> tuple[int, ...]:
         factors[at] = factor
         rest //= factor
     factors[-1] = rest
-    return tuple(sorted(factors[:-1], reverse=True)) + (factors[-1],)
+    return (*sorted(factors[:-1], reverse=True), factors[-1])
 
 
 def _any_rank_up(rank: int) -> frozenset[int]:
@@ -191,7 +191,9 @@ for axes in (1, 2, 3):
         if axes == 2
         else ()
     )
-    size: Parameter = Number("size", 2, 1, 5) if axes == 1 else Sizes("size", [2] * axes, axes, 1, 4)
+    size: Parameter = (
+        Number("size", 2, 1, 5) if axes == 1 else Sizes("size", [2] * axes, axes, 1, 4)
+    )
     declare(LayerSpec(f"UpSampling{axes}D", rank, _grown, (size, *formats, *interpolations)))
 
 

@@ -115,7 +115,8 @@ class ConnectLayers(Operator):
             (u, v)
             for v in own_layers(graph)
             for u in float_nodes(graph)
-            if order[u] < order[v] and u not in graph.nodes[v].inputs
+            if order[u] < order[v]
+            and u not in graph.nodes[v].inputs
             and graph.nodes[u].type != INPUT
             and universe()[graph.nodes[v].type].dtypes != (INTEGER,)
         ]
@@ -178,7 +179,9 @@ class SpecialWeights(Operator):
         layers = [
             i
             for i in own_layers(graph)
-            if any(p.name.endswith("_initializer") for p in universe()[graph.nodes[i].type].parameters)
+            if any(
+                p.name.endswith("_initializer") for p in universe()[graph.nodes[i].type].parameters
+            )
         ]
         require(bool(layers), "no layer has weights")
         identity = context.pick(layers)

@@ -70,7 +70,9 @@ def _neurons(array: Array, rng: np.random.Generator, count: int) -> list[int]:
 def gaussian_fuzz(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     """GF: noise of a tenth of the weights' own spread."""
     return [
-        a + rng.normal(0, 0.1 * float(a.std()) + 1e-6, a.shape).astype(np.float32) if a.ndim > 1 else a
+        a + rng.normal(0, 0.1 * float(a.std()) + 1e-6, a.shape).astype(np.float32)
+        if a.ndim > 1
+        else a
         for a in arrays
     ]
 
@@ -122,7 +124,9 @@ class RemoveActivation(Operator):
     def mutate(self, graph: Graph, context: Context) -> Graph:
         """Choose a layer that has one."""
         layers = [
-            i for i in own_layers(graph) if graph.nodes[i].config.get("activation", "linear") != "linear"
+            i
+            for i in own_layers(graph)
+            if graph.nodes[i].config.get("activation", "linear") != "linear"
         ]
         identity = context.pick(layers)
         return graph.change(
@@ -210,9 +214,7 @@ class SwitchLayers(Operator):
         """Swap types, configurations and weights, and leave the edges."""
         one = context.pick(_shape_keepers(graph))
         same = [
-            i
-            for i in _shape_keepers(graph)
-            if i != one and graph.tensors[i] == graph.tensors[one]
+            i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]
         ]
         require(bool(same), "no other layer has the same shapes")
         two = context.pick(same)

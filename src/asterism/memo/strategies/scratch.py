@@ -31,7 +31,7 @@ class Cradle(Strategy):
 
 
 class Muffin(Strategy):
-    """From scratch, as Muffin does: a chain of layers, or cells whose layers read any earlier one."""
+    """From scratch, as Muffin does: a chain, or a cell whose layers read any earlier one."""
 
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
         """A chain or a cell of three to ten layers."""

@@ -12,7 +12,7 @@ from asterism.memo.generate import STRATEGIES, Mutant, Strategy, attempt
 from asterism.memo.graph import Graph
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
-from asterism.search import MetropolisHastings, Selector, Uniform
+from asterism.search import MetropolisHastings, Uniform
 
 #: A model (a slot of the pool) and an operator.
 Choice = tuple[int, str]
@@ -49,7 +49,7 @@ class Memo(Strategy):
             [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
         )
 
-    def _make_selector(self, choices: list[Choice]) -> Selector[Choice]:
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
         return MetropolisHastings(choices, self.fitness, self.params.p)
 
     def fitness(self, choice: Choice) -> float:
@@ -113,7 +113,7 @@ class UniformMemo(Memo):
 
     guided = False
 
-    def _make_selector(self, choices: list[Choice]) -> Selector[Choice]:
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
         return Uniform(choices)
 
 

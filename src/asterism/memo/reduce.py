@@ -5,8 +5,8 @@ Inter-block reduction takes out runs of whole blocks, long runs first; intra-blo
 takes out branches and single layers. A reduction stays only if shapes and ranks still meet and
 every layer type, layer pair and parameter that the original covers is still covered, and only if
 the model then computes no more than before: without the pooling before it, a late convolution with
-many filters would run on large images. Remaining layers keep their weights; where a neighbour's channels
-changed, those of the channels that are left.
+many filters would run on large images. Remaining layers keep their weights; where a neighbour's
+channels changed, those of the channels that are left.
 """
 
 from __future__ import annotations

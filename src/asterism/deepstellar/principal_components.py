@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from asterism.core import machine
 from asterism.core.console import progress
 
-#: Rows taken at a time; with 128 columns a block of float64 has 32 MB.
-BLOCK_ROWS = 32_768
+#: Rows taken at a time; with 128 columns a block of float64 has 16 MB.
+BLOCK_ROWS = 16_384
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -37,16 +44,21 @@ class PrincipalComponents:
         """
         count, width = rows.shape
         shift = rows[:BLOCK_ROWS].mean(axis=0, dtype=np.float64)
-        total = np.zeros(width)
-        products = np.zeros((width, width))
-        for start in progress(range(0, count, BLOCK_ROWS), label="covariance", unit="block"):
+
+        def moments(start: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
             block = rows[start : start + BLOCK_ROWS].astype(np.float64)
             block -= shift
-            total += block.sum(axis=0)
-            products += block.T @ block
+            return block.sum(axis=0), block.T @ block
+
+        total = np.zeros(width)
+        products = np.zeros((width, width))
+        for block_total, block_products in _over_blocks(count, moments, "covariance"):
+            total += block_total
+            products += block_products
         offset = total / count
         covariance = products / count - np.outer(offset, offset)
-        variances, vectors = np.linalg.eigh(covariance)
+        with threadpool_limits(1, user_api="blas"):
+            variances, vectors = np.linalg.eigh(covariance)
         components = np.ascontiguousarray(vectors[:, ::-1].T[:k])
         largest = np.abs(components).argmax(axis=1)
         components *= np.sign(components[np.arange(k), largest])[:, np.newaxis]
@@ -59,8 +71,29 @@ class PrincipalComponents:
         flat = states.reshape(-1, states.shape[-1])
         projected = np.empty((len(flat), len(self.components)))
         directions = self.components.T
-        for start in range(0, len(flat), BLOCK_ROWS):
-            block = flat[start : start + BLOCK_ROWS].astype(np.float64)
-            np.matmul(block, directions, out=projected[start : start + BLOCK_ROWS])
-        projected -= self.mean @ directions
+        offset = self.mean @ directions
+
+        def project(start: int) -> None:
+            part = slice(start, start + BLOCK_ROWS)
+            np.matmul(flat[part].astype(np.float64), directions, out=projected[part])
+            projected[part] -= offset
+
+        if len(flat) <= BLOCK_ROWS:
+            project(0)
+        else:
+            list(_over_blocks(len(flat), project, "projection"))
         return projected.reshape(*states.shape[:-1], -1)
+
+
+def _over_blocks(count: int, work: Callable[[int], Result], label: str) -> Iterator[Result]:
+    """Results of ``work(start)`` for each block of rows, in order.
+
+    A thread for each processor, and one for each product: BLAS' own threads wait for each other
+    in every product, which costs ten times as much as soon as anything else runs beside them.
+    """
+    starts = range(0, count, BLOCK_ROWS)
+    with (
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(machine.available_threads()) as threads,
+    ):
+        yield from progress(threads.map(work, starts), total=len(starts), label=label, unit="block")

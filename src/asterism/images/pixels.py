@@ -57,15 +57,15 @@ class PixelChange(Mutator):
 
 
 def _distinct(rng: np.random.Generator, rows: int, size: int, below: int) -> NDArray[np.int64]:
-    """``size`` distinct integers below ``below`` in each row: Floyd's algorithm on all rows.
-
-    It gives a uniform *set*, whose later members lean to large numbers. Every prefix must be
-    uniform here, because only the first ``count`` positions are used, so each row is shuffled.
-    """
-    chosen = np.empty((rows, size), np.int64)
-    for k in range(size):
-        top = below - size + k
-        candidate = rng.integers(0, top, size=rows, endpoint=True)
-        taken = (chosen[:, :k] == candidate[:, None]).any(axis=1)
-        chosen[:, k] = np.where(taken, top, candidate)
-    return rng.permuted(chosen, axis=1)
+    """``size`` distinct integers below ``below`` in each row, every order equally likely."""
+    if size * size > below:
+        every = np.broadcast_to(np.arange(below), (rows, below))
+        return rng.permuted(every, axis=1)[:, :size]
+    # Repetitions are rare: rows that hold one are drawn again.
+    drawn = rng.integers(0, below, size=(rows, size))
+    while True:
+        ordered = np.sort(drawn, axis=1)
+        repeating = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+        if not len(repeating):
+            return drawn
+        drawn[repeating] = rng.integers(0, below, size=(len(repeating), size))

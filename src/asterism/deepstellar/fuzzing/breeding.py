@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.errors import UserError
 from asterism.deepstellar.params import FuzzParams
 from asterism.images import Images, Mutator, build_mutators, concatenate, take
-from asterism.images.bounds import acceptable
+from asterism.images.bounds import acceptable, differing
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Breeder:
             mutants = mutator.apply(parents.images, draws)
             return Lineages(mutants, parents.references, parents.transformed)
         # A reference that equals its image need not be transformed a second time.
-        differ = np.flatnonzero((parents.images != parents.references).any(axis=(1, 2, 3)))
+        differ = np.flatnonzero(differing(parents.images, parents.references))
         both = mutator.apply(
             np.concatenate([parents.images, parents.references[differ]]),
             concatenate([draws, take(draws, differ)]),
@@ -147,7 +147,7 @@ class Breeder:
 
     def _acceptable(self, mutants: Lineages, parents: Images, number: int) -> NDArray[np.bool_]:
         """What changed at all and, if by pixels or noise, is still close to its reference."""
-        changed: NDArray[np.bool_] = (mutants.images != parents).any(axis=(1, 2, 3))
+        changed = differing(mutants.images, parents)
         if not self._pixel_level[number]:
             return changed
         return changed & acceptable(

@@ -42,7 +42,7 @@ from asterism.deepstellar.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel
 
 #: Parents that one thread handles at a time.
-CHUNK = 256
+CHUNK = 512
 
 #: Generations without a single acceptable mutant after which a campaign gives up.
 PATIENCE = 50
@@ -149,7 +149,6 @@ class Campaign:
         Raises:
             UserError: hardly any mutant is acceptable.
         """
-        done = self.population
         # One BLAS thread for each of ours: more only compete, and change the last bits.
         with (
             threadpool_limits(1, user_api="blas"),
@@ -157,6 +156,7 @@ class Campaign:
             progress(total=self.budget, label=f"fuzz {self.criterion}", unit="mutant") as bar,
         ):
             plan = self._begin(checkpoint)
+            done = self.population
             working = self._submit(plan, threads)
             bar.update(done.run)
             saved = time.monotonic()

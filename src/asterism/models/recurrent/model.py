@@ -56,7 +56,7 @@ class RecurrentModel:
         block: number of sequences in a computation.
     """
 
-    def __init__(self, engine: Engine, block: int = 256) -> None:
+    def __init__(self, engine: Engine, block: int = 64) -> None:
         self.engine = engine
         self.block = engine.batch or block
         self.layer = engine.layer

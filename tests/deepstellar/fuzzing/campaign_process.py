@@ -1,0 +1,28 @@
+"""Runs one campaign in a process of its own, to be killed: NETWORK_FILE OUTPUT_FOLDER."""
+
+import sys
+from pathlib import Path
+
+from worlds import load_world, params
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.checkpoints import Checkpoint
+from asterism.deepstellar.fuzzing import results
+from asterism.deepstellar.fuzzing.breeding import Breeder
+from asterism.deepstellar.fuzzing.fuzz import fuzz
+
+
+def main(network: Path, folder: Path) -> None:
+    world = load_world(network)
+    settings = params(mutants=12_000, islands=2)
+    found = fuzz(
+        world.network, world.model, world.seeds, settings, "transition", 1,
+        lambda island: Checkpoint(f"island-{island}", "key"), save_every=0,
+    )  # fmt: skip
+    crashes = results.save(found, Breeder.configured(settings).names, folder)
+    write_json(folder / "metrics.json", results.metrics(found, crashes))
+    write_table(folder / "history.csv", results.history(found))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,251 @@
+"""Whole campaigns on a small real network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from worlds import World, params
+
+from asterism.core.artifacts import read_arrays
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.errors import UserError
+from asterism.deepstellar.coverage import BasicState, BasicTransition, NStepStateBoundary
+from asterism.deepstellar.fuzzing import campaign as campaign_module
+from asterism.deepstellar.fuzzing import results
+from asterism.deepstellar.fuzzing.breeding import Breeder
+from asterism.deepstellar.fuzzing.campaign import Campaign
+from asterism.deepstellar.fuzzing.fuzz import fuzz
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
+from asterism.deepstellar.fuzzing.population import Population
+from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
+from asterism.deepstellar.fuzzing.union import share, unite
+from asterism.models.recurrent import RecurrentModel
+
+CRITERIA = ["state", "k_step", "transition", "none"]
+
+
+def contents(found: Population) -> dict[str, Any]:
+    """Everything that a campaign found, to be compared."""
+    return {
+        **{f"queue {k}": v for k, v in found.queue.rows.arrays().items()},
+        **{f"crashes {k}": v for k, v in found.crashes.rows.arrays().items()},
+        **{f"visits {k}": v for k, v in found.visits.found.items()},
+        "run": np.array(found.run),
+    }
+
+
+def assert_same(one: Population, other: Population) -> None:
+    left, right = contents(one), contents(other)
+    assert left.keys() == right.keys()
+    for name in left:
+        assert np.array_equal(left[name], right[name]), name
+
+
+def run(world: World, criterion: str = "state", **changes: Any) -> Population:
+    return fuzz(world.network, world.model, world.seeds, params(**changes), criterion, seed=5)
+
+
+def codes(world: World, images: Any) -> Any:
+    return world.model.abstraction.encode(world.network.run(images)[1])
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_what_a_campaign_claims_is_true(world: World, criterion: str) -> None:
+    found = run(world, criterion)
+    queue, crashes = found.queue.rows, found.crashes.rows
+    assert found.run == 1500
+    # Descent.
+    seeds = len(world.seeds)
+    assert (queue["parent"][:seeds] == -1).all()
+    assert (queue["parent"][seeds:] < np.arange(seeds, len(queue))).all()
+    assert np.array_equal(queue["root"][seeds:], queue["root"][queue["parent"][seeds:]])
+    assert np.array_equal(crashes["root"], queue["root"][crashes["parent"]])
+    assert np.array_equal(queue["label"], world.seeds.labels[queue["root"]])
+    # Predictions.
+    assert len(crashes) > 20
+    predicted = world.network.run(crashes["images"])[0].argmax(axis=1)
+    assert np.array_equal(predicted, crashes["predicted"])
+    assert (predicted != crashes["label"]).all()
+    assert np.array_equal(world.network.run(queue["images"])[0].argmax(axis=1), queue["label"])
+    assert len({image.tobytes() for image in crashes["images"]}) == len(crashes)
+    # Every entry of the queue was new when it came; together they are all that guidance knows.
+    if criterion == "none":
+        assert len(queue) == seeds
+        return
+    assert criterion == "k_step" or len(queue) > seeds + 10
+    items = GUIDING[criterion](world.model).items(codes(world, queue["images"]))
+    judged = Guidance(len(GUIDING[criterion](world.model).seen)).judge(
+        count_visits(items), np.ones(len(queue), np.bool_)
+    )
+    assert judged[seeds:].all()
+
+
+@pytest.mark.parametrize("kind", [BasicState, BasicTransition, NStepStateBoundary])
+def test_first_visits_cover_what_the_kept_inputs_cover(world: World, kind: Any) -> None:
+    found = run(world)
+    at_first = kind(world.model)
+    at_first.update(codes(world, world.seeds.images))
+    assert np.array_equal(at_first.seen, found.visits.found[kind.name] == 0)
+    assert found.visits.coverage(kind.name, 0) == at_first.value()
+    kept = kind(world.model)
+    kept.update(codes(world, found.queue.rows["images"]))
+    kept.update(codes(world, found.crashes.rows["images"]))
+    assert (found.visits.found[kind.name][kept.seen] >= 0).all()
+    assert found.visits.coverage(kind.name, found.run) >= kept.value()
+
+
+def test_coverage_grows_and_guidance_pays(world: World) -> None:
+    table = results.history(run(world))
+    for name in ("queue", "crashes", "basic_state", "basic_transition"):
+        assert np.all(np.diff(table[name]) >= 0)
+    assert table["basic_state"][-1] > table["basic_state"][0]
+    assert table["mutants"][0] == 0 and table["mutants"][-1] == 1500
+
+
+@pytest.mark.parametrize("workers", [1, 3, 8])
+def test_threads_do_not_change_the_result(
+    world: World, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RecurrentModel, "workers", property(lambda _: workers))
+    monkeypatch.setattr(campaign_module, "CHUNK", 32)
+    several = run(world)
+    monkeypatch.setattr(RecurrentModel, "workers", property(lambda _: 2))
+    assert_same(several, run(world))
+
+
+def test_another_seed_gives_another_result(world: World) -> None:
+    one = run(world)
+    other = fuzz(world.network, world.model, world.seeds, params(), "state", seed=6)
+    assert not np.array_equal(one.crashes.rows["found"], other.crashes.rows["found"])
+
+
+@pytest.mark.parametrize("budget", [1, 100, 128, 129, 700])
+def test_a_larger_budget_begins_like_a_smaller_one(world: World, budget: int) -> None:
+    short, long = run(world, mutants=budget), run(world)
+    assert short.run == budget
+    for table in ("queue", "crashes"):
+        early, late = getattr(short, table).rows, getattr(long, table).rows
+        for name in ("images", "parent", "root", "mutator", "label"):
+            assert np.array_equal(early[name], late[name][: len(early)])
+
+
+@pytest.mark.parametrize("selection", SELECTIONS.names())
+def test_every_selection_strategy_runs(world: World, selection: str) -> None:
+    found = run(world, selection={"name": selection, "options": {}}, mutants=400)
+    assert found.run == 400
+    assert found.queue.rows["chosen"].sum() >= 400 / 4
+
+
+def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) -> None:
+    with pytest.raises(UserError, match="hardly any mutant is acceptable"):
+        run(world, mutators={"gaussian_noise": {"low": 90, "high": 90}}, weights={}, l0_share=0)
+
+
+class Killed(Exception):  # noqa: N818
+    """Stands for the end of the process."""
+
+
+class FragileCheckpoint(Checkpoint):
+    """Dies after so many savings."""
+
+    lives = 0
+
+    def save(self, fill: Any) -> None:
+        super().save(fill)
+        self.lives -= 1
+        if self.lives == 0:
+            raise Killed
+
+
+@pytest.mark.parametrize("criterion", CRITERIA)
+def test_an_interrupted_campaign_goes_on_to_the_same_result(
+    world: World, criterion: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path))
+    undisturbed = run(world, criterion)
+    store = FragileCheckpoint("fuzz", "key")
+    arguments = (world.network, world.model, world.seeds, params(), criterion, 5, 0, 1500)
+    for lives in (1, 4, 2):
+        store.lives = lives
+        with pytest.raises(Killed):
+            Campaign(*arguments).run(store, save_every=0)
+    store.lives = 1000
+    assert_same(Campaign(*arguments).run(store, save_every=0), undisturbed)
+
+
+# Islands.
+
+
+def test_budgets_are_shared_evenly() -> None:
+    assert share(10, 3) == [4, 3, 3]
+    assert share(2, 3) == [1, 1, 0]
+    assert sum(share(99_999, 7)) == 99_999
+
+
+def test_islands_are_united_in_their_order(world: World) -> None:
+    settings = params(islands=3)
+    islands = [
+        Campaign(world.network, world.model, world.seeds, settings, "state", 5, i, 500).run()
+        for i in (2, 0, 1)
+    ]
+    united = unite([islands[1], islands[2], islands[0]], len(world.seeds))
+    assert_same(united, run(world, islands=3))
+    assert united.run == 1500
+    assert len(united.queue) == 12 + sum(len(i.queue) - 12 for i in islands)
+    images = [image.tobytes() for i in islands for image in i.crashes.rows["images"]]
+    assert len(united.crashes) == len(set(images)) <= len(images)
+    queue = united.queue.rows
+    assert np.array_equal(queue["root"][12:], queue["root"][queue["parent"][12:]])
+    assert np.array_equal(united.crashes.rows["root"], queue["root"][united.crashes.rows["parent"]])
+    assert np.all(np.diff(united.crashes.rows["found"]) >= 0)
+    for name, first in united.visits.found.items():
+        parts = [island.visits.found[name] >= 0 for island in islands]
+        assert np.array_equal(first >= 0, np.any(parts, axis=0))
+
+
+# Files.
+
+
+def test_files_and_tables(world: World, tmp_path: Path) -> None:
+    found = run(world)
+    names = Breeder.configured(params()).names
+    crashes = results.save(found, names, tmp_path)
+    queue = pl.read_csv(tmp_path / "queue.csv")
+    assert np.array_equal(read_arrays(tmp_path / "queue.npz")["images"], found.queue.rows["images"])
+    # Chains, followed by hand.
+    rows = {row["id"]: row for row in queue.to_dicts()}
+    for row in crashes.to_dicts():
+        chain, current = [row["mutator"]], rows[row["parent"]]
+        while current["parent"] >= 0:
+            chain.insert(0, current["mutator"])
+            current = rows[current["parent"]]
+        assert row["chain"] == " > ".join(chain)
+        assert current["id"] == row["seed"]
+    # Groups, counted by hand.
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for row in crashes.to_dicts():
+        groups.setdefault((row["label"], row["predicted"], row["seed"]), []).append(row["id"])
+    table = pl.read_csv(tmp_path / "crash_groups.csv").to_dicts()
+    assert [((g["label"], g["predicted"], g["seed"]), g["crashes"], g["first"]) for g in table] == [
+        (kind, len(ids), ids[0]) for kind, ids in groups.items()
+    ]
+    numbers = results.metrics(found, crashes)
+    assert numbers["crash_groups"] == len(groups)
+    assert numbers["crashes"] == len(crashes) == len(found.crashes)
+    corpus = results.Corpus.load(tmp_path, "crashes")
+    assert np.array_equal(corpus.images, found.crashes.rows["images"])
+    assert len(corpus.table) == len(corpus.labels)
+
+
+def test_a_campaign_without_crashes_leaves_readable_files(world: World, tmp_path: Path) -> None:
+    gentle = {"brightness": {"low": 1, "high": 1}}
+    found = run(world, mutators=gentle, weights={}, mutants=1)
+    found.crashes = type(found.crashes).none_yet(world.seeds.images.shape[1:])
+    crashes = results.save(found, ["brightness"], tmp_path)
+    assert results.metrics(found, crashes)["crash_groups"] == 0
+    assert len(results.Corpus.load(tmp_path, "crashes").table) == 0
+    assert len(results.Corpus.load(tmp_path, "queue").images) == len(found.queue)

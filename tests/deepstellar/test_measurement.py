@@ -1,0 +1,51 @@
+import numpy as np
+import pytest
+from test_dtmc import build
+
+from asterism.core.figures import svg_text
+from asterism.data import Dataset
+from asterism.deepstellar.coverage import measure
+from asterism.deepstellar.drawing import draw
+from asterism.deepstellar.measurement import measure_sets
+
+
+class Network:
+    """Stands for a network whose states are those of a given array, by an image's first pixel."""
+
+    def __init__(self, states, labels):
+        self.states, self.labels = states, labels
+
+    def run(self, images):
+        which = images[:, 0, 0, 0].astype(np.int64)
+        return np.eye(3, dtype=np.float32)[self.labels[which]], self.states[which]
+
+
+@pytest.fixture
+def setting():
+    from test_abstraction import random_states
+
+    model, _, labels = build(3)
+    numbers = np.arange(30, dtype=np.uint8)[:, np.newaxis, np.newaxis, np.newaxis]
+    data = Dataset(numbers, labels, numbers[:20], labels[:20], 3)
+    return Network(random_states(3), labels), model, data, numbers
+
+
+def test_every_set_is_measured_and_the_suspicious_ones_are_told_apart(setting):
+    network, model, data, numbers = setting
+    sets = {"seeds": numbers[:4], "odd": numbers[20:], "empty": numbers[:0]}
+    found = measure_sets(network, model, data, sets, ["odd", "empty"], references=3, seed=0)
+    assert list(found.metrics) == ["test", "seeds", "odd", "empty"]
+    codes = model.abstraction.encode(network.states[:20])
+    assert found.metrics["test"] == {"inputs": 20, **measure(model, codes)}
+    assert "state_similarity_auroc" in found.metrics["odd"]
+    assert "state_similarity_auroc" not in found.metrics["seeds"]
+    assert found.metrics["empty"]["inputs"] == 0
+    assert found.metrics["empty"]["basic_state"] == 0
+    assert set(found.curves["set"]) == {"odd"}
+    assert set(found.curves["similarity"]) == {"state", "transition"}
+
+
+def test_the_picture_is_the_same_every_time(setting):
+    _, model, _, _ = setting
+    assert svg_text(draw(model, states=10)) == svg_text(draw(model, states=10))
+    assert svg_text(draw(model, states=10_000)).startswith("<svg")

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+
+from asterism.core.artifacts import read_json
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.models.params import RnnFile, TrainedRnn, TrainingParams
+from asterism.models.recurrent_training import accuracy, build_rnn, rows_as_steps, train_rnn
+from asterism.models.trained_rnn import open_trained, save_trained, store_file
+
+TRAINING = TrainingParams(optimizer="rmsprop", learning_rate=0.01, batch_size=32, epochs=2)
+
+
+def architecture(cell="lstm", units=(8,), **training):
+    return TrainedRnn(
+        source="train",
+        path="conf/no_file",
+        cell=cell,
+        units=list(units),
+        training=TRAINING.model_copy(update=training),
+    )
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(DataParams(name="digits", path="", train=300, test=60))
+
+
+def test_rows_are_time_steps():
+    images = np.arange(2 * 3 * 4 * 2, dtype=np.uint8).reshape(2, 3, 4, 2)
+    rows = rows_as_steps(images)
+    assert rows.shape == (2, 3, 8)
+    assert rows[1, 2, 7] == np.float32(images[1, 2, 3, 1] / 255)
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru", "simple_rnn"])
+@pytest.mark.parametrize("units", [(6,), (6, 5)])
+def test_every_architecture_is_built_stored_and_run(tmp_path, digits, cell, units):
+    model = build_rnn(architecture(cell, units), digits.image_shape, digits.classes)
+    save_trained(model, tmp_path)
+    network = open_trained(tmp_path)
+    probabilities, states = network.run(digits.test_images)
+    assert states.shape == (60, 28, units[-1])
+    assert np.allclose(probabilities, model(rows_as_steps(digits.test_images)), atol=1e-5)
+    assert read_json(tmp_path / "rnn.json")["graph"]["layer"] == f"{cell}_{len(units)}"
+
+
+def test_training_learns_and_gives_the_same_weights_again(digits):
+    models = [train_rnn(architecture(), digits, seed)[0] for seed in (1, 1, 2)]
+    first, again, other = [m.get_weights() for m in models]
+    assert all(np.array_equal(a, b) for a, b in zip(first, again, strict=True))
+    assert not np.array_equal(first[0], other[0])
+
+
+def test_the_default_architecture_is_the_published_one(digits):
+    model = build_rnn(architecture(units=[128]), (28, 28, 1), 10)
+    assert model.count_params() == 81_674  # of the published MNIST network
+
+
+def test_an_unknown_optimiser_is_one_line(digits):
+    with pytest.raises(UserError, match="no optimiser is called 'magic'"):
+        train_rnn(architecture(optimizer="magic"), digits, 0)
+
+
+def test_the_users_own_file(tmp_path, digits):
+    import keras
+
+    model = keras.Sequential(
+        [
+            keras.Input((28, 28)),
+            keras.layers.GRU(5, return_sequences=True, name="first"),
+            keras.layers.GRU(4, name="second"),
+            keras.layers.Dense(10),
+        ]
+    )
+    source = tmp_path / "own.h5"
+    model.save(source)
+    for layer, width in (("first", 5), ("second", 4), (None, 4)):
+        folder = tmp_path / str(layer)
+        store_file(RnnFile(source="file", path=str(source), layer=layer), folder)
+        network = open_trained(folder)
+        assert network.run(digits.test_images)[1].shape == (60, 28, width)
+        assert 0 <= accuracy(network, digits.test_images, digits.test_labels) <= 1
+    with pytest.raises(UserError, match="third"):
+        store_file(RnnFile(source="file", path=str(source), layer="third"), tmp_path / "x")
+
+
+@pytest.mark.slow
+def test_digits_are_learnt_to_96_percent():
+    data = load(DataParams(name="digits", path="", train=None, test=None))
+    model, _ = train_rnn(architecture(units=[128], learning_rate=0.001, epochs=30), data, 0)
+    predicted = model.predict(rows_as_steps(data.test_images), verbose=0).argmax(axis=1)
+    assert (predicted == data.test_labels).mean() >= 0.96

@@ -1,0 +1,49 @@
+"""The page on results that the tests make, section by section."""
+
+import re
+
+import numpy as np
+import pytest
+from markupsafe import Markup
+
+from asterism.core.errors import UserError
+from asterism.report import page
+from asterism.report.pictures import png
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import percent
+
+
+def test_every_registered_section_leaves_itself_out_without_results(tmp_path):
+    assert SECTIONS.names()
+    for name in SECTIONS:
+        assert SECTIONS[name](tmp_path) is None
+    with pytest.raises(UserError, match="dvc repro"):
+        page.write_page(tmp_path, tmp_path / "index.html")
+
+
+def test_sections_stand_in_their_order_and_the_page_asks_for_nothing(tmp_path, monkeypatch):
+    def section(name, order):
+        body = Markup("<p>body of {}</p>").format(name)
+        return Section(name, f"Title {name}", "Why?", (("a <label>", "1"),), body, order)
+
+    made = {"a": lambda _: section("a", 2), "b": lambda _: section("b", 1), "c": lambda _: None}
+    monkeypatch.setattr(page, "SECTIONS", made)
+    page.write_page(tmp_path, tmp_path / "index.html")
+    text = (tmp_path / "index.html").read_text()
+    assert text.index("body of b") < text.index("body of a")
+    assert "a &lt;label&gt;" in text
+    assert not re.search(r"(src|href)=\"(?!data:|#)", text)
+    assert 'name="viewport"' in text
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_images_are_inline(channels):
+    image = np.zeros((4, 5, channels), np.uint8)
+    assert png(image, 'a "b"').startswith('<img class="pixels"')
+    assert "data:image/png;base64," in png(image, "x")
+    assert '"a "b""' not in png(image, 'a "b"')
+
+
+def test_percent():
+    assert percent(0.8857) == "88.6%"
+    assert percent(None) == "–"

@@ -15,9 +15,10 @@ The paper counts 61 layer types and 61·60 = 3,660 ordered pairs of distinct one
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from asterism.memo.graph import INPUT, Graph
@@ -86,16 +87,13 @@ class Coverage:
     def rates(self) -> dict[str, float]:
         """Shares of the declared universe, and of the paper's denominators."""
         whole = declared()
-        distinct = {
-            (a, b) for a, b in self.pairs if a != b and _paper_family(a) and _paper_family(b)
-        }
         return {
             "types": len(self.types) / len(whole.types),
             "pairs": len(self.pairs) / len(whole.pairs),
             "pairs_only_repaired": len(self.pairs - self.direct_pairs) / len(whole.pairs),
             "parameters": len(self.parameters) / len(whole.parameters),
             "inputs": len(self.inputs) / len(whole.inputs),
-            "paper_pairs": len(distinct) / PAPER_PAIRS,
+            "paper_pairs": len(self.pairs & _pairs_of_the_paper()) / PAPER_PAIRS,
         }
 
 
@@ -142,11 +140,7 @@ def elements_of(graph: Graph) -> Elements:
         if node.type == INPUT or node.repair or node.type not in layers:
             continue
         types.add(node.type)
-        spec = layers[node.type]
-        for parameter in spec.all_parameters:
-            if parameter.name in node.config:
-                for label in parameter.labels(node.config[parameter.name]):
-                    parameters.add((node.type, parameter.name, label))
+        parameters |= _options_of(node.type, json.dumps(node.config))
         for source in node.inputs:
             tensor = graph.tensors[source]
             inputs.add((node.type, tensor.rank, tensor.dtype))
@@ -163,6 +157,18 @@ def elements_of(graph: Graph) -> Elements:
     )
 
 
+@lru_cache(maxsize=1 << 14)
+def _options_of(kind: str, config: str) -> frozenset[ParameterOption]:
+    """Options that a layer's configuration covers; most layers of a mutant are its parent's."""
+    values = json.loads(config)
+    return frozenset(
+        (kind, parameter.name, label)
+        for parameter in universe()[kind].all_parameters
+        if parameter.name in values
+        for label in parameter.labels(values[parameter.name])
+    )
+
+
 def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
     """The layers whose output arrives through ``source``, and whether a repair lies between."""
     node, through = graph.nodes[source], False
@@ -173,5 +179,8 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
         yield source, through
 
 
-def _paper_family(name: str) -> bool:
-    return universe()[name].in_paper
+@cache
+def _pairs_of_the_paper() -> frozenset[Pair]:
+    """Pairs of distinct layers of the families that the paper covers."""
+    ours = {name for name, spec in universe().items() if spec.in_paper}
+    return frozenset((a, b) for a, b in declared().pairs if a != b and a in ours and b in ours)

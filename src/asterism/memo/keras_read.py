@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import keras
 import numpy as np
 from keras.src.utils.naming import to_snake_case
-from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.memo.graph import INPUT, Graph, Node, input_node
 from asterism.memo.parameters import Choice
 from asterism.memo.spec import LayerSpec, universe
-from asterism.memo.tensors import Config, InvalidLayerError
-
-Arrays = dict[str, list[NDArray[np.float32]]]
-
-#: Layers that are not in the universe but are made of those that are: name to replacements.
-_LEFT_OUT = frozenset({"Normalization"})
+from asterism.memo.tensors import Config
+from asterism.memo.weights import Arrays
 
 _ALIASES = {"CuDNNLSTM": "LSTM", "CuDNNGRU": "GRU"}
 
@@ -51,8 +46,6 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
     Raises:
         UserError: as for :func:`graph_of`.
     """
-    import json
-
     document = json.loads(text) if isinstance(text, str) else text
     reader = _Reader(open_size, seed)
     reader.read(document["config"], None, document["class_name"], [])
@@ -221,17 +214,3 @@ def _sources(call: Any) -> Iterator[tuple[str, int, int]]:
         else:
             for part in call:
                 yield from _sources(part)
-
-
-def load_graph(path: Path, open_size: int, seed: int = 0) -> tuple[Graph, Arrays]:
-    """A model file as a graph.
-
-    Raises:
-        UserError: it cannot be read, or has a layer that the universe does not declare.
-    """
-    from asterism.models.keras_files import load_keras
-
-    try:
-        return graph_of(load_keras(path), open_size, seed)
-    except InvalidLayerError as error:
-        raise UserError(f"{path}: {error}") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ import numpy as np
 from asterism.memo.tensors import Tensor
 
 BINS = 5
+_BIN_NAMES = tuple(f"bin{i}" for i in range(BINS))
 
 
 class Parameter(ABC):
@@ -48,11 +49,11 @@ class Choice(Parameter):
     name: str
     default: Any
     values: tuple[Any, ...]
+    #: The values, written out.
+    options: tuple[str, ...] = field(init=False)
 
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The values, written out."""
-        return tuple(map(str, self.values))
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "options", tuple(map(str, self.values)))
 
     def labels(self, value: Any) -> tuple[str, ...]:
         """The value itself."""
@@ -89,7 +90,7 @@ class Number(Parameter):
     def options(self) -> tuple[str, ...]:
         """``bin0`` to ``bin4``, fewer where there are fewer numbers."""
         count = min(BINS, int(self.high - self.low) + 1) if self.integer else BINS
-        return tuple(f"bin{i}" for i in range(count))
+        return _BIN_NAMES[:count]
 
     def labels(self, value: Any) -> tuple[str, ...]:
         """The bin."""

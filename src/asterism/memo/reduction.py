@@ -14,10 +14,11 @@ from asterism.core.console import progress
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
-from asterism.memo.keras_read import Arrays, graph_of
+from asterism.memo.keras_read import graph_of
 from asterism.memo.params import NO_FILE, ReduceParams
 from asterism.memo.reduce import reduce_model, renumbered
 from asterism.memo.seeds import make_seed_model
+from asterism.memo.weights import Arrays
 from asterism.models.keras_files import load_keras
 
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.memo.graph import Graph
-from asterism.memo.keras_read import Arrays
-from asterism.memo.weights import Stored
+from asterism.memo.weights import Arrays, Stored
 
 
 def write_models(folder: Path, models: dict[str, Graph]) -> None:

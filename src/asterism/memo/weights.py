@@ -17,6 +17,8 @@ from asterism.core.streams import stream
 from asterism.memo.graph import Node
 
 Array = NDArray[np.float32]
+#: The same, as it is filled.
+Arrays = dict[str, list[Array]]
 #: Arrays of layers that were read, by the name that ``Node.weights`` gives.
 Stored = Mapping[str, Sequence[Array]]
 

@@ -285,7 +285,8 @@ def signature(finding: Finding, layer: str = "") -> str:
     if finding.by_values:
         return f"{finding.symptom} | {finding.library} | {layer}"
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
-    words = skeleton(finding.message) if finding.exception else ""
+    # A worker that died leaves log lines, which are no message and differ from death to death.
+    words = skeleton(finding.message) if finding.frame else ""
     return " | ".join(
         filter(None, (finding.symptom, finding.library, place or finding.stage, words))
     )

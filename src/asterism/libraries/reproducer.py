@@ -67,6 +67,9 @@ def script_of(
         f"\nINPUTS = {_arrays(inputs)}\n",
         f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
         f"TOLERANCES = {[float(f'{t:.3g}') for t in tolerances]}\n" if expected else "",
+        f"DTYPES = {[found.graph.tensors[i].dtype for i in found.graph.outputs]}\n"
+        if expected
+        else "",
     ]
     template = _CHECK_VALUES if expected else _CHECK_RUNS
     body = "".join(parts) + template.replace("STEPS", "\n    ".join(steps)).replace(
@@ -198,9 +201,10 @@ def main():
     STEPS
     outputs = [np.asarray(o) for o in outputs]
     wrong = len(outputs) != len(EXPECTED)
-    for actual, expected, tolerance in zip(outputs, EXPECTED, TOLERANCES):
+    for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
         print("expected", expected.shape, expected.reshape(-1)[:8])
-        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype)
+        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
+        wrong |= str(actual.dtype) != dtype
         if actual.shape != expected.shape:
             wrong = True
             continue

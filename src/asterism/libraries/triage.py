@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -163,17 +164,25 @@ def _coarse(findings: Sequence[Finding]) -> list[list[Finding]]:
     """Findings that are certainly the same: by exception and frame.
 
     Findings by values are only the same when their layer is known to be, so each model stands
-    alone until it has been shrunk. Failures come first, then the largest deviations.
+    alone until it has been shrunk. The budget goes round: the first group of each symptom and
+    library, then the second ones, failures before differences.
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
     for finding in findings:
         own = str(finding.model) if finding.by_values else ""
         key = (signature(finding), own)
         groups.setdefault(key, []).append(finding)
-    return sorted(
+    ranked = sorted(
         groups.values(),
         key=lambda g: (g[0].severity == "special", g[0].by_values, -len(g), g[0].model),
     )
+    seen: Counter[tuple[str, str]] = Counter()
+    rounds = []
+    for group in ranked:
+        kind = (group[0].symptom, group[0].library)
+        rounds.append((seen[kind], group))
+        seen[kind] += 1
+    return [group for _, group in sorted(rounds, key=lambda item: item[0])]
 
 
 def describe_layer(graph: Graph, identity: int) -> str:

@@ -19,7 +19,12 @@ class Jax(Library):
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
     options = ("jit", "eager")
-    unsupported = (r"requires jax_enable_x64",)
+
+    def start(self) -> None:
+        """Let float64 be float64, which JAX otherwise computes in float32."""
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
@@ -28,6 +33,7 @@ class Jax(Library):
 def run(model, inputs):
     import jax
 
+    jax.config.update("jax_enable_x64", True)
     trainable = [v.value for v in model.trainable_variables]
     fixed = [v.value for v in model.non_trainable_variables]
 

@@ -31,6 +31,14 @@ class Injected(TensorFlow):
     name = "injected"
     options = ("eager",)
 
+    def script(self, option):
+        """What a reproducer runs: the wrapped library, wrong by a hundredth."""
+        return (
+            super()
+            .script(option)
+            .replace("    return outputs if", "    outputs = outputs * 1.01\n    return outputs if")
+        )
+
     def compile(self, subject, option):
         fault = Path(os.environ[SWITCH]).read_text()
         types = [n["type"] for n in read_json(subject.folder / "graph.json")["nodes"]]

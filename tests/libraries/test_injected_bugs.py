@@ -10,6 +10,7 @@ from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.oracle import judge
 from asterism.libraries.params import JudgeParams, TriageParams
+from asterism.libraries.reproducer import confirm
 from asterism.libraries.triage import Triage
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
@@ -105,10 +106,12 @@ def examine(bench, kind, folder):
             assert one.signature == f"values differ | injected | {TARGET}()"
             report = write_report(one, bench, JUDGE, 0, {}, folder, {"injected": "a link"})
             assert report.known == "a link"
-            # The script imports the wrapped library only, which is sound: it says so.
-            assert report.confirmed == (0, 0, 0)
+            assert report.confirmed == (1, 1, 1) and report.reproduced
             text = (folder / report.folder / "repro.py").read_text()
             assert "asterism" not in text.lower()
+            script = folder / report.folder / "repro.py"
+            script.write_text(text.replace("outputs * 1.01", "outputs"))
+            assert confirm(script, 1) == [0], "the script must say when the bug is gone"
     finally:
         bench.switch.write_text("")
 

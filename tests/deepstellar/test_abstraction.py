@@ -34,6 +34,8 @@ def test_components_are_exact_whatever_the_block(monkeypatch, block):
     assert np.all(np.diff(pca.explained) <= 0)
     coordinates = pca.project(rows)
     assert np.allclose(coordinates, (rows - pca.mean) @ pca.components.T, atol=1e-9)
+    assert np.array_equal(pca.project(rows, in_threads=True), coordinates)
+    assert pca.project(rows[:0]).shape == (0, 3)
 
 
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 9))

@@ -55,7 +55,7 @@ class Abstraction:
         """
         _check(params, states.shape[-1])
         pca = PrincipalComponents.fit(states.reshape(-1, states.shape[-1]), params.k)
-        coordinates = pca.project(states)
+        coordinates = pca.project(states, in_threads=True)
         flat = coordinates.reshape(-1, params.k)
         lower, upper = flat.min(axis=0), flat.max(axis=0)
         spread = np.maximum(upper - lower, np.finfo(np.float32).tiny)

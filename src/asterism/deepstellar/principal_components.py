@@ -66,8 +66,15 @@ class PrincipalComponents:
         explained = variances[:k] / max(float(variances.sum()), np.finfo(np.float64).tiny)
         return cls(shift + offset, components, explained)
 
-    def project(self, states: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Coordinates ``(..., k)`` of states ``(..., H)``."""
+    def project(
+        self, states: NDArray[np.float32], *, in_threads: bool = False
+    ) -> NDArray[np.float64]:
+        """Coordinates ``(..., k)`` of states ``(..., H)``.
+
+        Args:
+            states: any number of them, may be memory-mapped.
+            in_threads: share the work among all processors, under a progress bar.
+        """
         flat = states.reshape(-1, states.shape[-1])
         projected = np.empty((len(flat), len(self.components)))
         directions = self.components.T
@@ -78,11 +85,12 @@ class PrincipalComponents:
             np.matmul(flat[part].astype(np.float64), directions, out=projected[part])
             projected[part] -= offset
 
-        if len(flat) <= BLOCK_ROWS:
-            project(0)
-        else:
+        if in_threads:
             list(_over_blocks(len(flat), project, "projection"))
-        return projected.reshape(*states.shape[:-1], -1)
+        else:
+            for start in range(0, len(flat), BLOCK_ROWS):
+                project(start)
+        return projected.reshape(*states.shape[:-1], len(self.components))
 
 
 def _over_blocks(count: int, work: Callable[[int], Result], label: str) -> Iterator[Result]:

@@ -17,6 +17,8 @@ from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
+from asterism.memo.params import GenerateParams, ReduceParams
 from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -42,6 +44,11 @@ class Params(Section):
     criteria: CriteriaParams
     driving: DrivingParams
     driving_training: TrainingParams
+    reduce: ReduceParams
+    generate: GenerateParams
+    execute: ExecuteParams
+    judge: JudgeParams
+    triage: TriageParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

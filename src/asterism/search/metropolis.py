@@ -34,6 +34,10 @@ class Uniform(Generic[Candidate]):
         """A uniform draw."""
         return self._candidates[int(rng.integers(len(self._candidates)))]
 
+    def add(self, candidate: Candidate) -> None:
+        """One more candidate."""
+        self._candidates.append(candidate)
+
 
 class MetropolisHastings(Generic[Candidate]):
     """A chain over candidates whose stationary distribution is geometric in their rank.
@@ -72,6 +76,10 @@ class MetropolisHastings(Generic[Candidate]):
             if rng.random() < (1 - self._p) ** steps_down:
                 self._current = proposal
                 return proposal
+
+    def add(self, candidate: Candidate) -> None:
+        """One more candidate; the chain stays where it is."""
+        self._candidates.append(candidate)
 
     def _draw(self, rng: np.random.Generator) -> Candidate:
         return self._candidates[int(rng.integers(len(self._candidates)))]

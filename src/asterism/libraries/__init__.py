@@ -1,0 +1,1 @@
+"""Deep-learning libraries under test: workers, oracle, triage and bug reports."""

@@ -1,0 +1,1 @@
+"""The libraries under test, one file each."""

@@ -1,0 +1,68 @@
+"""TensorFlow: eager, as a graph, and through XLA; float64 as a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
+from asterism.libraries.subject import Subject
+
+
+@LIBRARIES.register("tensorflow")
+class TensorFlow(Library):
+    """Keras' TensorFlow backend."""
+
+    name = "tensorflow"
+    packages = ("tensorflow", "keras")
+    keras_backend = "tensorflow"
+    options = ("eager", "graph", "xla", "float64")
+    unsupported = (
+        r"NHWC",
+        r"Current (CPU|libxsmm)",
+        r"No registered '\w+' OpKernel",
+        r"Detected unsupported operations when trying to compile graph",
+    )
+
+    def start(self) -> None:
+        """One thread, so that sums are added up in the same order every time."""
+        import tensorflow as tf
+
+        tf.config.threading.set_intra_op_parallelism_threads(1)
+        tf.config.threading.set_inter_op_parallelism_threads(1)
+
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        function = {
+            "eager": "model",
+            "graph": "tf.function(model)",
+            "xla": "tf.function(model, jit_compile=True)",
+        }[option]
+        return f"""
+def run(model, inputs):
+    import tensorflow as tf
+
+    inputs = [tf.constant(i) for i in inputs]
+    outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    return outputs if isinstance(outputs, list) else [outputs]
+"""
+
+    def compile(self, subject: Subject, option: str) -> Any:
+        """A function of the inputs."""
+        import tensorflow as tf
+
+        model = subject.keras(dtype="float64" if option == "float64" else None)
+        if option in ("eager", "float64"):
+            return lambda inputs: model(inputs, training=False)
+        return tf.function(
+            lambda inputs: model(inputs, training=False), jit_compile=option == "xla"
+        )
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        import tensorflow as tf
+
+        given = [tf.constant(i) for i in inputs]
+        return numpy_list(compiled(given if len(given) > 1 else given[0]))

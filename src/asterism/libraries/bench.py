@@ -1,0 +1,275 @@
+"""A set of workers that run models side by side: one thread and one queue for each library."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import read_arrays, write_json
+from asterism.core.console import get_logger
+from asterism.core.errors import UserError
+from asterism.libraries.handle import Handle, Limits
+from asterism.libraries.library import CONVERTERS, LIBRARIES
+from asterism.libraries.outcomes import Outcome
+from asterism.memo.graph import Graph, Node, chain
+from asterism.memo.tensors import Tensor
+
+log = get_logger(__name__)
+
+#: Runs in float64 that the oracle compares with; not libraries under test.
+REFERENCES = ("tensorflow:float64", "pytorch:float64")
+PERTURBED = "pytorch:perturbed"
+
+#: Models whose steps may be queued at once.
+_WINDOW = 6
+
+Outputs = dict[str, list[NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to run.
+
+    Args:
+        index: names it in outcomes.
+        graph: the model.
+        inputs: a batch for each of its inputs, by draw.
+        outputs: nodes to put out, in place of the graph's own outputs.
+        routes: where to run it; None for everywhere.
+    """
+
+    index: int
+    graph: Graph
+    inputs: dict[str, list[NDArray[Any]]]
+    outputs: tuple[int, ...] | None = None
+    routes: tuple[str, ...] | None = None
+
+
+@dataclass
+class Result:
+    """What a model did in every route.
+
+    ``draws`` are the inputs it was run with; ``outputs`` holds, by route and draw, the arrays in
+    the order of the model's outputs.
+    """
+
+    index: int
+    draws: tuple[str, ...] = ()
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outputs: dict[str, Outputs] = field(default_factory=dict)
+
+
+def check_routes(routes: Iterable[str]) -> None:
+    """Refuse a route that does not exist.
+
+    Raises:
+        UserError: its library or option is not known.
+    """
+    for route in routes:
+        library, _, option = route.partition(":")
+        known = LIBRARIES[library].options
+        if option not in known:
+            raise UserError(f"{library} has no route {option!r} (known: {', '.join(known)})")
+
+
+class Bench:
+    """Workers for some routes. Use it as a context manager; its workers end with it.
+
+    Args:
+        routes: ``library:option``.
+        limits: ceilings of a step.
+        weights: file of the arrays that nodes may name; None for none.
+        environment: more variables for the workers.
+
+    Raises:
+        UserError: a route does not exist.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[str],
+        limits: Limits,
+        weights: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        check_routes(routes)
+        self.routes = tuple(routes)
+        self.left_out: dict[str, str] = {}
+        self._submitted = 0
+        self._weights = weights
+        self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
+        converters = {c for c in map(converter_of, routes) if c is not None}
+        workers = {r.partition(":")[0]: r.partition(":")[0] for r in routes}
+        workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
+        self._handles = {
+            name: Handle(library, limits, environment) for name, library in sorted(workers.items())
+        }
+        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers and forget their files."""
+        for thread in self._threads.values():
+            thread.shutdown(wait=True, cancel_futures=True)
+        for handle in self._handles.values():
+            handle.stop()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def start(self) -> dict[str, str]:
+        """Start all workers at once and check every route on a trivial model.
+
+        Returns:
+            Routes that are missing or broken, and why. They are left out from here on.
+        """
+        started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
+        for future in started.values():
+            future.result()
+        graph = chain(Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})])
+        inputs = {"normal": [np.ones((1, 3), np.float32)]}
+        result = self.run(Task(-1, graph, inputs))
+        for route in self.routes:
+            outcome = result.outcomes[route]
+            if outcome.status != "ok":
+                handle = self._handles[route.partition(":")[0]]
+                self.left_out[route] = handle.broken or f"{outcome.exception} {outcome.message}"
+                log.warning("left out", route=route, reason=self.left_out[route])
+        return self.left_out
+
+    def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The routes that work, of those that are wanted."""
+        chosen = self.routes if wanted is None else wanted
+        return tuple(r for r in chosen if r not in self.left_out)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of everything under test that runs."""
+        found: dict[str, str] = {}
+        for handle in self._handles.values():
+            found |= handle.versions
+        return dict(sorted(found.items()))
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time that each step took in all, for logs and benchmarks."""
+        return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
+
+    def run(self, task: Task) -> Result:
+        """One model in every route."""
+        (result,) = self.run_all([task])
+        return result
+
+    def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        """Models in every route, in order; the next ones start while earlier ones still run."""
+        waiting: list[tuple[Task, Path, dict[str, Future[Outcome]]]] = []
+        for task in tasks:
+            # A worker keeps what it built by folder, so no two tasks ever share one.
+            self._submitted += 1
+            folder = self._scratch / f"task{self._submitted}"
+            waiting.append((task, folder, self._submit(task, folder)))
+            if len(waiting) == _WINDOW:
+                yield self._collect(*waiting.pop(0))
+        while waiting:
+            yield self._collect(*waiting.pop(0))
+
+    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
+        folder.mkdir()
+        write_json(folder / "graph.json", task.graph.to_json())
+        arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
+        np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
+        steps: dict[str, Future[Outcome]] = {}
+        routes = self.usable(task.routes)
+        for converter in sorted({c for c in map(converter_of, routes) if c is not None}):
+            worker = self._threads[_worker_of(converter)]
+            steps[converter] = worker.submit(self._convert, task, folder, converter)
+        for route in routes:
+            library = route.partition(":")[0]
+            source = converter_of(route)
+            after = steps[source] if source is not None else None
+            steps[route] = self._threads[library].submit(self._step, task, folder, route, after)
+        return steps
+
+    def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
+        request = {**self._request(task, folder), "step": "convert", "route": converter}
+        return _outcome(task, converter, self._handles[_worker_of(converter)].ask(request))
+
+    def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
+        if after is not None and after.result().status != "ok":
+            return Outcome(task.index, route, "convert", "blocked")
+        library, _, option = route.partition(":")
+        request = {
+            **self._request(task, folder),
+            "step": "run",
+            "route": route,
+            "option": option,
+            "draws": list(task.inputs),
+            "dtype": "float64" if route in (*REFERENCES, PERTURBED) else None,
+            "target": f"{library}-{option}.npz",
+        }
+        return _outcome(task, route, self._handles[library].ask(request))
+
+    def _request(self, task: Task, folder: Path) -> dict[str, Any]:
+        return {
+            "folder": str(folder),
+            "weights": None if self._weights is None else str(self._weights.resolve()),
+            "outputs": None if task.outputs is None else list(task.outputs),
+        }
+
+    def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
+        result = Result(
+            task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
+        )
+        for route in self.usable(task.routes):
+            if result.outcomes[route].status == "ok":
+                arrays = read_arrays(folder / f"{route.replace(':', '-')}.npz")
+                result.outputs[route] = {
+                    draw: [
+                        arrays[f"{draw}/{i}"]
+                        for i in range(sum(n.startswith(f"{draw}/") for n in arrays))
+                    ]
+                    for draw in task.inputs
+                }
+        shutil.rmtree(folder)
+        return result
+
+
+def _worker_of(converter: str) -> str:
+    """Name of the worker that runs a converter."""
+    kind = CONVERTERS[converter]
+    return converter if kind.own_worker else kind.host
+
+
+def converter_of(route: str) -> str | None:
+    """The converter whose file a route reads, or None."""
+    library, _, option = route.partition(":")
+    return LIBRARIES[library]().source(option)
+
+
+def _outcome(task: Task, route: str, answer: dict[str, Any]) -> Outcome:
+    return Outcome(
+        task.index,
+        route,
+        answer["stage"],
+        answer["status"],
+        answer.get("exception", ""),
+        answer.get("message", ""),
+        answer.get("frame", ""),
+    )

@@ -1,0 +1,1 @@
+"""Converters from Keras to files that other libraries read."""

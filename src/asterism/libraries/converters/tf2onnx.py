@@ -1,0 +1,65 @@
+"""tf2onnx on a TensorFlow function."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from asterism.libraries.library import CONVERTERS, Converter
+from asterism.libraries.subject import Subject
+
+OPSET = 18
+
+
+@CONVERTERS.register("tf2onnx")
+class Tf2Onnx(Converter):
+    """TensorFlow to ONNX."""
+
+    name = "tf2onnx"
+    packages = ("tf2onnx", "tensorflow", "keras", "onnx")
+    keras_backend = "tensorflow"
+    suffix = ".onnx"
+    host = "tensorflow"
+    own_worker = True
+    unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
+
+    def script(self) -> str:
+        """Source of a function that converts a Keras model."""
+        return """
+def convert(model):
+    import tensorflow as tf
+    import tf2onnx
+
+    signature = [
+        tf.TensorSpec((None, *i.shape[1:]), i.dtype, name=f"input_{n}")
+        for n, i in enumerate(model.inputs)
+    ]
+    function = tf.function(
+        lambda *inputs: model(list(inputs) if len(inputs) > 1 else inputs[0], training=False),
+        input_signature=signature,
+    )
+    tf2onnx.convert.from_function(
+        function, input_signature=signature, opset=18, output_path="model.onnx"
+    )
+    return "model.onnx"
+"""
+
+    def convert(self, subject: Subject, target: Path) -> None:
+        """Convert the model's inference."""
+        import tensorflow as tf
+        import tf2onnx
+
+        model = subject.keras()
+        signature = [
+            tf.TensorSpec((None, *i.shape[1:]), i.dtype, name=f"input_{at}")
+            for at, i in enumerate(model.inputs)
+        ]
+
+        def infer(*inputs: object) -> object:
+            outputs = model(list(inputs) if len(inputs) > 1 else inputs[0], training=False)
+            many = outputs if isinstance(outputs, list | tuple) else [outputs]
+            return [tf.identity(o, name=f"output_{at}") for at, o in enumerate(many)]
+
+        proto, _ = tf2onnx.convert.from_function(
+            tf.function(infer, input_signature=signature), input_signature=signature, opset=OPSET
+        )
+        target.write_bytes(proto.SerializeToString())

@@ -1,0 +1,198 @@
+"""The parent's end of a worker: requests with a time and a memory limit, and restarts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+import asterism
+from asterism.core.console import get_logger
+from asterism.libraries.library import LIBRARIES
+from asterism.libraries.outcomes import steady
+
+log = get_logger(__name__)
+
+#: Importing the largest libraries on a busy machine stays far below this.
+START_SECONDS = 300.0
+_LOG_LINES = 8
+_LOOK_SECONDS = 0.1
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Ceilings that no sound step comes near, so that findings do not depend on timing.
+
+    Args:
+        seconds: a step that takes longer hangs.
+        memory_mb: a worker whose resident memory grows by more than this in a step blew up.
+    """
+
+    seconds: float
+    memory_mb: int
+
+
+class Handle:
+    """A long-lived worker process. It is started when it is first needed and after it died.
+
+    Args:
+        library: name in :data:`LIBRARIES`.
+        limits: ceilings of a step.
+        environment: more variables for the process.
+    """
+
+    def __init__(
+        self, library: str, limits: Limits, environment: dict[str, str] | None = None
+    ) -> None:
+        self.library = library
+        self.versions: dict[str, str] = {}
+        self.broken: str | None = None
+        #: Time spent by step, for logs and benchmarks.
+        self.seconds: dict[str, float] = {}
+        self._limits = limits
+        self._environment = environment or {}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
+        self._buffer = b""
+
+    def start(self) -> bool:
+        """Whether the worker runs; the first answer says so, or why not."""
+        if self._process is not None:
+            return True
+        if self.broken is not None:
+            return False
+        request_read, self._requests = os.pipe()
+        self._answers, answer_write = os.pipe()
+        self._buffer = b""
+        command = [
+            sys.executable,
+            "-m",
+            "asterism.libraries.worker",
+            self.library,
+            str(request_read),
+            str(answer_write),
+        ]
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            pass_fds=(request_read, answer_write),
+            env={**os.environ, **_environment(self.library), **self._environment},
+            start_new_session=True,
+        )
+        os.close(request_read)
+        os.close(answer_write)
+        answer = self._receive(Limits(START_SECONDS, 1 << 20))
+        if answer["status"] == "ready":
+            self.versions = answer["versions"]
+            return True
+        self.broken = str(answer.get("message", answer["status"]))
+        self.stop()
+        return False
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a request; a worker that dies, hangs or blows up is an answer too."""
+        if not self.start():
+            return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
+        try:
+            os.write(self._requests, json.dumps(request).encode() + b"\n")
+        except BrokenPipeError:
+            self.stop()
+            return self.ask(request)
+        started = time.monotonic()
+        answer = self._receive(self._limits)
+        self.seconds[request["route"]] = (
+            self.seconds.get(request["route"], 0.0) + time.monotonic() - started
+        )
+        return {"stage": "convert" if request["step"] == "convert" else "run", **answer}
+
+    def _receive(self, limits: Limits) -> dict[str, Any]:
+        assert self._process is not None
+        deadline = time.monotonic() + limits.seconds
+        # The process appears a moment before its memory can be read.
+        watched = psutil.Process(self._process.pid)
+        ceiling = watched.memory_info().rss + limits.memory_mb * 2**20
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], _LOOK_SECONDS)
+            if ready:
+                data = os.read(self._answers, 1 << 16)
+                if not data:
+                    return self._died("crash")
+                self._buffer += data
+                continue
+            if time.monotonic() > deadline:
+                return self._died("hang")
+            if _resident(watched) > ceiling:
+                return self._died("memory")
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _died(self, status: str) -> dict[str, Any]:
+        assert self._process is not None
+        if status == "crash":
+            code = self._process.wait()
+            message = f"{signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
+        else:
+            message = f"stopped after its {status} limit"
+        tail = self._tail()
+        self.stop()
+        log.warning("worker restarts", library=self.library, after=status, reason=message)
+        exception = message if status == "crash" else ""
+        return {"status": status, "exception": exception, "message": tail}
+
+    def _tail(self) -> str:
+        self._log.seek(0, os.SEEK_END)
+        size = self._log.tell()
+        self._log.seek(max(0, size - 4000))
+        lines = self._log.read().decode(errors="replace").splitlines()
+        return steady("\n".join(lines[-_LOG_LINES:]))
+
+    def stop(self) -> None:
+        """End the process and its children."""
+        if self._process is None:
+            return
+        os.close(self._requests)
+        os.close(self._answers)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._process = None
+
+
+def _resident(process: psutil.Process) -> int:
+    try:
+        return int(process.memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _environment(library: str) -> dict[str, str]:
+    """One thread for every numeric library, this checkout's source, and the Keras backend."""
+    source = str(Path(asterism.__file__).resolve().parents[1])
+    backend = LIBRARIES[library].keras_backend
+    return {
+        **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP")},
+        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
+        "CUDA_VISIBLE_DEVICES": "",
+        "JAX_PLATFORMS": "cpu",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        ),
+        **({"KERAS_BACKEND": backend} if backend is not None else {}),
+    }

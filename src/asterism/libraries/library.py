@@ -1,0 +1,120 @@
+"""What a library under test and a converter are: plug-ins of one file each.
+
+Their modules are imported everywhere, so they import the library itself only when they run: in a
+worker process that has the right Keras backend.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.registry import Registry
+from asterism.libraries.subject import Subject
+
+Arrays = list[NDArray[Any]]
+
+#: Messages by which a library says that it does not do something: no defect.
+UNSUPPORTED = (
+    r"not (yet )?(currently )?(supported|implemented)",
+    r"(is|are) unsupported",
+    r"[Uu]nsupported",
+    r"does not (yet )?(currently )?support",
+    r"do not (yet )?(currently )?support",
+    r"only supports? ",
+    r"NotImplemented",
+)
+
+
+class Plugin(ABC):
+    """What libraries and converters have in common."""
+
+    name: ClassVar[str]
+    #: Distributions whose versions identify it.
+    packages: ClassVar[tuple[str, ...]]
+    #: Backend that Keras must run on in its worker; None where it needs no Keras.
+    keras_backend: ClassVar[str | None] = None
+    #: More messages that mean "unsupported", as regular expressions.
+    unsupported: ClassVar[tuple[str, ...]] = ()
+
+    def start(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Import what is needed and fix threads; once for each worker process."""
+
+    def versions(self) -> dict[str, str]:
+        """Installed versions of its distributions.
+
+        Raises:
+            PackageNotFoundError: one is missing.
+        """
+        return {package: metadata.version(package) for package in self.packages}
+
+
+class Library(Plugin):
+    """A library that can run models.
+
+    A route is one way to run a model in it: ``options`` are its names, such as ``eager`` and
+    ``xla``; a library that reads files has one for each format.
+    """
+
+    options: ClassVar[tuple[str, ...]]
+
+    def source(self, option: str) -> str | None:
+        """The converter whose file the route reads; None where it builds from Keras."""
+        return None
+
+    @abstractmethod
+    def script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` for a reproducer: this route, without Asterism.
+
+        ``model`` is the Keras model or, where the route reads one, the path of its file.
+        """
+
+    @abstractmethod
+    def compile(self, subject: Subject, option: str) -> Any:
+        """Build, load and compile the model; what is returned goes to :meth:`run`."""
+
+    @abstractmethod
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs of the model in inference mode, for inputs in the model's order."""
+
+
+class Converter(Plugin):
+    """Writes a model to a file of another format."""
+
+    suffix: ClassVar[str]
+    #: The library whose worker runs it.
+    host: ClassVar[str]
+    #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
+    own_worker: ClassVar[bool] = False
+
+    @abstractmethod
+    def script(self) -> str:
+        """Source of ``convert(model)``, which returns the path of the file that it wrote."""
+
+    @abstractmethod
+    def convert(self, subject: Subject, target: Path) -> None:
+        """Write the model to ``target``."""
+
+
+LIBRARIES: Registry[type[Library]] = Registry("library", "asterism.libraries.backends")
+CONVERTERS: Registry[type[Converter]] = Registry("converter", "asterism.libraries.converters")
+
+
+def by_name(names: Sequence[str], inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Inputs under the names that a file gives them, matched by shape and order.
+
+    Converters keep the order of a model's inputs; some rename them.
+    """
+    return dict(zip(names, inputs, strict=True))
+
+
+def numpy_list(outputs: Any) -> Arrays:
+    """One output or several as a list of arrays."""
+    many = outputs if isinstance(outputs, list | tuple) else [outputs]
+    return [np.asarray(o) for o in many]

@@ -1,0 +1,301 @@
+"""The oracle: from outcomes and outputs to findings. It runs nothing.
+
+A route is wrong about values when it lies outside the tolerance of every float64 reference while
+a route of another library lies inside one: that witness shows that the dtype is enough, and the
+odd one out is named. Where no witness exists, the disagreement is counted as unresolved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from asterism.core.streams import stream
+from asterism.libraries.bench import PERTURBED, REFERENCES, Result, converter_of
+from asterism.libraries.compare import (
+    DIFFERENCES,
+    Difference,
+    Tolerance,
+    d_mad,
+    first_difference,
+    spread_of,
+)
+from asterism.libraries.inputs import SPECIAL_DRAWS
+from asterism.libraries.library import CONVERTERS
+from asterism.libraries.outcomes import Outcome
+from asterism.libraries.params import JudgeParams
+from asterism.memo.graph import Graph
+from asterism.memo.operators.memo import is_special
+
+SYMPTOMS = (
+    "invalid model",
+    "converter crash",
+    "runtime crash",
+    "hang",
+    "memory",
+    *DIFFERENCES,
+)
+
+#: Beside findings: what was seen and is no defect of a library.
+UNRESOLVED = "unresolved"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a library did wrong with one model.
+
+    Args:
+        model: index of the model.
+        symptom: one of :data:`SYMPTOMS`.
+        stage: where: build, convert, compile or run.
+        library: the library or converter to blame.
+        routes: its routes that show the symptom.
+        draws: inputs that it was run with, or for values those that show it.
+        witnesses: routes that did it right.
+        severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
+        exception: type, with module.
+        frame: innermost frame inside the libraries.
+        message: of the exception.
+        excess: worst deviation as a multiple of its tolerance.
+        d_mad: CRADLE's metric between a wrong route and a witness, for comparison.
+    """
+
+    model: int
+    symptom: str
+    stage: str
+    library: str
+    routes: tuple[str, ...]
+    draws: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] = ()
+    severity: str = "normal"
+    exception: str = ""
+    frame: str = ""
+    message: str = ""
+    excess: float = 0.0
+    d_mad: float = 0.0
+
+    @property
+    def by_values(self) -> bool:
+        """Whether outputs differ, rather than something failing."""
+        return self.symptom in DIFFERENCES
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that :meth:`from_json` reads."""
+        return {**asdict(self), "excess": round(min(self.excess, 1e30), 2)}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Finding:
+        """What :meth:`to_json` wrote."""
+        lists = {k: tuple(v) for k, v in value.items() if isinstance(v, list)}
+        return Finding(**{**value, **lists})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the oracle says about one model."""
+
+    findings: tuple[Finding, ...]
+    unresolved: int
+    agreed: int
+
+
+def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdict:
+    """Findings of one model.
+
+    Args:
+        graph: the model.
+        result: what all routes did with it.
+        params: tolerances.
+        seed: for the targets of D_MAD.
+    """
+    failures = _failures(result)
+    differing, unresolved, agreed = _value_findings(graph, result, params, seed)
+    return Verdict((*failures, *differing), unresolved, agreed)
+
+
+def tested(routes: Iterable[str]) -> list[str]:
+    """Routes under test: no references."""
+    return [r for r in routes if r not in REFERENCES and r != PERTURBED]
+
+
+def _failures(result: Result) -> list[Finding]:
+    """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
+    outcomes = [result.outcomes[r] for r in tested(result.outcomes)]
+    failed = [o for o in outcomes if o.failed]
+    fine = [o.route for o in outcomes if o.status == "ok" and o.stage == "run"]
+    if not fine:
+        refused = [o for o in failed if o.stage == "build"]
+        if not refused:
+            return []
+        return [replace(_failure("invalid model", refused, ()), draws=result.draws)]
+    grouped: dict[tuple[str, ...], list[Outcome]] = {}
+    for outcome in failed:
+        library = _refuser(outcome, fine)
+        key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
+        grouped.setdefault(key, []).append(outcome)
+    return [
+        replace(
+            _failure(_symptom(group[0]), group, tuple(fine)),
+            library=key[0],
+            severity="special" if set(result.draws) & set(SPECIAL_DRAWS) else "normal",
+            draws=result.draws,
+        )
+        for key, group in sorted(grouped.items())
+    ]
+
+
+def _refuser(outcome: Outcome, fine: list[str]) -> str:
+    """Whom to blame for a failure: the library, or the converter whose file it refuses.
+
+    It is the converter where the same library takes another converter's file of the model.
+    """
+    library = outcome.route.partition(":")[0]
+    if outcome.route in CONVERTERS or outcome.stage != "compile":
+        return library
+    source = converter_of(outcome.route)
+    takes = [r for r in fine if r.startswith(f"{library}:") and converter_of(r) != source]
+    return source if source is not None and takes else library
+
+
+def _symptom(outcome: Outcome) -> str:
+    if outcome.status in ("hang", "memory"):
+        return outcome.status
+    return "converter crash" if outcome.stage == "convert" else "runtime crash"
+
+
+def _failure(symptom: str, group: list[Outcome], witnesses: tuple[str, ...]) -> Finding:
+    first = group[0]
+    return Finding(
+        first.model,
+        symptom,
+        first.stage,
+        "keras" if symptom == "invalid model" else first.route.partition(":")[0],
+        tuple(o.route for o in group),
+        witnesses=witnesses,
+        exception=first.exception,
+        frame=first.frame,
+        message=first.message,
+    )
+
+
+def tolerance_of(graph: Graph, params: JudgeParams) -> Tolerance:
+    """The tolerance for a model."""
+    return Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
+
+
+def differences(
+    graph: Graph, result: Result, draw: str, params: JudgeParams, outputs: Iterable[int]
+) -> dict[str, Difference | None]:
+    """For each route that ran, its difference from the reference it is closest to.
+
+    Empty where no reference ran.
+    """
+    dtypes = [graph.tensors[i].dtype for i in outputs]
+    tolerance = tolerance_of(graph, params)
+    moved = result.outputs.get(PERTURBED, {}).get(draw)
+    references = [result.outputs[r][draw] for r in REFERENCES if r in result.outputs]
+    base = result.outputs.get("pytorch:float64", {}).get(draw)
+    spreads = spread_of(base, moved) if base is not None else None
+    found: dict[str, Difference | None] = {}
+    for route in tested(result.outputs):
+        each = [
+            first_difference(
+                result.outputs[route][draw],
+                reference,
+                dtypes,
+                spreads or [0.0] * len(reference),
+                tolerance,
+            )
+            for reference in references
+        ]
+        if each:
+            found[route] = None if None in each else each[0]
+    return found
+
+
+def _value_findings(
+    graph: Graph, result: Result, params: JudgeParams, seed: int
+) -> tuple[list[Finding], int, int]:
+    draws = sorted({d for outputs in result.outputs.values() for d in outputs})
+    special = any(is_special(node) for node in graph.nodes.values())
+    findings: dict[tuple[str, str, str], Finding] = {}
+    unresolved = agreed = 0
+    for draw in draws:
+        found = differences(graph, result, draw, params, graph.outputs)
+        right = sorted(r for r, d in found.items() if d is None)
+        wrong = {r: d for r, d in found.items() if d is not None}
+        agreed += len(right)
+        severity = "special" if special or draw in SPECIAL_DRAWS else "normal"
+        for library, routes in _blamed(wrong, right).items():
+            witnesses = [r for r in right if r.partition(":")[0] != library]
+            if not witnesses:
+                unresolved += len(routes)
+                continue
+            worst = max((wrong[r] for r in routes), key=lambda d: d.excess)
+            kind = min((wrong[r].kind for r in routes), key=DIFFERENCES.index)
+            key = (library, kind, severity)
+            one = result.outputs[routes[0]][draw][worst.output : worst.output + 1]
+            two = result.outputs[witnesses[0]][draw][worst.output : worst.output + 1]
+            metric = 0.0
+            if one and two and one[0].shape == two[0].shape:
+                target = stream(seed, "targets", result.index, draw).normal(size=one[0].shape)
+                metric = d_mad(one[0], two[0], target)
+            before = findings.get(key)
+            findings[key] = Finding(
+                result.index,
+                kind,
+                "run",
+                library,
+                tuple(sorted({*routes, *(before.routes if before else ())})),
+                (*(before.draws if before else ()), draw),
+                tuple(witnesses),
+                severity,
+                excess=max(worst.excess, before.excess if before else 0.0),
+                d_mad=max(round(metric, 6), before.d_mad if before else 0.0),
+            )
+    return [findings[k] for k in sorted(findings)], unresolved, agreed
+
+
+def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[str]]:
+    """Wrong routes by whom to blame: the library, or the converter whose readers are all wrong."""
+    blamed: dict[str, list[str]] = {}
+    sources = {r: converter_of(r) for r in (*wrong, *right)}
+    for route in sorted(wrong):
+        source = sources[route]
+        readers = [r for r in sources if source is not None and sources[r] == source]
+        libraries = {r.partition(":")[0] for r in readers}
+        all_wrong = bool(readers) and all(r in wrong for r in readers) and len(libraries) > 1
+        host_right = source is not None and any(
+            r.startswith(f"{CONVERTERS[source].host}:") for r in right
+        )
+        culprit = source if all_wrong and host_right else route.partition(":")[0]
+        assert culprit is not None
+        blamed.setdefault(culprit, []).append(route)
+    return blamed
+
+
+def signature(finding: Finding, layer: str = "") -> str:
+    """A stable name for the defect behind a finding.
+
+    Symptom and library, then the exception and innermost library frame, or the first diverging
+    layer with its parameters.
+    """
+    if finding.by_values:
+        return f"{finding.symptom} | {finding.library} | {layer}"
+    place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
+    # A worker that died leaves log lines, which are no message and differ from death to death.
+    words = skeleton(finding.message) if finding.frame else ""
+    return " | ".join(
+        filter(None, (finding.symptom, finding.library, place or finding.stage, words))
+    )
+
+
+def skeleton(message: str) -> str:
+    """The words of a message without names, numbers and values: what one defect always says.
+
+    Compiled libraries raise all their errors at one Python frame; this tells them apart.
+    """
+    plain = re.sub(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*[\d_/:=\[\]{}]\S*""", " ", message)
+    return " ".join(re.findall(r"[A-Za-z]{2,}", plain)[:10])

@@ -1,0 +1,68 @@
+"""What came of one step of one model in one library: a value, also where the library failed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+#: How a step can end. Everything from ``error`` on is a failure of the library.
+STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
+
+#: What a step does.
+STAGES = ("build", "convert", "compile", "run")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of one step.
+
+    Args:
+        model: index of the model.
+        route: ``library:option``, or a converter's name.
+        stage: where it ended, one of :data:`STAGES`.
+        status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
+        exception: type of the exception, with its module; empty where there was none.
+        message: of the exception, or the last log lines of a worker that died.
+        frame: ``file:function`` of the innermost frame inside the libraries.
+    """
+
+    model: int
+    route: str
+    stage: str
+    status: str
+    exception: str = ""
+    message: str = ""
+    frame: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether the library did what it must not."""
+        return self.status in STATUSES[3:]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value; ``Outcome(**value)`` reads it."""
+        return asdict(self)
+
+
+def is_unsupported(exception: str, message: str, patterns: Iterable[str]) -> bool:
+    """Whether an exception says that something is not supported."""
+    text = f"{exception}: {message}"
+    return any(re.search(pattern, text) for pattern in patterns)
+
+
+_NOISE = (
+    (r"\x1b\[[0-9;]*m", ""),
+    (r"0x[0-9a-fA-F]+", "ADDRESS"),
+    (r"/[\w./\-]+/([\w.\-]+)", r"\1"),
+    (r"_+\d+", "_N"),
+    (r"\d{4,}", "NUMBER"),
+)
+
+
+def steady(message: str, limit: int = 600) -> str:
+    """A message without what differs from run to run: addresses, folders, counters, colours."""
+    for pattern, replacement in _NOISE:
+        message = re.sub(pattern, replacement, message)
+    return " ".join(message.split())[:limit]

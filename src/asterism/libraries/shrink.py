@@ -1,0 +1,144 @@
+"""Delta debugging of a finding: fewer layers, then default parameters, then smaller shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from asterism.memo.graph import INPUT, Graph, Node, input_node
+from asterism.memo.reduce import bypass, renumbered, without_branch
+from asterism.memo.spec import universe
+from asterism.memo.tensors import INTEGER, InvalidLayerError
+
+#: Whether a model still shows the finding.
+Shows = Callable[[Graph], bool]
+
+
+class Shrinker:
+    """Shrinks one model while ``shows`` holds.
+
+    Args:
+        shows: asked for every candidate; the model that comes in is known to show it.
+        steps: how many candidates may be tried.
+    """
+
+    def __init__(self, shows: Shows, steps: int) -> None:
+        self._shows = shows
+        self._left = steps
+
+    def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
+        """The smallest model found.
+
+        Args:
+            graph: shows the finding.
+            suspect: the layer that is tried alone first.
+        """
+        graph = self._layers(graph, suspect)
+        graph = self._repeat(graph, self._defaults)
+        graph = self._repeat(graph, self._shapes)
+        return renumbered(graph)
+
+    def _still(self, graph: Graph) -> bool:
+        if self._left <= 0:
+            return False
+        self._left -= 1
+        return self._shows(graph)
+
+    def _layers(self, graph: Graph, suspect: int | None) -> Graph:
+        """One layer alone if that is enough, else two that follow each other, else ddmin."""
+        order = sorted(graph.layers, key=lambda i: i != suspect)
+        for identity in order:
+            alone = isolated(graph, {identity})
+            if len(graph.layers) > 1 and self._still(alone):
+                return alone
+        for identity in order:
+            for source in graph.nodes[identity].inputs:
+                if len(graph.layers) > 2 and graph.nodes[source].type != INPUT:
+                    two = isolated(graph, {source, identity})
+                    if self._still(two):
+                        return two
+        return self._repeat(graph, self._removals)
+
+    def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
+        """Take the first candidate that still shows it, until none does."""
+        found = True
+        while found and self._left > 0:
+            found = False
+            for smaller in candidates(graph):
+                if self._still(smaller):
+                    graph, found = smaller, True
+                    break
+        return graph
+
+    def _removals(self, graph: Graph) -> Iterator[Graph]:
+        """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
+        for output in graph.outputs:
+            if len(graph.outputs) > 1:
+                yield graph.keep([output])
+        for identity in reversed(graph.layers):
+            rest = set(graph.layers) - set(graph.keep([identity]).nodes)
+            if rest:
+                yield isolated(graph, rest)
+        for identity in reversed(graph.layers):
+            node = graph.nodes[identity]
+            for at, source in enumerate(node.inputs):
+                for smaller in (
+                    bypass(graph, source, identity),
+                    without_branch(graph, identity, at),
+                ):
+                    if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
+                        yield smaller
+
+    def _defaults(self, graph: Graph) -> Iterator[Graph]:
+        """One parameter of one layer back at its default; edits of weights dropped."""
+        for identity in graph.layers:
+            node = graph.nodes[identity]
+            if node.edits:
+                yield graph.change(identity, edits=())
+            defaults = universe()[node.type].defaults()
+            for name, value in sorted(node.config.items()):
+                if name in defaults and defaults[name] != value:
+                    try:
+                        yield graph.change(identity, config={**node.config, name: defaults[name]})
+                    except InvalidLayerError:
+                        continue
+
+    def _shapes(self, graph: Graph) -> Iterator[Graph]:
+        """One axis of one input smaller, one count of one layer smaller."""
+        for identity in graph.inputs:
+            shape = list(graph.nodes[identity].config["shape"])
+            for at, size in enumerate(shape):
+                for smaller in sorted({1, 2, 3, size // 2} & set(range(1, size))):
+                    config = {**graph.nodes[identity].config, "shape": list(shape)}
+                    config["shape"][at] = smaller
+                    try:
+                        yield graph.change(identity, config=config)
+                    except InvalidLayerError:
+                        continue
+        for identity in graph.layers:
+            config = graph.nodes[identity].config
+            for name in ("filters", "units"):
+                if config.get(name, 1) > 1:
+                    try:
+                        yield graph.change(identity, config={**config, name: 1})
+                    except InvalidLayerError:
+                        continue
+
+
+def isolated(graph: Graph, layers: set[int]) -> Graph:
+    """Only these layers: what they read from elsewhere becomes inputs of the model."""
+    nodes: dict[int, Node] = {}
+    fresh = graph.next_id
+    for identity in graph.nodes:
+        if identity not in layers:
+            continue
+        sources = []
+        for source in graph.nodes[identity].inputs:
+            if source not in layers:
+                original, tensor = graph.nodes[source], graph.tensors[source]
+                kept = original.type == INPUT and tensor.dtype == INTEGER
+                nodes[fresh] = original if kept else input_node(tensor.shape, tensor.dtype)
+                source, fresh = fresh, fresh + 1
+            sources.append(source)
+        nodes[identity] = replace(graph.nodes[identity], inputs=tuple(sources), repair=False)
+    return Graph(nodes)

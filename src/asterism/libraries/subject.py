@@ -1,0 +1,56 @@
+"""A model as a worker sees it: the graph, its weights, and the files that converters made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from asterism.core.artifacts import read_json
+
+
+class Subject:
+    """One model under test, in one worker.
+
+    Args:
+        folder: holds ``graph.json`` and what converters wrote.
+        weights: arrays of models that were read, for the nodes that name them; None for none.
+        outputs: nodes to put out, in place of the graph's own outputs.
+    """
+
+    _stored: ClassVar[dict[Path, Any]] = {}
+
+    def __init__(self, folder: Path, weights: Path | None, outputs: list[int] | None) -> None:
+        self.folder = folder
+        self.outputs = outputs
+        self._weights = weights
+        self._built: dict[tuple[str | None, bool], Any] = {}
+
+    def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
+        """The model, built once for each dtype on the backend of this process."""
+        from asterism.memo.graph import Graph
+        from asterism.memo.keras_build import build
+
+        key = (dtype, zero_initializers)
+        if key not in self._built:
+            self._built[key] = build(
+                Graph.from_json(read_json(self.folder / "graph.json")),
+                self.stored(),
+                dtype=dtype,
+                zero_initializers=zero_initializers,
+                outputs=self.outputs,
+            )
+        return self._built[key]
+
+    def stored(self) -> Any:
+        """Arrays of the layers that were read, by the name that nodes give."""
+        if self._weights is None:
+            return {}
+        if self._weights not in self._stored:
+            from asterism.memo.store import read_weights
+
+            self._stored[self._weights] = read_weights(self._weights)
+        return self._stored[self._weights]
+
+    def file(self, converter: str, suffix: str) -> Path:
+        """Where that converter's file lies."""
+        return self.folder / f"{converter}{suffix}"

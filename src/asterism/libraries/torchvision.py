@@ -1,0 +1,36 @@
+"""A stand-in for a torchvision that cannot be imported beside the installed PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+
+
+def stand_in_where_broken() -> None:
+    """Put empty ``torchvision`` modules in place where the real one fails to import.
+
+    onnx2torch and onnx2pytorch import torchvision for a few operators (deformable convolution,
+    non-maximum suppression) that no generated model has. A build for another PyTorch fails
+    with "operator torchvision::nms does not exist"; the real one is used where it works.
+    """
+    try:
+        import torchvision  # type: ignore[import-untyped]  # noqa: F401
+    except (ImportError, RuntimeError, AttributeError, OSError):
+        for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        for name in ("torchvision", "torchvision.io", "torchvision.ops", "torchvision.transforms"):
+            sys.modules[name] = _Absent(name)
+        vars(sys.modules["torchvision"])["__path__"] = []
+
+
+class _Absent(ModuleType):
+    """A module whose functions say that they are not there when they are called."""
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+        def absent(*_: object, **__: object) -> None:
+            raise NotImplementedError(f"torchvision's {name} is not supported here")
+
+        return absent

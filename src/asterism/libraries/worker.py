@@ -1,0 +1,143 @@
+"""A worker process: one library, and the converters that it hosts, for as long as it lives.
+
+``python -m asterism.libraries.worker LIBRARY IN OUT`` reads one JSON request a line from file
+descriptor IN and answers one a line on OUT; whatever the library prints goes elsewhere. The
+library's exceptions are answers; its crashes are for the parent to see.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asterism.core.artifacts import read_arrays
+from asterism.libraries.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
+from asterism.libraries.outcomes import is_unsupported, steady
+from asterism.libraries.subject import Subject
+
+Answer = dict[str, Any]
+
+#: Environment variable that names modules with libraries of the user's own.
+EXTRA_MODULES = "ASTERISM_LIBRARIES"
+
+
+class Worker:
+    """Answers requests. It keeps the latest model, so that its routes build it once."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._key: tuple[Any, ...] = ()
+        self._subject: Subject | None = None
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        """The end of one step, with the names of the arrays that it wrote."""
+        progress = {"stage": "compile"}
+        plugin: Plugin = self.library
+        try:
+            subject = self._open(request)
+            if request["step"] == "convert":
+                progress["stage"] = "convert"
+                plugin = converter = CONVERTERS[request["route"]]()
+                converter.convert(subject, subject.file(converter.name, converter.suffix))
+                return {"status": "ok", "stage": "convert"}
+            if self.library.keras_backend is not None:
+                progress["stage"] = "build"
+                subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))
+                progress["stage"] = "compile"
+            compiled = self.library.compile(subject, request["option"])
+            progress["stage"] = "run"
+            self._run(compiled, request)
+            return {"status": "ok", "stage": "run"}
+        except MemoryError as error:
+            return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
+        except BaseException as error:
+            return {**_describe(error, plugin), "stage": progress["stage"]}
+
+    def _open(self, request: dict[str, Any]) -> Subject:
+        key = (request["folder"], request["weights"], str(request["outputs"]))
+        if key != self._key or self._subject is None:
+            weights = None if request["weights"] is None else Path(request["weights"])
+            self._subject = Subject(Path(request["folder"]), weights, request["outputs"])
+            self._key = key
+        return self._subject
+
+    def _run(self, compiled: Any, request: dict[str, Any]) -> None:
+        draws = read_arrays(Path(request["folder"]) / "inputs.npz")
+        results: dict[str, Any] = {}
+        for draw in request["draws"]:
+            count = sum(name.startswith(f"{draw}/") for name in draws)
+            inputs = [draws[f"{draw}/{i}"] for i in range(count)]
+            if request["dtype"] is not None:
+                inputs = [
+                    i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
+                    for i in inputs
+                ]
+            for at, array in enumerate(self.library.run(compiled, inputs)):
+                results[f"{draw}/{at}"] = array
+        np.savez(Path(request["folder"]) / request["target"], **results)
+
+
+def _describe(error: BaseException, plugin: Plugin) -> Answer:
+    kind = type(error)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    name, message = f"{module}{kind.__qualname__}", steady(str(error))
+    patterns = (*UNSUPPORTED, *plugin.unsupported)
+    known = is_unsupported(name, str(error), patterns)
+    return {
+        "status": "unsupported" if known else "error",
+        "exception": name,
+        "message": message,
+        "frame": _innermost(error),
+    }
+
+
+def _innermost(error: BaseException) -> str:
+    """The deepest frame that lies in an installed package."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = frame.filename.replace(os.sep, "/")
+        if "site-packages/" in path and "traceback_utils" not in path:
+            return f"{path.split('site-packages/')[1]}:{frame.name}"
+    return ""
+
+
+def serve(library: Library, requests: Any, answers: Any) -> None:
+    """Answer until the parent closes its end."""
+    send: Callable[[Answer], None] = lambda answer: (  # noqa: E731
+        answers.write(json.dumps(answer) + "\n"),
+        answers.flush(),
+    )[1]
+    try:
+        library.start()
+        send({"status": "ready", "versions": library.versions()})
+    except Exception as error:  # a broken installation is reported, and the run goes on
+        send({"status": "broken", "message": steady(f"{type(error).__name__}: {error}")})
+        return
+    worker = Worker(library)
+    for line in requests:
+        send(worker.answer(json.loads(line)))
+
+
+def main(name: str, request_descriptor: int, answer_descriptor: int) -> None:
+    """Serve the library called ``name``."""
+    warnings.simplefilter("ignore")
+    # A library that lies outside this package registers itself when its module is imported.
+    for module in filter(None, os.environ.get(EXTRA_MODULES, "").split(",")):
+        importlib.import_module(module)
+    with (
+        os.fdopen(request_descriptor, encoding="utf-8") as requests,
+        os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,
+    ):
+        serve(LIBRARIES[name](), requests, answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

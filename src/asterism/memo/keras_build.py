@@ -1,0 +1,100 @@
+"""A graph as a Keras model, on whichever backend this process runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+
+from asterism.memo.graph import INPUT, Graph, Node
+from asterism.memo.spec import universe
+from asterism.memo.tensors import Config
+from asterism.memo.weights import Stored, layer_weights
+
+#: Layers that Keras calls with query and value as two arguments, not as a list.
+TWO_ARGUMENTS = frozenset({"MultiHeadAttention", "GroupQueryAttention"})
+
+
+def layer_name(identity: int, node: Node) -> str:
+    """Name of a node's layer in the Keras model."""
+    return f"n{identity}_{node.type.lower()}"
+
+
+def arguments(graph: Graph, node: Node) -> Config:
+    """What Keras' constructor of a node's layer takes."""
+    inputs = [graph.tensors[i] for i in node.inputs]
+    cleaned: Config = _cleaned(universe()[node.type].keras_config(node.config, inputs))
+    return cleaned
+
+
+def build(
+    graph: Graph,
+    stored: Stored | None = None,
+    *,
+    dtype: str | None = None,
+    zero_initializers: bool = False,
+    outputs: Sequence[int] | None = None,
+) -> keras.Model:
+    """The Keras model of a graph, with its weights.
+
+    Args:
+        graph: what to build.
+        stored: arrays of the layers that were read from a model.
+        dtype: the floating dtype of every layer, in place of the graph's own.
+        zero_initializers: build with zeros, where a backend compiles every initializer anew;
+            the weights are set afterwards in any case.
+        outputs: nodes to put out, in place of the graph's own outputs.
+
+    Raises:
+        Exception: whatever Keras raises when it refuses the graph.
+    """
+    tensors: dict[int, Any] = {}
+    layers: dict[int, Any] = {}
+    for identity, node in graph.nodes.items():
+        if node.type == INPUT:
+            kind = node.config["dtype"]
+            tensors[identity] = keras.Input(
+                tuple(node.config["shape"]),
+                dtype=kind if dtype is None or kind == "int32" else dtype,
+                name=f"n{identity}_input",
+            )
+            continue
+        config = {**arguments(graph, node), "name": layer_name(identity, node)}
+        if dtype is not None:
+            config["dtype"] = dtype
+        if zero_initializers:
+            config = _with_zeros(config)
+        layer = getattr(keras.layers, node.type).from_config(config)
+        sources = [tensors[i] for i in node.inputs]
+        if node.type in TWO_ARGUMENTS:
+            tensors[identity] = layer(*sources)
+        else:
+            tensors[identity] = layer(sources if len(sources) > 1 else sources[0])
+        layers[identity] = layer
+    for identity, layer in layers.items():
+        if layer.weights:
+            variables = [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
+            layer.set_weights(layer_weights(graph.nodes[identity], variables, stored or {}))
+    chosen = graph.outputs if outputs is None else outputs
+    results = [tensors[i] for i in chosen]
+    given = [tensors[i] for i in graph.inputs]
+    return keras.Model(
+        given[0] if len(given) == 1 else given, results[0] if len(results) == 1 else results
+    )
+
+
+def _cleaned(value: Any) -> Any:
+    """The option ``"none"`` as Python's None, at every depth."""
+    if isinstance(value, dict):
+        return {k: _cleaned(v) for k, v in value.items()}
+    return None if value == "none" else value
+
+
+def _with_zeros(config: Config) -> Config:
+    """Every initializer, that of a wrapped layer too, replaced by zeros."""
+    changed: Config = {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}
+    if isinstance(changed.get("layer"), dict):
+        inner = changed["layer"]
+        changed["layer"] = {**inner, "config": _with_zeros(inner["config"])}
+    return changed

@@ -1,0 +1,1 @@
+"""The universe: one declaration for each layer type, a module for each family."""

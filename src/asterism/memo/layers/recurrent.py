@@ -1,0 +1,174 @@
+"""Recurrent layers and the wrappers around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from asterism.memo.keras_options import activation, kernel, vector
+from asterism.memo.layers._spatial import DATA_FORMAT, PADDING, flag, join, per_axis
+from asterism.memo.layers.convolution import slide
+from asterism.memo.parameters import Choice, Number, Sizes
+from asterism.memo.spec import LayerSpec, declare, universe
+from asterism.memo.tensors import Config, Tensor, require
+
+_UNITS = Number("units", 4, 1, 10)
+_SEQUENCES = (flag("return_sequences", False), flag("go_backwards", False))
+_COMMON = (
+    flag("use_bias", True),
+    *vector(),
+    *kernel(),
+    *kernel("recurrent", "orthogonal"),
+    Number("dropout", 0.0, 0.0, 0.5, integer=False),
+    Number("recurrent_dropout", 0.0, 0.0, 0.5, integer=False),
+    *_SEQUENCES,
+)
+_ACTIVATION = activation(default="tanh")
+_RECURRENT_ACTIVATION = activation("recurrent_activation", "sigmoid")
+
+
+def _recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    steps = (inputs[0].shape[0],) if config.get("return_sequences") else ()
+    return (*steps, config["units"])
+
+
+def _sequence_or_last(rank: int) -> frozenset[int]:
+    return frozenset({rank, rank - 1})
+
+
+for name, own in {
+    "LSTM": (_RECURRENT_ACTIVATION, flag("unit_forget_bias", True), flag("unroll", False)),
+    "GRU": (_RECURRENT_ACTIVATION, flag("reset_after", True), flag("unroll", False)),
+    "SimpleRNN": (flag("unroll", False),),
+}.items():
+    declare(
+        LayerSpec(
+            name,
+            frozenset({3}),
+            _recurrent,
+            (_UNITS, _ACTIVATION, *own, *_COMMON),
+            out_ranks=_sequence_or_last,
+        )
+    )
+
+
+def _conv_recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    steps, *frame = inputs[0].shape
+    first = config.get("data_format", "channels_last") == "channels_first"
+    sizes = slide(config, frame[1:] if first else frame[:-1])
+    # The state slides through a convolution of its own, of stride 1 and the same dilation.
+    require(
+        max(per_axis(config.get("dilation_rate", 1), len(sizes))) == 1, "states keep their size"
+    )
+    shape = join(config, sizes, config["filters"])
+    return (steps, *shape) if config.get("return_sequences") else shape
+
+
+for axes in (1, 2, 3):
+    declare(
+        LayerSpec(
+            f"ConvLSTM{axes}D",
+            # Of rank 6 for three axes, which no other layer takes: only ranks 4 and 5 meet others.
+            frozenset({axes + 3}),
+            _conv_recurrent,
+            (
+                Number("filters", 2, 1, 6),
+                Sizes("kernel_size", [2] * axes, axes, 1, 3),
+                Sizes("strides", [1] * axes, axes, 1, 2),
+                PADDING,
+                DATA_FORMAT,
+                _ACTIVATION,
+                _RECURRENT_ACTIVATION,
+                flag("unit_forget_bias", True),
+                *_COMMON,
+            ),
+            out_ranks=_sequence_or_last,
+        )
+    )
+
+
+def _inner(config: Config) -> Config:
+    """Configuration of the wrapped layer: what the wrapper's own parameters leave."""
+    return {k: v for k, v in config.items() if k not in ("layer", "merge_mode", "power_iterations")}
+
+
+def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
+    """Constructor arguments of a wrapper around the layer that ``config`` names."""
+    inner = universe()[config["layer"]].keras_config(_inner(config), inputs)
+    return {
+        "layer": {
+            "module": "keras.layers",
+            "class_name": config["layer"],
+            "config": inner,
+            "registered_name": None,
+        },
+        "dtype": config.get("dtype", "float32"),
+        **wrapper,
+    }
+
+
+def unwrapped(config: Config) -> Config:
+    """The other way round, from what a wrapper's ``get_config`` gives."""
+    inner = config["layer"]
+    own = {k: config[k] for k in ("merge_mode", "power_iterations") if k in config}
+    return {**inner["config"], "layer": inner["class_name"], **own}
+
+
+def _bidirectional(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    *steps, units = _recurrent(config, inputs)
+    return (*steps, 2 * units if config.get("merge_mode", "concat") == "concat" else units)
+
+
+declare(
+    LayerSpec(
+        "Bidirectional",
+        frozenset({3}),
+        _bidirectional,
+        (
+            Choice("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
+            Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
+            _UNITS,
+            _ACTIVATION,
+            # The wrapper turns one of its two layers around itself and takes none that is.
+            *(p for p in _COMMON if p.name != "go_backwards"),
+        ),
+        out_ranks=_sequence_or_last,
+        keras_config=lambda config, inputs: wrapped(
+            config, inputs, merge_mode=config.get("merge_mode", "concat")
+        ),
+        from_keras=unwrapped,
+    )
+)
+
+_STEPWISE: dict[str, Config] = {
+    "Dense": {"units": 3},
+    "Conv1D": {"filters": 3, "kernel_size": [2]},
+    "Conv2D": {"filters": 3, "kernel_size": [2, 2]},
+    "LSTM": {"units": 3},
+    "BatchNormalization": {},
+    "Flatten": {},
+    "ReLU": {},
+}
+
+
+def _time_distributed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    steps, *frame = inputs[0].shape
+    inner = universe()[config["layer"]]
+    return (steps, *inner.output(_stepwise(config), [inputs[0].with_shape(*frame)]).shape)
+
+
+def _stepwise(config: Config) -> Config:
+    return {**_STEPWISE.get(config["layer"], {}), **config}
+
+
+declare(
+    LayerSpec(
+        "TimeDistributed",
+        frozenset({3, 4, 5}),
+        _time_distributed,
+        (Choice("layer", "Dense", tuple(_STEPWISE)),),
+        out_ranks=lambda rank: frozenset(range(3, rank + 1)),
+        keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
+        from_keras=unwrapped,
+    )
+)

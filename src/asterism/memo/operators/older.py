@@ -1,0 +1,263 @@
+"""Operators of LEMON, DeepMutation and Audee: the MEMO_o baseline.
+
+They are unguided, as they were: weights are shuffled, fuzzed, blocked, inverted and switched,
+activations removed and replaced, layers added, copied, removed and switched where shapes stay
+as they are, and (Audee) a parameter is drawn anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from asterism.memo.graph import Graph, WeightEdit
+from asterism.memo.operator import (
+    OPERATORS,
+    Context,
+    Operator,
+    change_parameters,
+    choose_edge,
+    insert,
+    own_layers,
+)
+from asterism.memo.spec import universe
+from asterism.memo.tensors import require
+from asterism.memo.weights import WEIGHT_EDITS, Array
+
+#: What LEMON adds: layers that keep the shape of their input.
+_KEEPS_SHAPE = (
+    "Activation",
+    "BatchNormalization",
+    "Dropout",
+    "ELU",
+    "GaussianNoise",
+    "LayerNormalization",
+    "LeakyReLU",
+    "PReLU",
+    "ReLU",
+    "Softmax",
+)
+_ACTIVATION_LAYERS = ("Activation", "ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax")
+
+
+def _has_weights(graph: Graph, identity: int) -> bool:
+    parameters = universe()[graph.nodes[identity].type].parameters
+    return any(p.name.endswith("_initializer") for p in parameters)
+
+
+@dataclass(frozen=True)
+class MutateWeights(Operator):
+    """Mutate the weights of one layer."""
+
+    kind: str
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Mark a layer; the edit is made when its weights are."""
+        identity = context.pick([i for i in own_layers(graph) if _has_weights(graph, i)])
+        edit = WeightEdit(self.kind, context.seed())
+        return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
+
+
+def _neurons(array: Array, rng: np.random.Generator, count: int) -> list[int]:
+    """Indices of some output channels: the last axis of a kernel or a bias."""
+    return [int(i) for i in rng.permutation(array.shape[-1])[:count]]
+
+
+@WEIGHT_EDITS.register("gaussian_fuzz")
+def gaussian_fuzz(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """GF: noise of a tenth of the weights' own spread."""
+    return [
+        a + rng.normal(0, 0.1 * float(a.std()) + 1e-6, a.shape).astype(np.float32)
+        if a.ndim > 1
+        else a
+        for a in arrays
+    ]
+
+
+@WEIGHT_EDITS.register("weight_shuffle")
+def weight_shuffle(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """WS: the weights of one neuron change places."""
+    for a in arrays:
+        if a.ndim > 1:
+            (neuron,) = _neurons(a, rng, 1)
+            values = a[..., neuron].reshape(-1)
+            a[..., neuron] = rng.permutation(values).reshape(a.shape[:-1])
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_block")
+def neuron_block(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NEB: one neuron has no effect."""
+    for a in arrays:
+        if a.ndim > 1:
+            a[..., _neurons(a, rng, 1)[0]] = 0
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_inversion")
+def neuron_inversion(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NAI: one neuron changes its sign."""
+    for a in arrays:
+        if a.ndim > 1:
+            a[..., _neurons(a, rng, 1)[0]] *= -1
+    return arrays
+
+
+@WEIGHT_EDITS.register("neuron_switch")
+def neuron_switch(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NS: two neurons change places."""
+    for a in arrays:
+        if a.ndim > 1 and a.shape[-1] > 1:
+            one, two = _neurons(a, rng, 2)
+            a[..., [one, two]] = a[..., [two, one]]
+    return arrays
+
+
+class RemoveActivation(Operator):
+    """ARem: a layer's activation becomes linear."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Choose a layer that has one."""
+        layers = [
+            i
+            for i in own_layers(graph)
+            if graph.nodes[i].config.get("activation", "linear") != "linear"
+        ]
+        identity = context.pick(layers)
+        return graph.change(
+            identity, config={**graph.nodes[identity].config, "activation": "linear"}
+        )
+
+
+class ReplaceActivation(Operator):
+    """ARep: a layer gets another activation."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Choose a layer that has one."""
+        eligible = {
+            name: tuple(p for p in spec.parameters if p.name == "activation")
+            for name, spec in universe().items()
+        }
+        return change_parameters(graph, context, eligible)
+
+
+class AddLayer(Operator):
+    """LA: add a layer that keeps shapes."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Insert one on a random edge."""
+        after, reader = choose_edge(graph, context)
+        return insert(graph, after, context.pick(_KEEPS_SHAPE), context, reader)
+
+
+class AddLayers(Operator):
+    """MLA: add several layers that keep shapes."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Insert two to four."""
+        for _ in range(int(context.rng.integers(2, 5))):
+            graph = OPERATORS["LA"].mutate(graph, context)
+        return graph
+
+
+def _shape_keepers(graph: Graph) -> list[int]:
+    return [
+        i
+        for i in own_layers(graph)
+        if len(graph.nodes[i].inputs) == 1
+        and graph.tensors[i] == graph.tensors[graph.nodes[i].inputs[0]]
+    ]
+
+
+class CopyLayer(Operator):
+    """LC: repeat a layer that keeps its shape."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """The copy reads the original, with the same weights."""
+        identity = context.pick(_shape_keepers(graph))
+        readers = graph.consumers[identity]
+        graph, copy = graph.add(replace(graph.nodes[identity], inputs=(identity,)))
+        return graph.redirect(identity, copy, readers) if readers else graph
+
+
+class RemoveLayer(Operator):
+    """LR: take out a layer that keeps its shape."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Its readers read what it read."""
+        identity = context.pick([i for i in _shape_keepers(graph) if graph.consumers[i]])
+        graph = graph.redirect(identity, graph.nodes[identity].inputs[0])
+        return Graph({i: n for i, n in graph.nodes.items() if i != identity})
+
+
+class SwitchLayers(Operator):
+    """LS: two layers with the same shapes change places."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Swap types, configurations and weights, and leave the edges."""
+        one = context.pick(_shape_keepers(graph))
+        same = [
+            i for i in _shape_keepers(graph) if i != one and graph.tensors[i] == graph.tensors[one]
+        ]
+        require(bool(same), "no other layer has the same shapes")
+        two = context.pick(same)
+        first, second = graph.nodes[one], graph.nodes[two]
+        return graph.with_nodes(
+            {
+                **graph.nodes,
+                one: replace(second, inputs=first.inputs),
+                two: replace(first, inputs=second.inputs),
+            }
+        )
+
+
+class ChangeConfiguration(Operator):
+    """Audee's change of configuration: any parameter drawn anew."""
+
+    family = "older"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Draw some of one layer."""
+        return change_parameters(
+            graph, context, {name: spec.parameters for name, spec in universe().items()}
+        )
+
+
+for short, kind in {
+    "GF": "gaussian_fuzz",
+    "WS": "weight_shuffle",
+    "NEB": "neuron_block",
+    "NAI": "neuron_inversion",
+    "NS": "neuron_switch",
+}.items():
+    OPERATORS.register(short)(MutateWeights(kind))
+
+_OTHERS: dict[str, Callable[[], Operator]] = {
+    "ARem": RemoveActivation,
+    "ARep": ReplaceActivation,
+    "LA": AddLayer,
+    "MLA": AddLayers,
+    "LC": CopyLayer,
+    "LR": RemoveLayer,
+    "LS": SwitchLayers,
+    "CC": ChangeConfiguration,
+}
+for short, make in _OTHERS.items():
+    OPERATORS.register(short)(make())

@@ -1,0 +1,57 @@
+"""Parameters of reduction and generation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from asterism.core.params import Section
+
+#: The committed placeholder that stands for no file of the user's.
+NO_FILE = "conf/no_file"
+
+Name = Annotated[str, Field(min_length=1)]
+
+
+class ReduceParams(Section):
+    """Seed models and their reduction (Algorithm 1)."""
+
+    models: list[Name] = Field(
+        description="seed models by name (docs/libraries.md lists them)", min_length=1
+    )
+    user_model: str = Field(
+        description="a Keras model file of the user as one more seed; conf/no_file for none"
+    )
+    open_size: int = Field(
+        ge=1, le=512, description="size that stands for an axis that a seed model leaves open"
+    )
+    timing_runs: int = Field(
+        ge=0,
+        le=100,
+        description="inferences per model for the times in logs/ (0: none are measured)",
+    )
+
+
+class GenerateParams(Section):
+    """Generation of models (Algorithm 2)."""
+
+    strategy: Name = Field(description="memo, memo_r, memo_o, cradle or muffin")
+    compared: list[Name] = Field(
+        description="further strategies whose coverage is measured at the same budget"
+    )
+    models: int = Field(ge=1, description="budget: valid mutants to generate")
+    mutations: int = Field(
+        ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
+    )
+    p: float = Field(
+        gt=0, lt=1, description="parameter of the geometric distribution of the selection"
+    )
+    pool: Name = Field(
+        description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
+    )
+    max_layers: int = Field(ge=2, description="a mutant of more layers is refused")
+    max_elements: int = Field(
+        ge=1, description="a mutant with a tensor of more elements per item is refused"
+    )
+    tries: int = Field(ge=1, description="draws of an operator before it is given up")

@@ -1,0 +1,103 @@
+"""The stage of reduction: seed models in, reduced ones, their weights and a table out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from asterism.core.console import progress
+from asterism.memo.coverage import elements_of
+from asterism.memo.graph import Graph, Node
+from asterism.memo.keras_build import build
+from asterism.memo.keras_read import graph_of
+from asterism.memo.params import NO_FILE, ReduceParams
+from asterism.memo.reduce import reduce_model, renumbered
+from asterism.memo.seeds import make_seed_model
+from asterism.memo.weights import Arrays
+from asterism.models.keras_files import load_keras
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Reduced models, the arrays that they name, and what was reduced.
+
+    ``rows`` has one row for each model: layers, weights and coverage before and after;
+    ``seconds`` the times of one inference, which are no tracked result.
+    """
+
+    models: dict[str, Graph]
+    weights: Arrays
+    rows: list[dict[str, Any]]
+    seconds: list[dict[str, Any]]
+
+
+def reduce_models(params: ReduceParams, seed: int) -> Reduction:
+    """Make or load each seed model and reduce it.
+
+    Raises:
+        UserError: a model cannot be read, or has a layer that the universe does not declare.
+    """
+    result = Reduction({}, {}, [], [])
+    user = None if params.user_model == NO_FILE else Path(params.user_model)
+    names = [*params.models, *([] if user is None else [user.stem])]
+    for name in progress(names, label="reduce", unit="model"):
+        model = (
+            load_keras(user)
+            if user is not None and name == user.stem
+            else make_seed_model(name, seed)
+        )
+        original, arrays = graph_of(model, params.open_size, seed)
+        reduced = renumbered(reduce_model(original))
+        named = {f"{name}/{key}": value for key, value in arrays.items()}
+        reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
+        used = {n.weights for n in reduced.nodes.values()}
+        result.models[name] = reduced
+        result.weights.update({k: v for k, v in named.items() if k in used})
+        smaller = build(reduced, named)
+        result.rows.append(_row(name, original, reduced, model, smaller))
+        if params.timing_runs:
+            before, after = (_inference(m, params.timing_runs) for m in (model, smaller))
+            result.seconds.append({"model": name, "before": before, "after": after})
+        keras.backend.clear_session()
+    return result
+
+
+def _named(node: Node, model: str) -> Node:
+    return node if node.weights is None else replace(node, weights=f"{model}/{node.weights}")
+
+
+def _row(
+    name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
+) -> dict[str, Any]:
+    first, second = elements_of(before), elements_of(after)
+    return {
+        "model": name,
+        "layers": len(before.layers),
+        "layers_reduced": len(after.layers),
+        "weights": model.count_params(),
+        "weights_reduced": smaller.count_params(),
+        "types": len(first.types),
+        "types_kept": len(first.types & second.types),
+        "pairs": len(first.pairs),
+        "pairs_kept": len(first.pairs & second.pairs),
+        "parameters": len(first.parameters),
+        "parameters_kept": len(first.parameters & second.parameters),
+    }
+
+
+def _inference(model: keras.Model, runs: int) -> float:
+    """Seconds of one inference on a batch of one, the best of several."""
+    inputs = [np.zeros((1, *(s or 16 for s in i.shape[1:])), i.dtype) for i in model.inputs]
+    given = inputs if len(inputs) > 1 else inputs[0]
+    model(given, training=False)
+    times = []
+    for _ in range(runs):
+        started = time.perf_counter()
+        model(given, training=False)
+        times.append(time.perf_counter() - started)
+    return min(times)

@@ -1,0 +1,1 @@
+"""The seed models, one module for each kind."""

@@ -1,0 +1,1 @@
+"""Ways to generate models: MEMO, its ablations and the baselines."""

@@ -1,0 +1,129 @@
+"""MEMO (Algorithm 2) and its two ablations: uniform selection, and the older operators."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+
+from asterism.core.errors import UserError
+from asterism.memo.coverage import Coverage
+from asterism.memo.generate import STRATEGIES, Mutant, Strategy, attempt
+from asterism.memo.graph import Graph
+from asterism.memo.operator import OPERATORS, Context
+from asterism.memo.params import GenerateParams
+from asterism.search import MetropolisHastings, Uniform
+
+#: A model (a slot of the pool) and an operator.
+Choice = tuple[int, str]
+POOLS = ("replace", "grow")
+
+
+class Memo(Strategy):
+    """Metropolis–Hastings over ⟨model, operator⟩ (Li et al., Algorithm 2).
+
+    The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
+    score is the number of coverage elements that mutants of the model, or by the operator,
+    were the first to cover. A mutant that raises coverage replaces the model it was made from
+    (``pool: replace``) or joins the pool (``grow``); one that has grown as large as models may
+    be gives its place back to the seed.
+    """
+
+    families: tuple[str, ...] = ("memo", "inputs")
+    guided = True
+
+    def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
+        super().__init__(seeds, params)
+        if params.pool not in POOLS:
+            raise UserError(f"generate.pool is {params.pool!r}: one of {', '.join(POOLS)}")
+        self._operators = [n for n in OPERATORS if OPERATORS[n].family in self.families]
+        self._names = list(seeds)
+        self._origins = list(seeds.values())
+        self._pool = list(seeds.values())
+        self._model_scores: defaultdict[int, float] = defaultdict(float)
+        self._operator_scores: defaultdict[str, float] = defaultdict(float)
+        self._selected: Counter[Choice] = Counter()
+        self._slot = 0
+        self._applied: list[str] = []
+        self._selector = self._make_selector(
+            [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
+        )
+
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
+        return MetropolisHastings(choices, self.fitness, self.params.p)
+
+    def fitness(self, choice: Choice) -> float:
+        """What a pair served so far, spread over the times that it was selected."""
+        slot, operator = choice
+        scores = self._model_scores[slot] + self._operator_scores[operator]
+        return scores / (self._selected[choice] + 1)
+
+    def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
+        """A mutant by the selected pair.
+
+        Where a model is to be mutated several times before it is run, the operators of the next
+        pairs are applied to it too.
+        """
+        slot, operator = self._select(rng)
+        self._slot, self._applied = slot, []
+        graph = self._pool[slot]
+        context = Context(rng, coverage, self.guided)
+        for step in range(self.params.mutations):
+            if step:
+                _, operator = self._select(rng)
+            mutant = attempt(operator, graph, context, self.params)
+            if mutant is not None:
+                graph = mutant
+                self._applied.append(operator)
+        if not self._applied:
+            self._pool[slot] = self._origins[slot]  # it may be too large to grow: begin anew
+            return None
+        return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
+
+    def _select(self, rng: np.random.Generator) -> Choice:
+        choice = self._selector.select(rng)
+        self._selected[choice] += 1
+        return choice
+
+    def reward(self, mutant: Mutant) -> None:
+        """Score model and operators, and keep the mutant where it raised coverage."""
+        slot = self._slot
+        self._model_scores[slot] += mutant.gain
+        for operator in self._applied:
+            self._operator_scores[operator] += mutant.gain / len(self._applied)
+        full = len(mutant.graph.layers) >= self.params.max_layers - 1
+        if full:
+            self._pool[slot] = self._origins[slot]
+        elif mutant.gain and self.params.pool == "replace":
+            self._pool[slot] = mutant.graph
+        elif mutant.gain:
+            self._join(mutant, slot)
+
+    def _join(self, mutant: Mutant, slot: int) -> None:
+        new = len(self._pool)
+        self._pool.append(mutant.graph)
+        self._origins.append(self._origins[slot])
+        self._names.append(self._names[slot])
+        for name in self._operators:
+            self._selector.add((new, name))
+
+
+class UniformMemo(Memo):
+    """MEMO_r: every pair is equally likely and operators do not aim."""
+
+    guided = False
+
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
+        return Uniform(choices)
+
+
+class OlderOperators(Memo):
+    """MEMO_o: MEMO's selection over the operators of LEMON, DeepMutation and Audee."""
+
+    families = ("older",)
+    guided = False
+
+
+STRATEGIES.register("memo")(Memo)
+STRATEGIES.register("memo_r")(UniformMemo)
+STRATEGIES.register("memo_o")(OlderOperators)

@@ -1,0 +1,39 @@
+"""Tables and facts about campaigns, for files and the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared
+from asterism.memo.generate import Campaign
+
+
+def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
+    """Coverage after each model, one row for each strategy and model."""
+    rows = [{"strategy": name, **row} for name, made in campaigns.items() for row in made.growth]
+    return {column: [row[column] for row in rows] for column in rows[0]}
+
+
+def mutant_table(campaign: Campaign) -> dict[str, list[Any]]:
+    """Where each generated model comes from and what it was the first to cover."""
+    mutants = campaign.mutants
+    return {
+        "model": list(range(len(mutants))),
+        "seed_model": [m.seed_model for m in mutants],
+        "operators": [m.operator for m in mutants],
+        "layers": [len(m.graph.layers) for m in mutants],
+        "gain": [m.gain for m in mutants],
+    }
+
+
+def universe_facts() -> dict[str, int]:
+    """The denominators of coverage, ours and the paper's."""
+    whole = declared()
+    return {
+        "types": len(whole.types),
+        "pairs": len(whole.pairs),
+        "parameters": len(whole.parameters),
+        "inputs": len(whole.inputs),
+        "paper_types": PAPER_TYPES,
+        "paper_pairs": PAPER_PAIRS,
+    }

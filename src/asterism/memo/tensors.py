@@ -1,0 +1,57 @@
+"""What flows along an edge of a model graph: a shape and a dtype."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+#: A layer's parameters: JSON values, sequences as lists.
+Config = dict[str, Any]
+
+FLOATS = ("float32", "float64", "float16")
+INTEGER = "int32"
+
+#: Machine epsilon of the dtypes a layer may compute in.
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}
+
+
+class InvalidLayerError(ValueError):
+    """The layer cannot take these inputs with this configuration: draw again or repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor between two layers.
+
+    Args:
+        shape: without the batch axis; every size is known.
+        dtype: ``"float32"``, ``"float64"``, ``"float16"`` or ``"int32"``.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+    @property
+    def rank(self) -> int:
+        """Number of axes, the batch axis included, as Keras counts them."""
+        return len(self.shape) + 1
+
+    @property
+    def size(self) -> int:
+        """Number of elements of one item of the batch."""
+        return prod(self.shape)
+
+    def with_shape(self, *shape: int) -> Tensor:
+        """The same dtype in another shape."""
+        return Tensor(tuple(shape), self.dtype)
+
+
+def require(condition: bool, reason: str) -> None:
+    """Refuse a configuration.
+
+    Raises:
+        InvalidLayerError: ``condition`` does not hold.
+    """
+    if not condition:
+        raise InvalidLayerError(reason)

@@ -1,0 +1,75 @@
+"""Weights of a graph's layers: the same numbers in every library, without asking any of them.
+
+Initial weights differ between Keras' backends for the same seed. So a layer's weights are drawn
+here, variable by variable, from the node's own seed, or taken from stored arrays (a model that
+was read); then the node's edits are applied. Every process that builds the graph gets the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.registry import Registry
+from asterism.core.streams import stream
+from asterism.memo.graph import Node
+
+Array = NDArray[np.float32]
+#: The same, as it is filled.
+Arrays = dict[str, list[Array]]
+#: Arrays of layers that were read, by the name that ``Node.weights`` gives.
+Stored = Mapping[str, Sequence[Array]]
+
+#: Mutations of a layer's arrays; each gets copies that it may change, and returns them.
+WeightEditor = Callable[[list[Array], np.random.Generator], list[Array]]
+WEIGHT_EDITS: Registry[WeightEditor] = Registry("weight edit", "asterism.memo.operators")
+
+
+def layer_weights(
+    node: Node, variables: Sequence[tuple[str, tuple[int, ...]]], stored: Stored
+) -> list[Array]:
+    """Arrays for a layer's variables.
+
+    Args:
+        node: the layer.
+        variables: name and shape of each variable, in Keras' order.
+        stored: arrays that nodes may name.
+
+    Returns:
+        float32 arrays of those shapes.
+    """
+    kept = stored.get(node.weights, ()) if node.weights is not None else ()
+    arrays = []
+    for index, (name, shape) in enumerate(variables):
+        if index < len(kept) and kept[index].ndim == len(shape) and kept[index].size:
+            arrays.append(fit(kept[index], shape))
+        else:
+            arrays.append(_drawn(name, shape, stream(node.seed, "weights", index)))
+    for edit in node.edits:
+        arrays = WEIGHT_EDITS[edit.kind](arrays, stream(edit.seed, "edit"))
+    return [np.asarray(a, np.float32, order="C") for a in arrays]
+
+
+def fit(array: Array, shape: tuple[int, ...]) -> Array:
+    """The stored array cut, or repeated, to a shape of as many axes.
+
+    A layer whose neighbour went away may see another number of channels; it keeps the weights
+    of the channels that it still has.
+    """
+    for axis, size in enumerate(shape):
+        if array.shape[axis] != size:
+            array = np.take(array, np.arange(size) % array.shape[axis], axis=axis)
+    return array
+
+
+def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Scales around 1, variances above 0, matrices as Glorot draws them, vectors not all zero."""
+    if "variance" in name or "gamma" in name or name.endswith("scale"):
+        return rng.uniform(0.5, 1.5, shape).astype(np.float32)
+    if len(shape) < 2:
+        return rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+    receptive = int(np.prod(shape[:-2])) if len(shape) > 2 else 1
+    limit = np.sqrt(6.0 / max((shape[-2] + shape[-1]) * receptive, 1))
+    return rng.uniform(-limit, limit, shape).astype(np.float32)

@@ -1,0 +1,147 @@
+"""The library lane on the page: reduction, coverage, findings and their reproducers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from asterism.core.artifacts import read_json, read_table
+from asterism.core.figures import PALETTE
+from asterism.report.pictures import svg
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import render
+
+#: Kinds of coverage as the tables and curves call them.
+KINDS = {
+    "types": "layer types",
+    "pairs": "layer pairs",
+    "parameters": "layer parameters",
+    "inputs": "layer inputs",
+    "paper_pairs": "pairs of the paper's 3,660",
+}
+
+STRATEGIES = {
+    "memo": "MEMO",
+    "memo_r": "MEMO_r (uniform selection)",
+    "memo_o": "MEMO_o (older operators)",
+    "cradle": "CRADLE (seeds alone)",
+    "muffin": "Muffin (from scratch)",
+}
+
+
+@SECTIONS.register("libraries")
+def libraries(workspace: Path) -> Section | None:
+    """The lane's section, None before ``triage_findings`` has run."""
+    metrics, artifacts = workspace / "metrics", workspace / "artifacts"
+    if not (metrics / "triage_findings.json").exists():
+        return None
+    triage = read_json(metrics / "triage_findings.json")
+    generated = read_json(metrics / "generate_models.json")
+    judged = read_json(metrics / "judge_models.json")
+    unique = read_json(artifacts / "triage_findings/unique.json")
+    growth = read_table(workspace / "plots/generate_models/growth.csv")
+    body = render(
+        "libraries.html.j2",
+        kinds=KINDS,
+        reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
+        universe=read_json(artifacts / "generate_models/universe.json"),
+        coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
+        seeds=generated["coverage_of_seeds"],
+        growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
+        outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
+        left_out=read_json(artifacts / "execute_models/left_out.json"),
+        judged=judged,
+        triage=triage,
+        table=_by_library(unique),
+        unique=[_shown(artifacts / "triage_findings", u) for u in unique],
+        versions=read_json(artifacts / "library_versions/env.json"),
+    )
+    return Section(
+        anchor="libraries",
+        title="Libraries",
+        question="Does a model compute the same thing in every library, and where not, which "
+        "layer and parameter is to blame?",
+        headline=(
+            ("models run in all libraries", f"{generated['models']:,}"),
+            ("findings", f"{judged['findings']:,}"),
+            ("unique findings", f"{triage['unique']:,}"),
+            ("confirmed by a script", f"{triage['reproduced_in_three_processes']:,}"),
+        ),
+        body=body,
+        order=40,
+    )
+
+
+def _growth(growth: pl.DataFrame, kind: str) -> Markup:
+    figure = Figure(figsize=(6, 2.6))
+    axes = figure.add_subplot()
+    names = growth["strategy"].unique(maintain_order=True).to_list()
+    for name, colour in zip(names, PALETTE, strict=False):
+        rows = growth.filter(pl.col("strategy") == name)
+        share = [100 * value for value in rows[kind]]
+        axes.plot(rows["models"], share, color=colour, label=name)
+    axes.set_xlabel("generated models")
+    axes.set_ylabel(f"{KINDS[kind]} (%)")
+    axes.legend(frameon=False)
+    return svg(figure, f"Growth of {KINDS[kind]} covered, by strategy")
+
+
+def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
+    counts = Counter((u["finding"]["library"], u["finding"]["symptom"]) for u in unique)
+    symptoms = sorted({symptom for _, symptom in counts})
+    names = sorted({library for library, _ in counts})
+    return {"symptoms": symptoms, "rows": [(n, [counts[n, s] for s in symptoms]) for n in names]}
+
+
+def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
+    script = folder / unique["folder"] / "repro.py"
+    return {
+        **unique,
+        "picture": _model(unique["graph"]["nodes"]),
+        "script": script.read_text(encoding="utf-8"),
+    }
+
+
+def _model(nodes: list[dict[str, Any]]) -> Markup:
+    """The minimal model as boxes from top to bottom, each at its depth."""
+    depth: dict[int, int] = {}
+    place: dict[int, tuple[float, float]] = {}
+    for node in nodes:
+        level = max((depth[i] + 1 for i in node["inputs"]), default=0)
+        column = sum(d == level for d in depth.values())
+        depth[node["id"]] = level
+        place[node["id"]] = (column, -level)
+    wide, high = max(x for x, _ in place.values()) + 1, max(depth.values()) + 1
+    figure = Figure(figsize=(3.2 * wide, 0.6 * high + 0.2))
+    axes = figure.add_subplot()
+    axes.set_axis_off()
+    axes.set_xlim(-0.5, wide - 0.5)
+    axes.set_ylim(-high + 0.5, 0.5)
+    for node in nodes:
+        x, y = place[node["id"]]
+        for source in node["inputs"]:
+            arrow = {"arrowstyle": "->", "color": "gray"}
+            start = place[source]
+            axes.annotate("", (x, y + 0.3), (start[0], start[1] - 0.3), arrowprops=arrow)
+        text = _caption(node)
+        box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "gray"}
+        axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=box)
+    return svg(figure, "The minimal model")
+
+
+#: What a box says of a layer, where it has it.
+_TELLING = ("shape", "filters", "units", "kernel_size", "strides", "activation", "padding", "layer")
+
+
+def _caption(node: dict[str, Any]) -> str:
+    told = [
+        f"{name}={node['config'][name]}"
+        for name in _TELLING
+        if name in node["config"] and node["config"][name] not in ("linear", "valid")
+    ]
+    return f"{node['type']}({', '.join(told[:3])})"

@@ -1,0 +1,44 @@
+"""Run every generated model in every library under test; nothing is judged yet."""
+
+from collections import Counter
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section
+from asterism.core.stage import checkpoint
+from asterism.libraries.execution import execute, open_bench
+from asterism.libraries.outcomes import STATUSES
+from asterism.libraries.params import ExecuteParams
+from asterism.memo.store import read_models
+
+ARTIFACTS = Path("artifacts/execute_models")
+MODELS = Path("artifacts/generate_models")
+WEIGHTS = Path("artifacts/reduce_models/weights.npz")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    execute: ExecuteParams
+
+
+def run(params: Params) -> None:
+    """Write outcomes, outputs, and what was left out."""
+    graphs = list(read_models(MODELS).values())
+    inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
+    saved = checkpoint("execute_models", params, inputs)
+    with open_bench(params.execute, WEIGHTS) as bench:
+        left_out = bench.start()
+        record = execute(graphs, bench, params.execute.draws, params.seed, saved)
+        seconds = bench.seconds
+    record.write(ARTIFACTS)
+    write_json(ARTIFACTS / "left_out.json", left_out)
+    counts = Counter((o["route"], o["status"]) for m in record.tasks for o in m["outcomes"])
+    routes = sorted({route for route, _ in counts})
+    table = {"route": routes} | {s: [counts[r, s] for r in routes] for s in STATUSES}
+    write_table(ARTIFACTS / "outcomes.csv", table)
+    totals = {s: sum(counts[r, s] for r in routes) for s in STATUSES}
+    write_json(Path("metrics/execute_models.json"), {"models": len(graphs), **totals})
+    write_json(Path("logs/execute_models.seconds.json"), seconds)
+    saved.discard()

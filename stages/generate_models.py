@@ -1,0 +1,39 @@
+"""Generate diverse models (Algorithm 2) and measure the coverage of the layer universe."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section
+from asterism.memo.generate import campaign, start_coverage
+from asterism.memo.params import GenerateParams
+from asterism.memo.store import read_models, write_models
+from asterism.memo.tables import growth_table, mutant_table, universe_facts
+
+ARTIFACTS = Path("artifacts/generate_models")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    generate: GenerateParams
+
+
+def run(params: Params) -> None:
+    """Write the models, and the growth of coverage for this strategy and those compared."""
+    seeds = read_models(Path("artifacts/reduce_models"))
+    strategies = dict.fromkeys([params.generate.strategy, *params.generate.compared])
+    campaigns = {s: campaign(seeds, params.generate, params.seed, s) for s in strategies}
+    main = campaigns[params.generate.strategy]
+    models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}
+    write_models(ARTIFACTS, models)
+    write_table(ARTIFACTS / "mutants.csv", mutant_table(main))
+    write_json(ARTIFACTS / "universe.json", universe_facts())
+    write_table(Path("plots/generate_models/growth.csv"), growth_table(campaigns))
+    metrics = {
+        "models": len(models),
+        "coverage": {name: made.coverage.rates() for name, made in campaigns.items()},
+        "coverage_of_seeds": start_coverage(seeds).rates(),
+        "refused_draws": sum(main.refused.values()),
+    }
+    write_json(Path("metrics/generate_models.json"), metrics)

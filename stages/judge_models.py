@@ -1,0 +1,40 @@
+"""Compare what the libraries did and name the odd ones out; nothing is run."""
+
+from collections import Counter
+from pathlib import Path
+
+from asterism.core.artifacts import write_json
+from asterism.core.params import Section
+from asterism.libraries.execution import Record
+from asterism.libraries.oracle import judge
+from asterism.libraries.params import JudgeParams
+from asterism.memo.store import read_models
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    judge: JudgeParams
+
+
+def run(params: Params) -> None:
+    """Write the findings."""
+    graphs = list(read_models(Path("artifacts/generate_models")).values())
+    record = Record.read(Path("artifacts/execute_models"))
+    verdicts = [
+        judge(graphs[task["index"]], record.result(at), params.judge, params.seed)
+        for at, task in enumerate(record.tasks)
+    ]
+    findings = [f for verdict in verdicts for f in verdict.findings]
+    write_json(Path("artifacts/judge_models/findings.json"), [f.to_json() for f in findings])
+    invalid = sum(f.symptom == "invalid model" for f in findings)
+    metrics = {
+        "findings": len(findings),
+        "agreements": sum(v.agreed for v in verdicts),
+        "unresolved": sum(v.unresolved for v in verdicts),
+        "invalid_models": invalid,
+        "invalid_rate": invalid / max(len(graphs), 1),
+        "by_symptom": dict(sorted(Counter(f.symptom for f in findings).items())),
+    }
+    write_json(Path("metrics/judge_models.json"), metrics)

@@ -1,0 +1,16 @@
+"""Write the versions of the libraries under test, on which the later stages depend."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json
+from asterism.core.params import Section
+from asterism.libraries.versions import installed_versions
+
+
+class Params(Section):
+    """Versions have no parameters."""
+
+
+def run(_params: Params) -> None:
+    """Write ``env.json``."""
+    write_json(Path("artifacts/library_versions/env.json"), installed_versions())

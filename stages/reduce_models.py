@@ -1,0 +1,41 @@
+"""Reduce the seed models (Algorithm 1) and keep their weights."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section
+from asterism.memo.params import ReduceParams
+from asterism.memo.reduction import reduce_models
+from asterism.memo.store import write_models, write_weights
+
+ARTIFACTS = Path("artifacts/reduce_models")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    reduce: ReduceParams
+
+
+def run(params: Params) -> None:
+    """Write the reduced models, their weights and the table."""
+    result = reduce_models(params.reduce, params.seed)
+    write_models(ARTIFACTS, result.models)
+    write_weights(ARTIFACTS / "weights.npz", result.weights)
+    columns = {name: [row[name] for row in result.rows] for name in result.rows[0]}
+    write_table(ARTIFACTS / "reduction.csv", columns)
+    shares = [row["layers_reduced"] / row["layers"] for row in result.rows]
+    lost = sum(
+        row[kind] - row[f"{kind}_kept"]
+        for row in result.rows
+        for kind in ("types", "pairs", "parameters")
+    )
+    metrics = {
+        "models": len(result.rows),
+        "mean_share_of_layers": sum(shares) / len(shares),
+        "coverage_lost": lost,
+        "weights_reduced": sum(columns["weights_reduced"]) / sum(columns["weights"]),
+    }
+    write_json(Path("metrics/reduce_models.json"), metrics)
+    write_json(Path("logs/reduce_models.seconds.json"), result.seconds)

@@ -1,0 +1,53 @@
+"""Shrink and de-duplicate the findings, and write a reproducer and a bug report for each."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import read_json, replacing, write_json
+from asterism.core.params import Section
+from asterism.libraries.bug_reports import read_known_issues, write_report
+from asterism.libraries.execution import open_bench
+from asterism.libraries.oracle import Finding
+from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
+from asterism.libraries.triage import Triage
+from asterism.memo.store import read_models, read_weights
+
+ARTIFACTS = Path("artifacts/triage_findings")
+WEIGHTS = Path("artifacts/reduce_models/weights.npz")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    execute: ExecuteParams
+    judge: JudgeParams
+    triage: TriageParams
+
+
+def run(params: Params) -> None:
+    """Write a folder for each unique finding, and their list."""
+    graphs = list(read_models(Path("artifacts/generate_models")).values())
+    listed = read_json(Path("artifacts/judge_models/findings.json"))
+    findings = [Finding.from_json(f) for f in listed]
+    known = read_known_issues(params.triage.known_issues)
+    stored = read_weights(WEIGHTS)
+    with replacing(ARTIFACTS) as folder, open_bench(params.execute, WEIGHTS) as bench:
+        folder.mkdir()
+        if findings:
+            bench.start()
+        triage = Triage(bench, params.judge, params.triage, params.seed)
+        unique, left = triage.run(findings, graphs, params.execute.draws)
+        reports = [
+            write_report(u, bench, params.judge, params.seed, stored, folder, known) for u in unique
+        ]
+        summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
+        write_json(folder / "unique.json", summary)
+    metrics = {
+        "findings": len(findings),
+        "unique": len(unique),
+        "reproduced_in_three_processes": sum(r.reproduced for r in reports),
+        "known": sum(bool(r.known) for r in reports),
+        "groups_left_by_budget": left,
+        "largest_minimal_model": max((len(u.graph.layers) for u in unique), default=0),
+    }
+    write_json(Path("metrics/triage_findings.json"), metrics)

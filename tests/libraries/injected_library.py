@@ -1,0 +1,75 @@
+"""A fake library that wraps TensorFlow and, on a switch, fails in one layer type.
+
+The switch is a file named by an environment variable; it holds a kind of fault, or nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+
+from asterism.core.artifacts import read_json
+from asterism.libraries.backends.tensorflow import TensorFlow
+from asterism.libraries.library import LIBRARIES
+
+SWITCH = "ASTERISM_TEST_FAULT"
+TARGET = "LeakyReLU"
+KINDS = ("crash", "hang", "memory", "exception", "nan", "transpose", "perturb")
+
+
+class InjectedError(RuntimeError):
+    """What the fake library raises."""
+
+
+@LIBRARIES.register("injected")
+class Injected(TensorFlow):
+    """TensorFlow with a fault."""
+
+    name = "injected"
+    options = ("eager",)
+
+    def script(self, option):
+        """What a reproducer runs: the wrapped library, wrong by a hundredth."""
+        return (
+            super()
+            .script(option)
+            .replace("    return outputs if", "    outputs = outputs * 1.01\n    return outputs if")
+        )
+
+    def compile(self, subject, option):
+        fault = Path(os.environ[SWITCH]).read_text()
+        types = [n["type"] for n in read_json(subject.folder / "graph.json")["nodes"]]
+        if fault and TARGET in types:
+            if fault == "crash":
+                os.abort()
+            if fault == "hang":
+                time.sleep(3600)
+            if fault == "memory":
+                hoard = []
+                while True:
+                    hoard.append(np.ones(2**23))
+                    time.sleep(0.05)
+            if fault == "exception":
+                raise InjectedError("the fake library fails here")
+        model = subject.keras()
+        for layer in model.layers:
+            if type(layer).__name__ == TARGET and fault in ("nan", "transpose", "perturb"):
+                layer.call = _faulty(layer.call, fault)
+        return lambda inputs: model(inputs, training=False)
+
+
+def _faulty(call, fault):
+    def wrong(inputs, *arguments, **keywords):
+        import tensorflow as tf
+
+        outputs = call(inputs, *arguments, **keywords)
+        if fault == "nan":
+            return outputs * tf.constant(float("nan"), outputs.dtype)
+        if fault == "transpose":
+            return tf.reverse(outputs, [-1])
+        return outputs * tf.constant(1.01, outputs.dtype)
+
+    return wrong

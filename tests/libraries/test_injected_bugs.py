@@ -1,0 +1,121 @@
+"""Real workers, real libraries and a fake one with injected bugs: found, named, shrunk, unique."""
+
+import os
+
+import pytest
+
+from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
+from asterism.libraries.bug_reports import write_report
+from asterism.libraries.handle import Limits
+from asterism.libraries.inputs import draw_inputs
+from asterism.libraries.oracle import judge
+from asterism.libraries.params import JudgeParams, TriageParams
+from asterism.libraries.reproducer import confirm
+from asterism.libraries.triage import Triage
+from asterism.memo.graph import chain
+from asterism.memo.tensors import Tensor
+from libraries import injected_library
+from libraries.injected_library import KINDS, SWITCH, TARGET
+from memo.small_graphs import layer
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+SYMPTOM = {
+    "crash": "runtime crash",
+    "hang": "hang",
+    "memory": "memory",
+    "exception": "runtime crash",
+    "nan": "NaN/Inf mask differs",
+    "transpose": "values differ",
+    "perturb": "values differ",
+}
+GRAPHS = [
+    chain(
+        Tensor((4,)),
+        [layer("Dense", units=5), layer(TARGET, negative_slope=0.5), layer("Dense", units=3)],
+    ),
+    chain(Tensor((4,)), [layer("Dense", units=4), layer("ReLU")]),
+    chain(
+        Tensor((6, 2)),
+        [layer("Conv1D", filters=3, kernel_size=[2]), layer(TARGET), layer("Flatten")],
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory):
+    switch = tmp_path_factory.mktemp("fault") / "switch"
+    switch.write_text("")
+    os.environ[SWITCH] = str(switch)
+    environment = {
+        "ASTERISM_LIBRARIES": "libraries.injected_library",
+        SWITCH: str(switch),
+        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
+    }
+    routes = ("injected:eager", *REFERENCES, PERTURBED, "tensorflow:eager", "pytorch:eager")
+    with Bench(routes, Limits(20.0, 600), environment=environment) as made:
+        assert made.start() == {}
+        made.switch = switch
+        yield made
+
+
+def findings(bench, draws=("normal",)):
+    found = []
+    tasks = [Task(i, g, {d: draw_inputs(g, 0, i, d) for d in draws}) for i, g in enumerate(GRAPHS)]
+    for result in bench.run_all(tasks):
+        found += judge(GRAPHS[result.index], result, JUDGE, 0).findings
+    return found
+
+
+def test_sound_libraries_agree_on_ordinary_and_special_inputs(bench):
+    bench.switch.write_text("")
+    assert findings(bench, ("normal", "wide")) == []
+    # TensorFlow alone cannot convolve a batch of no items: a true finding of a lane of its own.
+    assert findings(bench, ("nan",)) == findings(bench, ("infinity",)) == []
+
+
+def test_a_wrong_layer_is_found_named_shrunk_and_written_up(bench, tmp_path):
+    examine(bench, "perturb", tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [k for k in KINDS if k != "perturb"])
+def test_every_kind_is_found_named_shrunk_and_unique(bench, kind, tmp_path):
+    examine(bench, kind, tmp_path)
+
+
+def examine(bench, kind, folder):
+    bench.switch.write_text(kind)
+    try:
+        found = findings(bench)
+        assert {f.library for f in found} == {"injected"}
+        assert {f.model for f in found} == {0, 2}
+        assert {f.symptom for f in found} == {SYMPTOM[kind]}
+        params = TriageParams(
+            max_unique=5, max_steps=12 if found[0].by_values else 5, known_issues="conf/no_file"
+        )
+        unique, left = Triage(bench, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
+        assert left == 0
+        assert len(unique) == 1, [u.signature for u in unique]
+        (one,) = unique
+        assert [one.graph.nodes[i].type for i in one.graph.layers] == [TARGET]
+        assert one.graph.nodes[one.graph.layers[0]].config["negative_slope"] == 0.3
+        assert one.models == [0, 2]
+        assert one.ablation["tensorflow:eager"] == "ok"
+        assert one.ablation["injected:eager"] == "shows"
+        if SYMPTOM[kind] == "values differ":
+            assert one.signature == f"values differ | injected | {TARGET}()"
+            report = write_report(one, bench, JUDGE, 0, {}, folder, {"injected": "a link"})
+            assert report.known == "a link"
+            assert report.confirmed == (1, 1, 1) and report.reproduced
+            text = (folder / report.folder / "repro.py").read_text()
+            assert "asterism" not in text.lower()
+            script = folder / report.folder / "repro.py"
+            script.write_text(text.replace("outputs * 1.01", "outputs"))
+            assert confirm(script, 1) == [0], "the script must say when the bug is gone"
+    finally:
+        bench.switch.write_text("")
+
+
+def test_the_fake_library_is_what_it_claims():
+    assert set(KINDS) == set(SYMPTOM)
+    assert injected_library.Injected.name == "injected"

@@ -1,0 +1,172 @@
+"""The oracle on results that are made up: who is blamed, and when nobody is."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asterism.libraries.bench import PERTURBED, REFERENCES, Result
+from asterism.libraries.compare import Tolerance, d_mad, first_difference
+from asterism.libraries.oracle import Finding, judge, signature, skeleton
+from asterism.libraries.outcomes import Outcome, is_unsupported, steady
+from asterism.libraries.params import JudgeParams
+from memo.small_graphs import branching
+
+GRAPH = branching()
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
+ROUTES = (
+    "tensorflow:eager",
+    "pytorch:eager",
+    "jax:jit",
+    "onnxruntime:tf2onnx",
+    "onnxruntime:keras_onnx",
+    "openvino:tf2onnx",
+)
+
+
+def result(wrong=None, failed=None, draw="normal"):
+    """All routes give the right output, but for those that are named."""
+    made = Result(0)
+    for route in (*ROUTES, *REFERENCES, PERTURBED):
+        reference = route in (*REFERENCES, PERTURBED)
+        output = RIGHT if reference else RIGHT.astype(np.float32)
+        output = (wrong or {}).get(route, output)
+        made.outcomes[route] = (failed or {}).get(route) or Outcome(0, route, "run", "ok")
+        if made.outcomes[route].status == "ok":
+            made.outputs[route] = {draw: [output]}
+    return made
+
+
+def findings(**changes):
+    return judge(GRAPH, result(**changes), JUDGE, 0).findings
+
+
+def test_agreement_is_no_finding():
+    verdict = judge(GRAPH, result(), JUDGE, 0)
+    assert verdict.findings == () and verdict.agreed == len(ROUTES) and verdict.unresolved == 0
+
+
+def test_the_odd_one_out_is_named():
+    off = (RIGHT * 1.001).astype(np.float32)
+    (found,) = findings(wrong={"jax:jit": off})
+    assert (found.symptom, found.library, found.routes) == ("values differ", "jax", ("jax:jit",))
+    assert found.severity == "normal" and "tensorflow:eager" in found.witnesses
+    assert found.excess > 1
+
+
+def test_a_wrong_reference_blames_nobody_while_the_other_stands():
+    assert findings(wrong={"tensorflow:float64": RIGHT + 1}) == ()
+
+
+def test_without_a_witness_nothing_is_resolved():
+    off = dict.fromkeys(ROUTES, (RIGHT + 1).astype(np.float32))
+    verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
+    assert verdict.findings == () and verdict.unresolved == len(ROUTES)
+
+
+def test_a_converter_is_blamed_when_all_its_readers_are_wrong():
+    off = (RIGHT + 1).astype(np.float32)
+    both = {"onnxruntime:tf2onnx": off, "openvino:tf2onnx": off}
+    (found,) = findings(wrong=both)
+    assert found.library == "tf2onnx" and len(found.routes) == 2
+    (alone,) = findings(wrong={"openvino:tf2onnx": off})
+    assert alone.library == "openvino"
+
+
+def test_a_converter_is_blamed_for_a_file_that_a_library_refuses():
+    refused = Outcome(0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f")
+    (found,) = findings(failed={"onnxruntime:tf2onnx": refused})
+    assert (found.library, found.symptom) == ("tf2onnx", "runtime crash")
+
+
+@pytest.mark.parametrize(
+    ("output", "symptom"),
+    [
+        (np.full((2, 4), np.nan, np.float32), "NaN/Inf mask differs"),
+        (RIGHT[:, ::-1].astype(np.float32), "values differ"),
+        (-RIGHT.astype(np.float32), "values differ"),
+        (RIGHT.T.astype(np.float32), "wrong shape"),
+        (RIGHT, "wrong dtype"),
+    ],
+)
+def test_symptoms(output, symptom):
+    (found,) = findings(wrong={"pytorch:eager": output})
+    assert found.symptom == symptom
+
+
+def test_failures_and_what_is_unsupported():
+    crash = Outcome(0, "jax:jit", "run", "crash", "SIGSEGV", "last lines")
+    (found,) = findings(failed={"jax:jit": crash})
+    assert (found.symptom, found.exception) == ("runtime crash", "SIGSEGV")
+    unsupported = Outcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
+    assert findings(failed={"jax:jit": unsupported}) == ()
+    refused = {
+        r: Outcome(0, r, "build", "error", "ValueError", "no")
+        for r in (*ROUTES, *REFERENCES, PERTURBED)
+    }
+    (invalid,) = findings(failed=refused)
+    assert invalid.symptom == "invalid model"
+    assert is_unsupported("E", "Op 'Loop' is not supported", (r"not supported",))
+
+
+def test_special_inputs_have_a_severity_of_their_own():
+    off = (RIGHT + 1).astype(np.float32)
+    (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, draw="nan"), JUDGE, 0).findings
+    assert found.severity == "special"
+
+
+def test_d_mad_against_a_slow_twin_and_its_blindness_to_targets_of_zero():
+    rng = np.random.default_rng(1)
+    one, target = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    two = -one
+    slow = []
+    for output in (one, two):
+        total = 0.0
+        for i in range(3):
+            for j in range(4):
+                total += abs(output[i, j] - target[i, j])
+        slow.append(total / 12)
+    expected = abs(slow[0] - slow[1]) / (slow[0] + slow[1])
+    assert d_mad(one, two, target) == pytest.approx(expected)
+    assert expected > 0.01
+    assert d_mad(one, two, np.zeros((3, 4))) == 0
+
+
+@given(st.floats(0.1, 1e4), st.integers(1, 40))
+def test_rounding_passes_and_a_hundredth_does_not(scale, depth):
+    rng = np.random.default_rng(0)
+    exact = rng.normal(size=(4, 5)) * scale
+    tolerance = Tolerance(64, 8, 2.0**-23, depth)
+    rounded = exact.astype(np.float32)
+    assert first_difference([rounded], [exact], ["float32"], [0.0], tolerance) is None
+    wrong = rounded.copy()
+    wrong[0, 0] += np.float32(0.01 * np.abs(exact).max())
+    assert first_difference([wrong], [exact], ["float32"], [0.0], tolerance) is not None
+
+
+def test_what_is_too_large_for_the_dtype_is_not_judged():
+    huge = np.array([1e39, 1.0])
+    overflowed = np.array([np.inf, 1.0], np.float32)
+    tolerance = Tolerance(64, 8, 2.0**-23, 2)
+    assert first_difference([overflowed], [huge], ["float32"], [0.0], tolerance) is None
+
+
+def test_signatures_are_stable():
+    base = {
+        "model": 0,
+        "symptom": "runtime crash",
+        "stage": "run",
+        "library": "x",
+        "routes": ("x:y",),
+    }
+    one = Finding(**base, exception="E", frame="f:g", message="Node 'a_1' (0x12) failed at 17")
+    two = Finding(
+        **{**base, "model": 9}, exception="E", frame="f:g", message="Node 'b' failed at 3"
+    )
+    assert signature(one) == signature(two)
+    assert skeleton("shape [3, 4] of 'abc' is bad") == "shape of is bad"
+    assert "0x7f" not in steady("at 0x7fab12 in /tmp/x/y.py") and "/tmp" not in steady(
+        "/tmp/x/y.py"
+    )
+    assert Finding.from_json(one.to_json()) == one

@@ -1,0 +1,46 @@
+"""Small graphs that several tests use."""
+
+from __future__ import annotations
+
+from asterism.memo.graph import Graph, Node, chain, input_node
+from asterism.memo.tensors import Tensor
+
+
+def layer(kind: str, **config: object):
+    """A step for ``chain``."""
+    return lambda _: Node(kind, {**config, "dtype": "float32"}, seed=7)
+
+
+def convolutional() -> Graph:
+    """Convolution, normalisation, pooling, dense."""
+    return chain(
+        Tensor((12, 12, 1)),
+        [
+            layer("Conv2D", filters=4, kernel_size=[3, 3], padding="same", activation="relu"),
+            layer("BatchNormalization"),
+            layer("ReLU"),
+            layer("MaxPooling2D", pool_size=[2, 2]),
+            layer("Flatten"),
+            layer("Dense", units=5),
+        ],
+    )
+
+
+def recurrent() -> Graph:
+    """LSTM and dense."""
+    return chain(
+        Tensor((6, 3)), [layer("LSTM", units=4, return_sequences=True), layer("Dense", units=2)]
+    )
+
+
+def branching() -> Graph:
+    """Two branches that are added."""
+    return Graph(
+        {
+            0: input_node((6,)),
+            1: Node("Dense", {"units": 4, "dtype": "float32"}, (0,), seed=1),
+            2: Node("Dense", {"units": 4, "activation": "tanh", "dtype": "float32"}, (0,), seed=2),
+            3: Node("Add", {"dtype": "float32"}, (1, 2)),
+            4: Node("ReLU", {"dtype": "float32"}, (3,)),
+        }
+    )

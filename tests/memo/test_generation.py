@@ -1,0 +1,149 @@
+"""Operators, strategies and the selection."""
+
+import numpy as np
+import pytest
+
+from asterism.core.streams import stream
+from asterism.memo.coverage import Coverage
+from asterism.memo.generate import STRATEGIES, attempt, campaign
+from asterism.memo.graph import Graph, infer
+from asterism.memo.keras_build import build
+from asterism.memo.operator import OPERATORS, Context
+from asterism.memo.params import GenerateParams
+from asterism.memo.strategies.search import Memo
+from memo.small_graphs import branching, convolutional, recurrent
+
+SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
+
+
+def params(**changes):
+    values = {
+        "strategy": "memo",
+        "compared": [],
+        "models": 30,
+        "mutations": 1,
+        "p": 0.05,
+        "pool": "replace",
+        "max_layers": 20,
+        "max_elements": 2000,
+        "tries": 5,
+    }
+    return GenerateParams(**{**values, **changes})
+
+
+@pytest.mark.parametrize("name", OPERATORS.names())
+def test_an_operator_makes_a_valid_graph_and_leaves_the_old_one_alone(name):
+    made = 0
+    for number in range(30):
+        graph = list(SEEDS.values())[number % 3]
+        before = graph.to_json()
+        mutant = attempt(name, graph, Context(stream(5, name, number)), params())
+        assert graph.to_json() == before
+        if mutant is None:
+            continue
+        made += 1
+        assert mutant.to_json() != before
+        assert dict(mutant.tensors) == infer(mutant.nodes)
+        assert Graph.from_json(mutant.to_json()) == mutant
+    assert made >= 5
+
+
+@pytest.mark.parametrize("name", STRATEGIES.names())
+def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
+    first, second = (campaign(SEEDS, params(models=12), 4, name) for _ in range(2))
+    assert len(first.mutants) == (3 if name == "cradle" else 12)
+    assert [m.graph.to_json() for m in first.mutants] == [m.graph.to_json() for m in second.mutants]
+    assert first.growth[-1] == {"models": len(first.mutants), **first.coverage.rates()}
+    for one, two in zip(first.growth, first.growth[1:], strict=False):
+        assert one["pairs"] <= two["pairs"] and one["types"] <= two["types"]
+
+
+def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
+    short, long = (campaign(SEEDS, params(models=n), 1, "memo").mutants for n in (8, 20))
+    assert [m.graph for m in short] == [m.graph for m in long[:8]]
+
+
+def test_fitness_and_acceptance_equal_a_slow_twin():
+    """Algorithm 2 in plain loops: rank, propose uniformly, accept by the ratio of geometrics."""
+    memo = Memo(SEEDS, params())
+    rng_ours, rng_twin = stream(9, "a"), stream(9, "a")
+    choices = [(s, o) for s in range(3) for o in memo._operators]
+    times = dict.fromkeys(choices, 0)
+    model_score, operator_score = {0: 0.0, 1: 0.0, 2: 0.0}, dict.fromkeys(memo._operators, 0.0)
+    current = None
+    for step in range(40):
+        if current is None:
+            current = choices[int(rng_twin.integers(len(choices)))]
+        else:
+            fitness = {
+                c: (model_score[c[0]] + operator_score[c[1]]) / (times[c] + 1) for c in choices
+            }
+            ranking = sorted(choices, key=lambda c: -fitness[c])
+            while True:
+                proposal = choices[int(rng_twin.integers(len(choices)))]
+                steps = ranking.index(proposal) - ranking.index(current)
+                if rng_twin.random() < (1 - 0.05) ** steps:
+                    current = proposal
+                    break
+        times[current] += 1
+        assert memo._select(rng_ours) == current
+        gain = step % 5
+        model_score[current[0]] += gain
+        operator_score[current[1]] += gain
+        memo._model_scores[current[0]] += gain
+        memo._operator_scores[current[1]] += gain
+
+
+def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
+    for pool, size in (("replace", 3), ("grow", 4)):
+        memo = Memo(SEEDS, params(pool=pool))
+        mutant = memo.propose(stream(2, "x"), Coverage())
+        assert mutant is not None
+        from dataclasses import replace
+
+        memo.reward(replace(mutant, gain=7))
+        assert len(memo._pool) == size
+        assert mutant.graph in memo._pool
+
+
+def test_memo_covers_more_than_its_ablations():
+    budget = params(models=150, mutations=3)
+    found = {
+        s: campaign(SEEDS, budget, 0, s).coverage.rates() for s in ("memo", "memo_r", "memo_o")
+    }
+    for kind in ("types", "pairs", "parameters"):
+        assert found["memo"][kind] > found["memo_r"][kind]
+        assert found["memo"][kind] > found["memo_o"][kind]
+
+
+def test_keras_refuses_at_most_two_percent():
+    mutants = campaign(SEEDS, params(models=60, mutations=3), 11, "memo").mutants
+    refused = []
+    for mutant in mutants:
+        try:
+            model = build(mutant.graph, zero_initializers=True)
+        except Exception as error:
+            refused.append(str(error)[:300])
+            continue
+        outputs = model.outputs
+        shapes = [tuple(o.shape[1:]) for o in outputs]
+        assert shapes == [mutant.graph.tensors[i].shape for i in mutant.graph.outputs]
+    assert len(refused) <= 0.02 * len(mutants), refused
+
+
+@pytest.mark.parametrize("kind", ["gaussian_fuzz", "weight_shuffle", "neuron_block", "special"])
+def test_weight_mutations_change_weights_and_nothing_else(kind):
+    from dataclasses import replace
+
+    from asterism.memo.graph import Node, WeightEdit
+    from asterism.memo.weights import layer_weights
+
+    node = Node("Dense", {"units": 4}, seed=3)
+    shapes = [("kernel", (5, 4)), ("bias", (4,))]
+    plain = layer_weights(node, shapes, {})
+    edited = layer_weights(replace(node, edits=(WeightEdit(kind, 1),)), shapes, {})
+    again = layer_weights(replace(node, edits=(WeightEdit(kind, 1),)), shapes, {})
+    assert [a.shape for a in edited] == [(5, 4), (4,)]
+    assert any(not np.array_equal(a, b) for a, b in zip(plain, edited, strict=True))
+    for a, b in zip(edited, again, strict=True):
+        np.testing.assert_array_equal(a, b)

@@ -1,0 +1,161 @@
+"""Reading Keras models, and Algorithm 1 on them."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from asterism.core.errors import UserError
+from asterism.memo.coverage import elements_of
+from asterism.memo.keras_build import build
+from asterism.memo.keras_read import graph_of, graph_of_json
+from asterism.memo.reduce import articulation_points, keeps, reduce_model, renumbered, work
+from asterism.memo.seeds import SEED_MODELS, make_seed_model
+from asterism.memo.weights import fit
+
+
+def residual():
+    """Three stages of residual blocks, as ResNets have them."""
+    keras.utils.set_random_seed(1)
+    x = inputs = keras.Input((16, 16, 3))
+    for stage in range(3):
+        x = layers.Conv2D(4, 3, strides=1 + (stage > 0), padding="same")(x)
+        for _ in range(3):
+            y = layers.Conv2D(4, 3, padding="same")(x)
+            y = layers.BatchNormalization()(y)
+            y = layers.ReLU()(y)
+            y = layers.Conv2D(4, 1)(y)
+            x = layers.Add()([x, y])
+    x = layers.GlobalAveragePooling2D()(x)
+    return keras.Model(inputs, layers.Dense(5, activation="softmax")(x))
+
+
+def nested():
+    inner = keras.Sequential([keras.Input((6,)), layers.Dense(4), layers.ReLU()])
+    inputs = keras.Input((6,))
+    return keras.Model(inputs, layers.Dense(2)(inner(inputs)))
+
+
+MODELS = {
+    "residual": residual,
+    "nested": nested,
+    **{n: (lambda n=n: make_seed_model(n, 3)) for n in ("lenet5", "lstm1", "lstm2")},
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_that_was_read_computes_the_same(name):
+    model = MODELS[name]()
+    graph, arrays = graph_of(model, open_size=8)
+    rng = np.random.default_rng(0)
+    shape = (3, *model.inputs[0].shape[1:])
+    integers = "int" in model.inputs[0].dtype
+    batch = rng.integers(0, 20, shape) if integers else rng.normal(size=shape).astype("float32")
+    ours = build(graph, arrays)(batch, training=False)
+    np.testing.assert_array_equal(np.asarray(ours), np.asarray(model(batch, training=False)))
+
+
+def test_keras_2_json_is_read():
+    keras2 = {
+        "class_name": "Functional",
+        "config": {
+            "name": "m",
+            "layers": [
+                {
+                    "class_name": "InputLayer",
+                    "name": "i",
+                    "config": {"batch_input_shape": [None, None, 4], "dtype": "float32"},
+                    "inbound_nodes": [],
+                },
+                {
+                    "class_name": "LSTM",
+                    "name": "l",
+                    "config": {
+                        "units": 3,
+                        "activation": "tanh",
+                        "kernel_initializer": {"class_name": "GlorotUniform", "config": {}},
+                        "implementation": 2,
+                        "time_major": False,
+                    },
+                    "inbound_nodes": [[["i", 0, 0, {}]]],
+                },
+                {
+                    "class_name": "Add",
+                    "name": "a",
+                    "config": {},
+                    "inbound_nodes": [[["l", 0, 0, {}], ["l", 0, 0, {}]]],
+                },
+            ],
+            "input_layers": [["i", 0, 0]],
+            "output_layers": [["a", 0, 0]],
+        },
+    }
+    graph = graph_of_json(json.dumps(keras2), open_size=9)
+    assert [n.type for n in graph.nodes.values()] == ["InputLayer", "LSTM", "Add"]
+    assert graph.tensors[0].shape == (9, 4)
+    assert graph.nodes[1].config["kernel_initializer"] == "glorot_uniform"
+    assert tuple(build(graph).output.shape) == (None, 3)
+
+
+def test_an_unknown_layer_is_named():
+    model = keras.Sequential([keras.Input((4,)), layers.CategoryEncoding(4, name="odd")])
+    with pytest.raises(UserError, match="odd"):
+        graph_of(model, 4)
+
+
+def test_reduction_loses_no_coverage_and_keeps_weights():
+    model = residual()
+    graph, arrays = graph_of(model, 8)
+    reduced = renumbered(reduce_model(graph))
+    before, after = elements_of(graph), elements_of(reduced)
+    assert before.types <= after.types
+    assert before.pairs <= after.pairs
+    assert before.parameters <= after.parameters
+    assert len(reduced.layers) <= 0.35 * len(graph.layers)
+    assert work(reduced) <= work(graph)
+    built = build(reduced, arrays)
+    originals = [a for many in arrays.values() for a in many]
+    for weight in built.get_weights():
+        # Where a neighbour has fewer channels, the weights of the channels that are left.
+        alike = [a for a in originals if a.ndim == weight.ndim]
+        assert any(np.array_equal(fit(a, weight.shape), weight) for a in alike)
+
+
+def test_nothing_can_be_taken_out_of_what_is_reduced():
+    """The slow twin: every single removal of a block or layer is tried and loses coverage."""
+    from asterism.memo.reduce import bypass
+
+    graph, _ = graph_of(residual(), 8)
+    reduced, wanted = reduce_model(graph), elements_of(graph)
+    for node in reduced.layers:
+        for source in reduced.nodes[node].inputs:
+            smaller = bypass(reduced, source, node)
+            if smaller is not None and smaller.layers:
+                assert not keeps(smaller, wanted) or work(smaller) > work(reduced)
+
+
+def test_articulation_points_are_where_one_tensor_carries_everything():
+    graph, _ = graph_of(residual(), 8)
+    points = set(articulation_points(graph))
+    for point in points - set(graph.outputs):
+        without = {i: n for i, n in graph.nodes.items() if i != point}
+        reachable = set(graph.inputs) - {point}
+        for i, node in without.items():
+            if any(s in reachable for s in node.inputs):
+                reachable.add(i)
+        assert not reachable & set(graph.outputs)
+
+
+@pytest.mark.slow
+def test_the_published_models_shrink_to_a_tenth():
+    names = [n for n in SEED_MODELS if n not in ("alexnet", "lenet5", "lstm1", "lstm2")]
+    shares = []
+    for name in names:
+        graph, _ = graph_of(make_seed_model(name, 0), 8)
+        reduced = reduce_model(graph)
+        assert keeps(reduced, elements_of(graph))
+        shares.append(len(reduced.layers) / len(graph.layers))
+    assert len(shares) == 6
+    assert sum(shares) / len(shares) <= 0.11

@@ -1,0 +1,108 @@
+"""The universe against the installed Keras: options, shapes, dtypes."""
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.core.streams import stream
+from asterism.memo.graph import Graph, Node, input_node
+from asterism.memo.keras_build import build
+from asterism.memo.keras_options import ACTIVATIONS, CONSTRAINTS, KERNEL_INITIALIZERS
+from asterism.memo.parameters import Choice, Number, Sizes
+from asterism.memo.spec import universe
+from asterism.memo.tensors import INTEGER, InvalidLayerError
+
+LAYERS = sorted(universe())
+
+
+def drawn(name, number):
+    """A graph of one layer with drawn inputs and configuration, or None where they clash."""
+    spec = universe()[name]
+    rng = stream(1, name, number)
+    rank = int(rng.choice(sorted(spec.ranks)))
+    shape = [int(v) for v in rng.integers(2, 7, rank - 1)]
+    count = int(rng.integers(spec.arity[0], min(spec.arity[1], 3) + 1))
+    dtype = INTEGER if spec.dtypes == (INTEGER,) else "float32"
+    graph = Graph({i: input_node(shape, dtype) for i in range(count)})
+    config = spec.draw(rng, [graph.tensors[i] for i in range(count)], variation=0.7)
+    try:
+        return graph.add(Node(name, config, tuple(range(count)), seed=number))
+    except InvalidLayerError:
+        return None
+
+
+def test_the_universe_is_large_enough():
+    assert len(universe()) >= 75
+    for family in ("Conv3DTranspose", "ConvLSTM2D", "SpectralNormalization", "EinsumDense", "Dot"):
+        assert family in universe()
+
+
+def test_options_follow_keras_own_registries():
+    assert set(ACTIVATIONS) <= set(keras.src.activations.ALL_OBJECTS_DICT)
+    assert len(ACTIVATIONS) >= len(keras.src.activations.ALL_OBJECTS_DICT) - 2
+    for name in ACTIVATIONS:
+        assert keras.activations.get(name) is not None
+    for name in KERNEL_INITIALIZERS:
+        assert keras.initializers.get(name) is not None
+    for name in CONSTRAINTS:
+        assert keras.constraints.get(name) is not None
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_shape_inference_agrees_with_keras(name):
+    found = [d for n in range(12) if (d := drawn(name, n)) is not None][:3]
+    assert found, "twelve draws gave no valid configuration"
+    for graph, identity in found:
+        model = build(graph)
+        assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
+        assert model.output.dtype == graph.tensors[identity].dtype
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LAYERS)
+def test_what_is_computed_has_the_inferred_shape(name):
+    for number in range(8):
+        made = drawn(name, number)
+        if made is None:
+            continue
+        graph, identity = made
+        inputs = [
+            np.ones((2, *graph.tensors[i].shape), graph.tensors[i].dtype) for i in graph.inputs
+        ]
+        try:
+            output = build(graph)(inputs if len(inputs) > 1 else inputs[0], training=False)
+        except Exception as error:
+            assert "support" in str(error) or "NHWC" in str(error), error
+            continue
+        assert tuple(output.shape[1:]) == graph.tensors[identity].shape
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_every_option_can_be_drawn(name):
+    spec = universe()[name]
+    inputs = [Graph({0: input_node([4] * (min(spec.ranks) - 1))}).tensors[0]] * 2
+    for parameter in spec.parameters:
+        for option in parameter.options:
+            if isinstance(parameter, Choice | Number | Sizes):
+                value = parameter.draw(stream(0, option), inputs, option)
+                assert option in parameter.labels(value)
+
+
+def test_values_outside_the_declaration_have_no_label():
+    assert Number("units", 4, 1, 20).labels(21) == ()
+    assert Number("units", 4, 1, 20).labels(True) == ()
+    assert Sizes("strides", [1, 1], 2, 1, 3).labels([1, 9]) == ()
+    assert Choice("padding", "valid", ("valid", "same")).labels("reflect") == ()
+
+
+def test_a_layer_refuses_what_keras_would_refuse():
+    strided_and_dilated = {
+        "filters": 2,
+        "kernel_size": [3, 3],
+        "strides": [2, 2],
+        "dilation_rate": [2, 2],
+    }
+    with pytest.raises(InvalidLayerError, match="exclude each other"):
+        Graph({0: input_node((8, 8, 1)), 1: Node("Conv2D", strided_and_dilated, (0,))})
+    with pytest.raises(InvalidLayerError, match="rank"):
+        Graph({0: input_node((8,)), 1: Node("Conv2D", {"filters": 1, "kernel_size": [1]}, (0,))})

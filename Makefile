@@ -6,6 +6,8 @@ STAMP := $(VENV)/.installed
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# DVC runs independent stages in the order of their hashes, and dvc.lock lists them as they ran.
+export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help install repro test test-all lint format params dag lock clean
@@ -26,10 +28,10 @@ repro: $(STAMP) ## run every stage whose inputs changed, then say where the repo
 	@echo "The report is report/index.html"
 
 test: lint ## lint, types and the fast tests
-	python -m pytest -n auto
+	python -m pytest -n auto --dist loadfile
 
 test-all: lint ## the slow tests too
-	python -m pytest -n auto -m ''
+	python -m pytest -n auto --dist loadfile -m ''
 
 lint: $(STAMP)
 	ruff check .

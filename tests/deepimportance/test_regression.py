@@ -10,7 +10,7 @@ from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.stage import _load
 from asterism.data.driving import DrivingParams, load_driving
-from conftest import ROOT
+from places import ROOT
 
 
 @pytest.fixture

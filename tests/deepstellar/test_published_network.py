@@ -9,14 +9,13 @@ from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.profile import Profile, profile
 from asterism.models.recurrent import open_rnn
+from places import SHARED
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def setting(tmp_path_factory):
-    from conftest import SHARED
-
     if not (SHARED / "models").is_dir() or not (SHARED / "data").is_dir():
         pytest.skip("the published model and MNIST are not on this machine")
     with pytest.MonkeyPatch.context() as patch:

@@ -15,6 +15,7 @@ ENVIRONMENT = os.environ | {
     "GIT_COMMITTER_NAME": "test",
     "GIT_COMMITTER_EMAIL": "test@localhost",
     "DVC_NO_ANALYTICS": "1",
+    "PYTHONHASHSEED": "0",  # as in the Makefile: the order of stages in dvc.lock depends on it
 }
 
 

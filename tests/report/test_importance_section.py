@@ -9,7 +9,7 @@ from asterism.core.artifacts import read_arrays, read_json, read_table
 from asterism.core.params import read_params
 from asterism.core.stage import _load
 from asterism.report.sections.importance import importance
-from conftest import ROOT
+from places import ROOT
 
 TINY = [
     "data.train=400",

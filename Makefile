@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
+JOBS ?= 1
 STAMP := $(VENV)/.installed
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -21,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-repro: $(STAMP) ## run every stage whose inputs changed, then say where the report is
-	@dvc repro
+repro: $(STAMP) ## run every stage whose inputs changed; JOBS=4 runs four at a time
+	@asterism repro --jobs $(JOBS)
 	@echo "The report is report/index.html"
 
 test: lint ## lint, types and the fast tests

@@ -83,7 +83,7 @@ def repro(
     root = Path.cwd()
     use_this_python()
     try:
-        ran = run_pipeline(root, targets or [], jobs, lock_folder(root))
+        ran = run_pipeline(root, targets or [], jobs, lock_folder(root)).ran
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

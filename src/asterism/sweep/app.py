@@ -19,7 +19,7 @@ from asterism.sweep import slurm, worker, workspace
 from asterism.sweep.locks import held_now
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, Sweep, run_point
-from asterism.sweep.points import Point, check_launcher, enumerate_points, is_hydras, sweep_name
+from asterism.sweep.points import Point, check_launcher, enumerate_points, sweep_name
 from asterism.sweep.table import write_outcome
 
 log = get_logger(__name__)
@@ -217,8 +217,7 @@ def sweep_command(
     for point in points:
         record = _record(sweep, point)
         how = f"{len(record['ran'])} stages run, {record['total_seconds']} s"
-        chosen = " ".join(o for o in point.overrides if not is_hydras(o))
-        say(f"point {point.number} ({chosen}): {record['status']}, {how}")
+        say(f"{_spoken(point, points)}: {record['status']}, {how}")
         if record["status"] == "failed":
             say(f"  exit code {record['exit_code']}: {record['message']}; log: {record['log']}")
             say(record["log_tail"])
@@ -228,6 +227,13 @@ def sweep_command(
     return status
 
 
+def _spoken(point: Point, points: Sequence[Point]) -> str:
+    """A point by its number and by what it does not share with all the others."""
+    common = set.intersection(*(set(other.overrides) for other in points))
+    own = " ".join(override for override in point.overrides if override not in common)
+    return f"point {point.number} ({own})" if own else f"point {point.number}"
+
+
 def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None]) -> None:
     plans, seen = dry_run(sweep, points), set[str]()
     for point, plan in zip(points, plans, strict=True):
@@ -235,6 +241,6 @@ def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None])
             name if key not in seen else f"{name} (shared)" for name, key in plan["runs"].items()
         ]
         seen.update(plan["runs"].values())
-        say(f"point {point.number}: {' '.join(point.overrides)}")
+        say(_spoken(point, points))
         say(f"  would run {', '.join(runs) or 'nothing'}; {plan['cached']} stages are cached")
     say(f"{len(points)} points, {len(seen)} stages to run in all")

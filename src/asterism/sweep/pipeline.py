@@ -15,9 +15,11 @@ import logging
 import multiprocessing
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import chdir, contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,14 +66,16 @@ class StageFailedError(Exception):
         return StageFailedError, (self.stage, self.exit_code)
 
 
-def open_repository(root: Path) -> Any:
-    """DVC's repository of a workspace, which waits for other DVC processes in it."""
-    from dvc import logger
+@contextmanager
+def open_repository(root: Path) -> Iterator[Any]:
+    """DVC's repository of a workspace, which waits for other DVC processes in it.
+
+    DVC looks up names of stages in the current directory, so that is the workspace meanwhile.
+    """
     from dvc.repo import Repo
 
-    logger.setup(level=logging.INFO)
-
-    return Repo(str(root), _wait_for_lock=True)
+    with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
+        yield repository
 
 
 def read_plan(repository: Any, targets: Sequence[str]) -> list[PlannedStage]:
@@ -142,6 +146,7 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     from dvc.exceptions import DvcException, ReproductionError
     from dvc.stage.exceptions import StageCmdFailedError
 
+    _let_dvc_speak()
     said = _Announcements()
     try:
         with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
@@ -175,7 +180,20 @@ class _Announcements(logging.Handler):
         self._logger.removeHandler(self)
 
 
-def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> list[str]:
+@dataclass(frozen=True)
+class Finished:
+    """A run that brought its workspace up to date.
+
+    Attributes:
+        stages: names of all its stages.
+        ran: names of those whose command ran.
+    """
+
+    stages: Sequence[str]
+    ran: Sequence[str]
+
+
+def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> Finished:
     """Bring a workspace up to date.
 
     Args:
@@ -185,7 +203,7 @@ def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> 
         locks: see :func:`run_stage`.
 
     Returns:
-        Names of the stages whose command ran.
+        What the run consisted of.
 
     Raises:
         StageFailedError: a stage failed; those that do not depend on it have ended too.
@@ -197,10 +215,13 @@ def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> 
     before = _lock_order(root)
     try:
         if jobs == 1:
-            return [stage.name for stage in plan if run_stage(root, stage, locks)]
-        return _run_side_by_side(root, plan, jobs, locks)
+            ran = [stage.name for stage in plan if run_stage(root, stage, locks)]
+        else:
+            ran = _run_side_by_side(root, plan, jobs, locks)
     finally:
-        _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
+        if jobs > 1:
+            _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
+    return Finished([stage.name for stage in plan], ran)
 
 
 def _run_side_by_side(root: Path, plan: list[PlannedStage], jobs: int, locks: Path) -> list[str]:
@@ -257,6 +278,13 @@ def _restore_lock_order(root: Path, order: Sequence[str]) -> None:
 def lock_folder(root: Path) -> Path:
     """Where a project's locks are, for all the workspaces that share its cache."""
     return root / ".dvc" / "tmp" / "asterism" / "locks"
+
+
+@cache
+def _let_dvc_speak() -> None:
+    from dvc import logger
+
+    logger.setup(level=logging.INFO)
 
 
 def use_this_python() -> None:

@@ -30,7 +30,7 @@ def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     parameters = list(dict.fromkeys(name for row in rows for name in row))
     metrics = list(dict.fromkeys(name for r in records for name in r["metrics"]))
     columns: dict[str, list[Any]] = {"point": [record["number"] for record in records]}
-    columns |= {name: [_typed(row.get(name)) for row in rows] for name in parameters}
+    columns |= {name: _typed([row.get(name) for row in rows]) for name in parameters}
     columns |= {
         "status": [record["status"] for record in records],
         "exit_code": [record["exit_code"] for record in records],
@@ -42,11 +42,14 @@ def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame({name: pl.Series(name, v, strict=False) for name, v in columns.items()})
 
 
-def _typed(value: str | None) -> float | str | None:
-    try:
-        return None if value is None else float(value)
-    except ValueError:
-        return value
+def _typed(column: list[str | None]) -> list[Any]:
+    """A parameter's values as whole numbers or as numbers where all of them are such."""
+    for kind in (int, float):
+        try:
+            return [None if value is None else kind(value) for value in column]
+        except ValueError:
+            continue
+    return list(column)
 
 
 def varying(table: pl.DataFrame) -> tuple[list[str], list[str]]:

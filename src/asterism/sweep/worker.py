@@ -1,7 +1,7 @@
 """The process of one point: brings its workspace up to date and saves the DVC experiment.
 
-``python -m asterism.sweep.worker WORKSPACE`` reads its order from ``.dvc/order.json`` there and
-answers in ``.dvc/answer.json``. It is a process of its own because DVC holds much state in the
+``python -m asterism.sweep.worker WORKSPACE`` reads its order from ``.dvc/tmp/order.json`` there and
+answers in ``.dvc/tmp/answer.json``. It is a process of its own because DVC holds much state in the
 process that it runs in, and so that an interrupt reaches all of a point and nothing else.
 """
 
@@ -30,8 +30,8 @@ from asterism.sweep.pipeline import (
 )
 from asterism.sweep.workspace import git
 
-ORDER = Path(".dvc/order.json")
-ANSWER = Path(".dvc/answer.json")
+ORDER = Path(".dvc/tmp/order.json")
+ANSWER = Path(".dvc/tmp/answer.json")
 
 
 @dataclass(frozen=True)
@@ -90,12 +90,11 @@ def main(workspace: Path) -> int:
     use_this_python()
     _end_with_parent()
     started = time.perf_counter()
-    ran: list[str] = []
     try:
         _check_out_data(workspace)
-        ran = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks))
-        _save_experiment(workspace, order)
-        answer = Answer("finished", ran=ran)
+        run = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks))
+        _save_experiment(workspace, order, run.stages)
+        answer = Answer("finished", ran=run.ran)
     except KeyboardInterrupt:
         answer = Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     except StageFailedError as error:
@@ -132,14 +131,13 @@ def _check_out_data(workspace: Path) -> None:
             raise UserError(f"data under `dvc add` is not in the cache: {error}") from None
 
 
-def _save_experiment(workspace: Path, order: Order) -> None:
+def _save_experiment(workspace: Path, order: Order, stages: Sequence[str]) -> None:
     """Save the workspace as a DVC experiment, and hand it to the project."""
     from dvc.exceptions import DvcException
 
     with open_repository(workspace) as repository:
-        names = [stage.name for stage in read_plan(repository, order.targets)]
         try:
-            repository.experiments.save(names, name=order.experiment, force=True)
+            repository.experiments.save(list(stages), name=order.experiment, force=True)
         except DvcException as error:
             raise UserError(f"the experiment cannot be saved: {error}") from None
     references = git(workspace, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import chdir
 from pathlib import Path
 
 from asterism.core import machine
@@ -77,7 +78,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     with Config(str(target / ".dvc")).edit("local") as settings:
         settings.setdefault("cache", {}).setdefault("type", LINKS)
         settings["cache"]["dir"] = str(cache)
-        settings.setdefault("core", {})["site_cache_dir"] = str(target / ".dvc" / "site")
+        settings.setdefault("core", {})["site_cache_dir"] = str(target / ".dvc" / "tmp" / "site")
 
 
 def _identity(root: Path) -> dict[str, str]:
@@ -93,13 +94,9 @@ def _identity(root: Path) -> dict[str, str]:
 
 def environment(root: Path) -> dict[str, str]:
     """Environment of a point's processes: the facts of the machine as the project has them."""
-    here = Path.cwd()
-    try:
-        os.chdir(root)
+    with chdir(root):
         roots = {
             "ASTERISM_DATA_ROOT": str(machine.data_root().absolute()),
             "ASTERISM_STATE_ROOT": str(machine.state_root().absolute()),
         }
-    finally:
-        os.chdir(here)
     return os.environ | roots

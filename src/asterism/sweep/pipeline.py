@@ -14,6 +14,7 @@ import json
 import logging
 import multiprocessing
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -154,9 +155,10 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     except ReproductionError as error:
         cause = error.__cause__
         if isinstance(cause, StageCmdFailedError):
-            if cause.returncode == INTERRUPTED:
+            status = int(str(cause).rpartition(" ")[2])  # DVC keeps it in the message only
+            if status in (INTERRUPTED, -signal.SIGINT):
                 raise KeyboardInterrupt from None
-            raise StageFailedError(stage.name, cause.returncode or 1) from None
+            raise StageFailedError(stage.name, status) from None
         raise UserError(f"stage {stage.name}: {cause or error}") from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None

@@ -9,7 +9,7 @@ export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro test test-all lint format params lock clean
+.PHONY: help install repro remote push pull test test-all lint format params lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -25,6 +25,17 @@ $(STAMP): requirements.lock pyproject.toml
 repro: $(STAMP) ## run every stage whose inputs changed; JOBS=4 runs four at a time
 	@asterism repro --jobs $(JOBS)
 	@echo "The report is report/index.html"
+
+remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
+	@test -n "$(URL)" || { echo "error: say which: make remote URL=s3://bucket/folder"; exit 1; }
+	@dvc remote add --force --default store $(URL)
+	@dvc remote modify store verify true
+
+push: $(STAMP) ## send results, and the record of what was computed, to the remote
+	@dvc push --run-cache
+
+pull: $(STAMP) ## get what others have computed from the remote
+	@dvc pull --run-cache
 
 test: lint ## lint, types and the fast tests
 	python -m pytest -n auto

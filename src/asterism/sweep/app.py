@@ -186,7 +186,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "ran": [],
             "status": "lost" if begun else "not started",
             "exit_code": None,
-            "message": "its process was killed; the same command goes on" if begun else "",
+            "message": "it was killed; the same command goes on" if begun else "",
         }
     lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
     return record | {"log_tail": "\n".join(lines[-TAIL:]), "log": str(log_file)}
@@ -218,7 +218,7 @@ def sweep_command(
         record = _record(sweep, point)
         how = f"{len(record['ran'])} stages run, {record['total_seconds']} s"
         say(f"{_spoken(point, points)}: {record['status']}, {how}")
-        if record["status"] == "failed":
+        if record["status"] in ("failed", "lost"):
             say(f"  exit code {record['exit_code']}: {record['message']}; log: {record['log']}")
             say(record["log_tail"])
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")

@@ -20,7 +20,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +146,6 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     from dvc.exceptions import DvcException, ReproductionError
     from dvc.stage.exceptions import StageCmdFailedError
 
-    _let_dvc_speak()
     said = _Announcements()
     try:
         with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
@@ -280,13 +278,6 @@ def _restore_lock_order(root: Path, order: Sequence[str]) -> None:
 def lock_folder(root: Path) -> Path:
     """Where a project's locks are, for all the workspaces that share its cache."""
     return root / ".dvc" / "tmp" / "asterism" / "locks"
-
-
-@cache
-def _let_dvc_speak() -> None:
-    from dvc import logger
-
-    logger.setup(level=logging.INFO)
 
 
 def use_this_python() -> None:

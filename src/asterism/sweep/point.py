@@ -134,6 +134,8 @@ def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
             _stop(process)
             return Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     answer = worker.read_answer(here)
+    if answer is None and process.returncode < 0:
+        return Answer("lost", 128 - process.returncode, "it was killed; the same command goes on")
     if answer is None:
         return Answer("failed", process.returncode or 1, f"its process ended: see {log.name}")
     if answer.status == "interrupted":

@@ -7,6 +7,7 @@ process that it runs in, and so that an interrupt reaches all of a point and not
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -58,7 +59,7 @@ class Answer:
     """How it went.
 
     Attributes:
-        status: ``finished``, ``failed`` or ``interrupted``.
+        status: ``finished``, ``failed``, ``interrupted``, or ``lost`` when its process was killed.
         exit_code: of the stage that failed, else 0.
         message: why it failed, one line.
         ran: stages whose command ran.
@@ -160,6 +161,7 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
     """
     from dvc.stage.cache import RunCacheNotFoundError
 
+    logging.getLogger("dvc").setLevel(logging.WARNING)
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")

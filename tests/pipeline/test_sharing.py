@@ -78,7 +78,7 @@ def server():
         process.wait(20)
 
 
-@pytest.fixture(params=["folder", "s3"])
+@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
 def remote(request, project, tmp_path):
     """A remote that the project has been given, and a function that damages its objects."""
     if request.param == "folder":
@@ -183,6 +183,7 @@ def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 
+@pytest.mark.slow
 def test_wrong_credentials_and_an_unreachable_server(project, server):
     address, boto3 = server
     import requests
@@ -214,12 +215,13 @@ def test_wrong_credentials_and_an_unreachable_server(project, server):
     assert "Traceback" not in output
 
 
+@pytest.mark.slow
 def test_a_killed_push_is_finished_by_the_next(project, tmp_path):
-    many = project.root / "artifacts" / "many"
+    many = project.root / "many"
     many.mkdir(parents=True)
     for number in range(3000):
         (many / str(number)).write_text(str(number))
-    call(project, "dvc", "add", "-q", "-f", "--file", "many.dvc", many)
+    call(project, "dvc", "add", "-q", many)
     commit(project.root, "data")
     add_remote(project, tmp_path / "store")
     push = subprocess.Popen(
@@ -241,16 +243,16 @@ def test_a_killed_push_is_finished_by_the_next(project, tmp_path):
     call(project, *make("push"))
     other = clone(project, tmp_path)
     call(project, *make("pull"), folder=other)
-    pulled = {p.name: p.read_text() for p in (other / "artifacts" / "many").iterdir()}
+    pulled = {p.name: p.read_text() for p in (other / "many").iterdir()}
     assert pulled == {str(n): str(n) for n in range(3000)}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may make a small file system")
 def test_a_full_disk_loses_nothing(project, tmp_path):
-    large = project.root / "artifacts" / "large"
-    large.parent.mkdir(exist_ok=True)
+    large = project.root / "large"
     large.write_bytes(os.urandom(3_000_000))
-    call(project, "dvc", "add", "-q", "-f", "--file", "large.dvc", large)
+    call(project, "dvc", "add", "-q", large)
     commit(project.root, "data")
     store = tmp_path / "store"
     store.mkdir()
@@ -268,6 +270,6 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
         call(project, *make("push"))
         other = clone(project, tmp_path)
         call(project, *make("pull"), folder=other)
-        assert (other / "artifacts" / "large").read_bytes() == large.read_bytes()
+        assert (other / "large").read_bytes() == large.read_bytes()
     finally:
         subprocess.run(["umount", store], check=True)

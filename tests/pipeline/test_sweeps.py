@@ -1,6 +1,7 @@
 """Sweeps as users start them, over a small pipeline."""
 
 import csv
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,6 +38,7 @@ def table(project, name):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(project):
     points = ["sweep", "--name", "s", "abstraction.k=1,2", "fuzz.mutants=5,6"]
     status, output = call(project, *points, "--dry-run")
@@ -107,7 +109,8 @@ def test_a_failing_point_is_reported_and_the_others_finish(project):
     assert "thirteen mutants are bad luck" in page
 
 
-@pytest.mark.parametrize("launcher", ["basic", pytest.param("joblib", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
 def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     (project.notes / "hold-right").touch()
     sweep = ["sweep", "--name", "s", "fuzz.mutants=5,6", f"hydra/launcher={launcher}"]
@@ -154,6 +157,7 @@ def test_a_dirty_workspace_is_refused(project):
     assert output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_two_sweeps_at_once(project):
     """Of one name, the second is refused; of two names, they share what both need."""
     (project.notes / "hold-base").touch()
@@ -172,15 +176,17 @@ def test_two_sweeps_at_once(project):
     assert ran.count("left") == 3
 
 
-@pytest.mark.skipif(
-    __import__("shutil").which("sbatch") is not None, reason="this machine has Slurm's sbatch"
-)
-def test_slurm_where_there_is_none(project):
+def test_slurm_where_there_is_none(project, tmp_path):
+    programs = tmp_path / "programs"  # a path on which there is git and nothing else
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git"))
+    project.environment["PATH"] = str(programs)
     status, output = call(project, "sweep", "abstraction.k=1,2", "hydra/launcher=slurm")
     assert status == 1
     assert "needs Slurm's sbatch" in output
 
 
+@pytest.mark.slow
 def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
     locks = {}
     for jobs in (1, 4):

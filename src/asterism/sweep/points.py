@@ -97,9 +97,15 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
     from hydra.errors import HydraException
 
     mine = [override for override in overrides if not is_hydras(override)]
+    parser = OverridesParser.create()
+    for override in mine:
+        try:
+            parser.parse_override(override)
+        except HydraException as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"the override {override!r} cannot be read: {reason}") from None
     try:
-        parsed = OverridesParser.create().parse_overrides(mine)
-        (batch,) = BasicSweeper.split_arguments(parsed, None)
+        (batch,) = BasicSweeper.split_arguments(parser.parse_overrides(mine), None)
     except HydraException as error:
         raise UserError(" ".join(str(error).split())) from None
     points = []

@@ -27,7 +27,7 @@ def git(folder: Path, *arguments: str) -> str:
     if result.returncode:
         reason = (result.stderr.strip() or result.stdout.strip() or "no reason given").splitlines()
         raise UserError(f"git {arguments[0]}: {reason[-1]}")
-    return result.stdout.strip()
+    return result.stdout.rstrip()
 
 
 def require_clean(root: Path) -> str:

@@ -7,11 +7,18 @@ from pathlib import Path
 
 import yaml
 
+from asterism.attacks.params import AttackParams
+from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
+from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
+from asterism.data.driving import DrivingParams
+from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
-from asterism.models.params import RnnParams
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
+from asterism.models.preprocessing import PreprocessingParams
 
 
 class Params(Section):
@@ -24,6 +31,17 @@ class Params(Section):
     coverage: CoverageParams
     seeds: SeedParams
     fuzz: FuzzParams
+    classifier: AnyClassifierParams
+    preprocessing: PreprocessingParams
+    compression: dict[str, CompressionParams]
+    pairs: dict[str, PairParams]
+    trigger: TriggerParams
+    repair: RepairParams
+    attack: AttackParams
+    importance: ImportanceParams
+    criteria: CriteriaParams
+    driving: DrivingParams
+    driving_training: TrainingParams
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

@@ -82,6 +82,34 @@ def test_keras_2_json_and_weights(tmp_path, model):
     assert np.allclose(load_keras(tmp_path / "model.json")(inputs), model(inputs))
 
 
+def test_the_hard_sigmoid_of_keras_2_stays_what_it_was(tmp_path):
+    """Against the LSTM's equations in plain NumPy; Keras 3's hard sigmoid is another function."""
+    import keras
+
+    layers = [keras.Input((4, 3)), keras.layers.LSTM(5, recurrent_activation="hard_sigmoid")]
+    model = keras.Sequential(layers)
+    path = tmp_path / "old.h5"
+    model.save(path)
+    with h5py.File(path, "r+") as file:
+        file.attrs["keras_version"] = "2.2.4"
+    inputs = np.random.default_rng(0).normal(size=(6, 4, 3)).astype(np.float32) * 3
+
+    def hard_sigmoid(x):
+        return np.clip(0.2 * x + 0.5, 0, 1)
+
+    kernel, recurrent, bias = (w.astype(np.float64) for w in model.get_weights())
+    h = c = np.zeros((6, 5))
+    for step in range(4):
+        i, f, g, o = np.split(inputs[:, step] @ kernel + h @ recurrent + bias, 4, axis=1)
+        c = hard_sigmoid(f) * c + hard_sigmoid(i) * np.tanh(g)
+        h = hard_sigmoid(o) * np.tanh(c)
+    loaded = load_keras(path)
+    assert np.allclose(loaded(inputs), h, atol=1e-5)
+    assert not np.allclose(model(inputs), h, atol=1e-3)
+    save_keras(loaded, tmp_path / "new.keras")
+    assert np.allclose(load_keras(tmp_path / "new.keras")(inputs), h, atol=1e-5)
+
+
 def test_a_published_keras_2_file(shared_models, shared_data):
     network = load_keras(shared_models / "mnist-lstm.h5")
     data = load(DataParams(name="mnist", path="", train=1, test=None))

@@ -23,12 +23,18 @@ EXPERIMENTS = sorted(CONF.glob("experiment/*.yaml"))
 
 def needed(file):
     """A value for every ``???`` of a config file."""
-    group = file.parent.name
-    return [
-        f"{group}.{line.split(':')[0].strip()}=some/file"
-        for line in file.read_text(encoding="utf-8").splitlines()
-        if line.endswith("???")
-    ]
+    text = file.read_text(encoding="utf-8")
+    head = text.split("\n", 1)[0].split()
+    group = head[2] if head[:2] == ["#", "@package"] else file.parent.name
+
+    def missing(tree, path):
+        for key, value in tree.items():
+            if isinstance(value, dict):
+                yield from missing(value, f"{path}.{key}")
+            elif value == "???":
+                yield f"{path}.{key}=some/file"
+
+    return list(missing(yaml.safe_load(text), group))
 
 
 def test_params_yaml_is_the_composition_of_the_defaults():

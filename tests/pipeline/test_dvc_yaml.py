@@ -12,7 +12,7 @@ STAGES = sorted(PIPELINE)
 
 
 def facts(stage):
-    return PIPELINE[stage]
+    return PIPELINE[stage].get("do", PIPELINE[stage])
 
 
 def script(stage):

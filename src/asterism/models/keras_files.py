@@ -6,6 +6,8 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ import h5py
 
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
+from asterism.models.keras_2 import register_activations, to_keras_3
 
 if TYPE_CHECKING:
     import keras
@@ -38,6 +41,7 @@ def load_keras(path: Path) -> keras.Model:
 
     if not path.is_file():
         raise UserError(f"there is no model file {path}")
+    register_activations()
     try:
         match path.suffix:
             case ".keras":
@@ -57,8 +61,23 @@ def save_keras(model: keras.Model, path: Path) -> None:
     """Write a ``.keras`` file without optimiser state, the same bytes for the same model."""
     with replacing(path) as temporary, tempfile.TemporaryDirectory() as folder:
         raw = Path(folder) / path.name
-        model.save(raw, include_optimizer=False)
+        with _without_optimizer(model):
+            model.save(raw)
         _normalise(raw, temporary)
+
+
+@contextmanager
+def _without_optimizer(model: keras.Model) -> Iterator[None]:
+    """Keras writes the optimiser's state into every ``.keras`` file, two thirds of it with Adam."""
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is None:
+        yield
+        return
+    model.optimizer = None
+    try:
+        yield
+    finally:
+        model.optimizer = optimizer
 
 
 def _normalise(source: Path, target: Path) -> None:
@@ -90,11 +109,14 @@ def _load_h5(path: Path) -> keras.Model:
     try:
         with h5py.File(path) as file:
             text = file.attrs.get("model_config")
+            version = file.attrs.get("keras_version", "2")
     except OSError as error:
         raise UserError(f"{path} is no HDF5 file, or is damaged: {_first_line(error)}") from None
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
-    return _load_legacy(json.loads(text), path, path, group="model_weights")
+    version = version.decode() if isinstance(version, bytes) else str(version)
+    config = {"keras_version": version, **json.loads(text)}
+    return _load_legacy(config, path, path, group="model_weights")
 
 
 def _load_json(path: Path) -> keras.Model:
@@ -118,7 +140,7 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path, group: str) 
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "model.h5"
         with h5py.File(weights) as source, h5py.File(whole, "w") as target:
-            target.attrs["model_config"] = json.dumps(_to_keras_3(config, path))
+            target.attrs["model_config"] = json.dumps(to_keras_3(config, path))
             target.attrs["keras_version"] = "2.0.0"
             target.attrs["backend"] = "tensorflow"
             copied = target.create_group("model_weights")
@@ -127,45 +149,6 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path, group: str) 
             for name in source[group]:
                 source.copy(source[group][name], copied, name)
         return keras.saving.load_model(whole, compile=False)
-
-
-def _to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A Keras 2 model config in terms that Keras 3 understands; others pass unchanged.
-
-    Keras 2 lets the first layer of a Sequential model state the input's shape, and its
-    recurrent layers carry options that are gone.
-    """
-    if config.get("class_name") == "Lambda":
-        raise UserError(f"{path} holds a Lambda layer, whose Python code is never run here")
-    inner = config.get("config")
-    if isinstance(inner, list):  # Sequential models before Keras 2.2.3
-        config = {**config, "config": {"name": "sequential", "layers": inner}}
-        inner = config["config"]
-    if not isinstance(inner, dict):
-        return config
-    inner = {k: v for k, v in inner.items() if k not in ("implementation", "time_major")}
-    if config.get("class_name") in ("TimeDistributed", "Bidirectional") and "layer" in inner:
-        inner["layer"] = _to_keras_3(inner["layer"], path)
-    if "layers" in inner:
-        layers = [_to_keras_3(layer, path) for layer in inner["layers"]]
-        if config.get("class_name") == "Sequential" and layers:
-            layers = _with_input_layer(layers)
-        inner["layers"] = layers
-    return {**config, "config": inner}
-
-
-def _with_input_layer(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    first = layers[0]
-    shape = first["config"].get("batch_input_shape")
-    if first["class_name"] == "InputLayer" or shape is None:
-        return layers
-    rest = {k: v for k, v in first["config"].items() if k != "batch_input_shape"}
-    dtype = rest.get("dtype") or "float32"
-    declared = {
-        "class_name": "InputLayer",
-        "config": {"batch_shape": shape, "dtype": dtype, "name": f"{rest['name']}_input"},
-    }
-    return [declared, {**first, "config": rest}, *layers[1:]]
 
 
 def _first_line(error: Exception) -> str:

@@ -39,3 +39,30 @@ class RnnFile(Section):
 
 
 RnnParams = Annotated[TrainedRnn | RnnFile, Field(discriminator="source")]
+
+
+class ClassifierParams(Section):
+    """The image classifier that the pipeline trains."""
+
+    source: Literal["train"]
+    path: str = Field(description="no file of the user's: the placeholder conf/no_file")
+    weights: str = Field(description="no file of the user's: the placeholder conf/no_file")
+    architecture: str = Field(description="a module's function in asterism.models.architectures")
+    training: TrainingParams
+    learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
+        description="after these numbers of epochs the learning rate falls to a tenth"
+    )
+    augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")
+
+
+class ClassifierFile(Section):
+    """The user's own Keras classifier."""
+
+    source: Literal["file"]
+    path: str = Field(description="a .keras or .h5 file, or Keras 2's .json")
+    weights: str = Field(
+        description="a .json's weights, beside it under the same name as .h5; else conf/no_file"
+    )
+
+
+AnyClassifierParams = Annotated[ClassifierParams | ClassifierFile, Field(discriminator="source")]

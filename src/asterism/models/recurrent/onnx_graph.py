@@ -23,6 +23,7 @@ _ACTIVATIONS: dict[str, tuple[str, list[float], list[float]]] = {
     "sigmoid": ("Sigmoid", [], []),
     "relu": ("Relu", [], []),
     "hard_sigmoid": ("HardSigmoid", [1 / 6], [0.5]),
+    "keras_2_hard_sigmoid": ("HardSigmoid", [0.2], [0.5]),
     "linear": ("Affine", [1.0], [0.0]),
     "elu": ("Elu", [1.0], []),
     "softsign": ("Softsign", [], []),

@@ -1,0 +1,1 @@
+"""Adversarial inputs and other additions to a test set."""

@@ -1,0 +1,117 @@
+"""Making every input set that is added to the test set, and saying how they came out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
+from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.natural import farthest_first, read_natural
+from asterism.attacks.noise import l2
+from asterism.attacks.params import AttackParams
+from asterism.core.console import progress
+from asterism.core.errors import UserError
+from asterism.core.streams import stream
+from asterism.models.preprocessing import PreprocessingParams
+
+SEMANTIC = "semantic"
+
+
+def make_additions(
+    model: keras.Model,
+    preprocessing: PreprocessingParams,
+    images: NDArray[np.uint8],
+    labels: Ints,
+    split: Split,
+    params: AttackParams,
+    seed: int,
+) -> dict[str, Addition]:
+    """Attack test inputs that the model handles correctly, and gather the natural additions.
+
+    Args:
+        model: the classifier.
+        preprocessing: what its inputs go through.
+        images: all test images, uint8 ``(N, H, W, C)``.
+        labels: their classes, ``(N,)``.
+        split: which of them are the test set.
+        params: which attacks, on how many inputs.
+        seed: root of the random streams.
+
+    Returns:
+        Additions by name, in the order of ``params.names``, the natural ones last.
+
+    Raises:
+        UserError: too few correctly handled inputs, or an unknown attack.
+    """
+    attacks: dict[str, Attack] = {name: ATTACKS[name](params) for name in params.names}
+    estimator = PixelEstimator(model, preprocessing)
+    most = max(attack.inputs for attack in attacks.values())
+    victims = _choose_victims(estimator, images, labels, split, most, seed)
+    additions = {}
+    for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
+        mine = victims.part(0, attack.inputs)
+        found = np.clip(attack.perturb(estimator, mine), 0, 1).astype(np.float32)
+        additions[name] = _judge(estimator, found, mine.labels, mine)
+    if params.semantic != "none":
+        additions[SEMANTIC] = _natural(estimator, images, labels, split, params)
+    return additions
+
+
+def _choose_victims(
+    estimator: PixelEstimator,
+    images: NDArray[np.uint8],
+    labels: Ints,
+    split: Split,
+    count: int,
+    seed: int,
+) -> Victims:
+    predicted = estimator.predict(as_pixels(images[split.base])).argmax(axis=1)
+    correct = split.base[predicted == labels[split.base]]
+    if len(correct) < count:
+        raise UserError(
+            f"attack.inputs is {count}, but only {len(correct)} inputs of the test set are "
+            "classified correctly: lower it"
+        )
+    chosen = stream(seed, "attack", "victims").permutation(correct)[:count]
+    return Victims(as_pixels(images[chosen]), labels[chosen], chosen, seed)
+
+
+def _natural(
+    estimator: PixelEstimator,
+    images: NDArray[np.uint8],
+    labels: Ints,
+    split: Split,
+    params: AttackParams,
+) -> Addition:
+    if params.semantic == "file":
+        found = read_natural(Path(params.semantic_path), images.shape[1:], params.inputs)
+        return _judge(estimator, found, np.full(len(found), -1), None)
+    pool, base = as_pixels(images[split.pool]), as_pixels(images[split.base])
+    chosen = split.pool[farthest_first(pool, base, params.inputs)]
+    return _judge(estimator, as_pixels(images[chosen]), labels[chosen], None)
+
+
+def _judge(
+    estimator: PixelEstimator, found: Floats, labels: Ints, victims: Victims | None
+) -> Addition:
+    rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
+    known = labels >= 0  # a class that nobody knows cannot be missed
+    wrong, wrong_rounded = (
+        known & (estimator.predict(x).argmax(axis=1) != labels) for x in (found, rounded)
+    )
+    nothing = np.zeros(len(found))
+    far: dict[str, Any] = {"l2": nothing, "linf": nothing, "sources": np.full(len(found), -1)}
+    if victims is not None:
+        change = np.abs(found - victims.images).reshape(len(found), -1)
+        far = {
+            "l2": l2(found, victims.images),
+            "linf": change.max(axis=1).astype(np.float64),
+            "sources": victims.sources,
+        }
+    return Addition(images=found, success=wrong, success_rounded=wrong_rounded, **far)

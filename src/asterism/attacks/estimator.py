@@ -1,0 +1,84 @@
+"""A Keras model as the Adversarial Robustness Toolbox (ART) sees it, on pixels in [0, 1]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from art.estimators.classification import TensorFlowV2Classifier
+from numpy.typing import NDArray
+
+from asterism.models.logits import Logits
+from asterism.models.preprocessing import PreprocessingParams
+
+Floats = NDArray[np.float32]
+
+
+class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships no types
+    """Logits and gradients of a Keras classifier for pixels in [0, 1].
+
+    ART's own estimator runs the model once per class that occurs in a batch, operation by
+    operation. Here one compiled graph per question answers for the whole batch; the attacks ask
+    nothing else of an estimator.
+
+    Args:
+        model: a classifier that takes images preprocessed as ``preprocessing`` says.
+        preprocessing: from uint8 images to the model's input; pixels in [0, 1] are these over 255.
+        shape: of one input; the model's own if None.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        preprocessing: PreprocessingParams,
+        shape: tuple[int, ...] | None = None,
+    ) -> None:
+        if shape is None:
+            shape = tuple(int(n) for n in model.inputs[0].shape[1:])
+        logits = Logits(model)
+        mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
+        factor = (255 * preprocessing.scale / std).astype(np.float32)
+        shift = (-mean / std).astype(np.float32)
+
+        def scores(pixels: Any) -> Any:
+            return logits(pixels * factor + shift)
+
+        def class_gradient(pixels: Any, labels: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(pixels)
+                chosen = tf.gather(scores(pixels), labels, batch_dims=1)
+            return tape.gradient(chosen, pixels)
+
+        def loss_gradient(pixels: Any, targets: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(pixels)
+                loss = tf.nn.softmax_cross_entropy_with_logits(targets, scores(pixels))
+            return tape.gradient(loss, pixels)
+
+        images = tf.TensorSpec((None, *shape), tf.float32)
+        labels = tf.TensorSpec((None,), tf.int64)
+        targets = tf.TensorSpec((None, None), tf.float32)
+        #: Logits of pixels as a TensorFlow function, for attacks that compile themselves.
+        self.scores = tf.function(scores, [images], autograph=False)
+        self._class_gradient = tf.function(class_gradient, [images, labels], autograph=False)
+        self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
+        classes = int(model.outputs[0].shape[-1])
+        super().__init__(model, classes, shape, clip_values=(0.0, 1.0))
+
+    def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
+        """Logits ``(N, classes)`` of pixels ``(N, H, W, C)``."""
+        parts = [self.scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
+        return np.concatenate(parts)
+
+    def class_gradient(self, x: Floats, label: Any = None, **_: Any) -> Floats:
+        """Gradient of each input's logit ``label``, ``(N, 1, H, W, C)``."""
+        labels = np.broadcast_to(np.asarray(label, np.int64), len(x))
+        gradient: Floats = self._class_gradient(x, labels).numpy()[:, None]
+        return gradient
+
+    def loss_gradient(self, x: Floats, y: Floats, **_: Any) -> Floats:
+        """Gradient of the cross-entropy of one-hot ``y``, ``(N, H, W, C)``."""
+        gradient: Floats = self._loss_gradient(x, tf.cast(y, tf.float32)).numpy()
+        return gradient

@@ -1,0 +1,57 @@
+"""Natural inputs that mean something else than those of the test set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.attacks.attack import Floats, Ints
+from asterism.core.artifacts import read_arrays
+from asterism.core.errors import UserError
+
+
+def farthest_first(pool: Floats, base: Floats, count: int) -> Ints:
+    """Positions of the ``count`` images of the pool that differ most from the base.
+
+    Farthest-first traversal (Gonzalez 1985): each choice has the greatest distance to its nearest
+    neighbour among the base and the earlier choices. Distances are between pixels, so no model
+    has a say in which inputs count as different.
+    """
+    if count > len(pool):
+        raise UserError(
+            f"attack.inputs asks for {count} natural images, but the pool has {len(pool)}: lower "
+            "attack.inputs or attack.base_share"
+        )
+    rows = pool.reshape(len(pool), -1).astype(np.float64)
+    nearest = np.full(len(pool), np.inf)
+    for start in range(0, len(base), 512):
+        part = base[start : start + 512].reshape(len(base[start : start + 512]), -1)
+        nearest = np.minimum(nearest, _squared(rows, part.astype(np.float64)).min(axis=1))
+    chosen = []
+    for _ in range(count):
+        best = int(nearest.argmax())
+        chosen.append(best)
+        nearest = np.minimum(nearest, _squared(rows, rows[best : best + 1])[:, 0])
+        nearest[best] = -np.inf
+    return np.asarray(chosen, np.int64)
+
+
+def read_natural(path: Path, shape: tuple[int, ...], count: int) -> Floats:
+    """The user's own images as pixels in [0, 1].
+
+    Raises:
+        UserError: no uint8 ``images`` of the model's shape in the file, or too few.
+    """
+    images = read_arrays(path).get("images")
+    if images is None or images.dtype != np.uint8 or images.shape[1:] != shape:
+        raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {shape})")
+    if len(images) < count:
+        raise UserError(f"{path} holds {len(images)} images, but attack.inputs is {count}")
+    return images[:count].astype(np.float32) / np.float32(255)
+
+
+def _squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    squares: NDArray[np.float64] = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
+    return np.maximum(squares, 0)

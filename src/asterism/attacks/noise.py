@@ -1,0 +1,71 @@
+"""Random changes: an addition of their own, and the control beside adversarial ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
+from asterism.core.streams import stream
+
+if TYPE_CHECKING:
+    from asterism.attacks.estimator import PixelEstimator
+
+_BISECTIONS = 40
+
+
+@ATTACKS.register("noise")
+class GaussianNoise(Attack):
+    """Gaussian white noise; it knows nothing of the model."""
+
+    needs_classifier = False
+
+    def perturb(self, estimator: PixelEstimator | None, victims: Victims) -> Floats:
+        """Each input with noise from its own stream."""
+        return np.stack(
+            [
+                image + self.params.noise.std * _direction(victims.seed, "noise", source, image)
+                for image, source in zip(victims.images, victims.sources, strict=True)
+            ]
+        )
+
+
+def noise_of_length(
+    images: Floats, lengths: NDArray[np.float64], sources: Ints, seed: int
+) -> Floats:
+    """Images changed at random, each by a given L2 distance that holds after clipping to [0, 1].
+
+    Args:
+        images: float32 ``(N, H, W, C)``, pixels in [0, 1].
+        lengths: float ``(N,)``; one that clipping cannot reach becomes the longest that it can.
+        sources: int64 ``(N,)``, names of the images' random streams.
+        seed: root of the random streams.
+    """
+    directions = np.stack(
+        [_direction(seed, "control", s, image) for image, s in zip(images, sources, strict=True)]
+    )
+    low, high = np.zeros(len(images)), np.full(len(images), 1e3)
+
+    def moved(scale: NDArray[np.float64]) -> Floats:
+        step = scale[:, None, None, None].astype(np.float32) * directions
+        return np.clip(images + step, 0, 1)
+
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        short = l2(moved(middle), images) < lengths
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return moved(high)
+
+
+def l2(first: Floats, second: Floats) -> NDArray[np.float64]:
+    """Euclidean distance of each pair of images, float64 ``(N,)``."""
+    difference = (first.astype(np.float64) - second).reshape(len(first), -1)
+    distance: NDArray[np.float64] = np.sqrt((difference**2).sum(axis=1))
+    return distance
+
+
+def _direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
+    rng = stream(seed, "attack", purpose, int(source))
+    return rng.standard_normal(image.shape, np.float32)

@@ -1,0 +1,87 @@
+"""Attacks on recurrent networks: gradients reach every step of the input through time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.attacks.addition import as_pixels
+from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
+from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.noise import l2, noise_of_length
+from asterism.attacks.params import AttackParams
+from asterism.core.artifacts import read_json
+from asterism.core.console import get_logger, progress
+from asterism.core.streams import stream
+from asterism.models.keras_files import load_keras
+from asterism.models.preprocessing import PreprocessingParams
+
+log = get_logger(__name__)
+
+THROUGH_TIME = ("fgsm", "bim")
+#: Recurrent networks take rows of pixels in [0, 1] as their steps.
+_UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+
+
+@dataclass(frozen=True)
+class AttackedImages:
+    """Attacked inputs of a recurrent network.
+
+    Attributes:
+        images: uint8 ``(N, H, W, C)``, rounded to grey levels.
+        labels: int64 ``(N,)``, their true classes.
+        success: bool ``(N,)``, whether the network puts the rounded image into a wrong class.
+        l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1].
+    """
+
+    images: NDArray[np.uint8]
+    labels: Ints
+    success: NDArray[np.bool_]
+    l2: NDArray[np.float64]
+
+
+def attack_recurrent(
+    folder: Path, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
+) -> dict[str, AttackedImages]:
+    """FGSM and BIM on correctly classified inputs, and noise as strong as FGSM's changes.
+
+    Args:
+        folder: where ``train_rnn`` left the network.
+        images: uint8 ``(N, H, W, C)``, test images.
+        labels: their classes.
+        params: the attacks' settings.
+        seed: root of the random streams.
+
+    Returns:
+        Attacked images by attack; nothing for a network in a format that gives no gradients.
+    """
+    file = folder / str(read_json(folder / "rnn.json")["file"])
+    if file.suffix not in (".keras", ".h5", ".json"):
+        log.warning("this network's format gives no gradients: not attacked", file=file.name)
+        return {}
+    count, height, width, channels = images.shape
+    estimator = PixelEstimator(load_keras(file), _UNIT, (height, width * channels))
+    sequences = as_pixels(images).reshape(count, height, width * channels)
+    correct = np.flatnonzero(estimator.predict(sequences).argmax(axis=1) == labels)
+    chosen = stream(seed, "attack", "recurrent").permutation(correct)[: params.rnn_inputs]
+    victims = Victims(sequences[chosen], labels[chosen], chosen, seed)
+    found: dict[str, Floats] = {}
+    for name in progress(THROUGH_TIME, label="attacking the recurrent network", unit="attack"):
+        found[name] = np.clip(ATTACKS[name](params).perturb(estimator, victims), 0, 1)
+    pictures = victims.images.reshape(-1, height, width, channels)
+    lengths = l2(found["fgsm"], victims.images)
+    found["noise"] = noise_of_length(pictures, lengths, chosen, seed)
+    return {
+        name: _judge(estimator, changed.reshape(pictures.shape), victims)
+        for name, changed in found.items()
+    }
+
+
+def _judge(estimator: PixelEstimator, changed: Floats, victims: Victims) -> AttackedImages:
+    rounded = np.round(changed * 255).astype(np.uint8)
+    sequences = as_pixels(rounded).reshape(victims.images.shape)
+    wrong = estimator.predict(sequences).argmax(axis=1) != victims.labels
+    return AttackedImages(rounded, victims.labels, wrong, l2(sequences, victims.images))

@@ -1,0 +1,1 @@
+"""Compression: quantisation, pruning and distillation, by the libraries' own means."""

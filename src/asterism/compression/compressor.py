@@ -1,0 +1,110 @@
+"""What a compressor is, and how its result is measured."""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.compression.params import CompressionParams
+from asterism.core.artifacts import replacing, write_json
+from asterism.core.params import Section, validate
+from asterism.core.registry import Registry
+from asterism.data import Dataset
+from asterism.models.classifier import open_classifier
+from asterism.models.keras_files import load_keras
+from asterism.models.preprocessing import PreprocessingParams
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True)
+class Material:
+    """What a compressor may use beside the model.
+
+    Attributes:
+        inputs: preprocessed training images, float32 ``(N, H, W, C)``.
+        labels: int64 ``(N,)``.
+        seed: the run's seed.
+    """
+
+    inputs: NDArray[np.float32]
+    labels: NDArray[np.int64]
+    seed: int
+
+
+class Compressor(ABC):
+    """Makes a smaller model that stands for the original."""
+
+    #: Suffix, and with it the format, of the file that it writes.
+    suffix: ClassVar[str]
+    #: The options that this method takes.
+    Options: ClassVar[type[Section]]
+
+    @staticmethod
+    @abstractmethod
+    def compress(model: keras.Model, options: Any, material: Material, target: Path) -> None:
+        """Write the compressed model to ``target``; ``model`` may be changed on the way."""
+
+
+COMPRESSORS: Registry[type[Compressor]] = Registry("compressor", "asterism.compression.methods")
+
+
+def compress(
+    params: CompressionParams,
+    original: Path,
+    folder: Path,
+    data: Dataset,
+    preprocessing: PreprocessingParams,
+    seed: int,
+) -> dict[str, Any]:
+    """Make the compressed model that ``params`` describe, and compare it with its original.
+
+    Args:
+        params: method and options.
+        original: a ``.keras`` or ``.h5`` file.
+        folder: gets ``model`` with the method's suffix and ``summary.json``; replaced as a whole.
+        data: training images for calibration and tuning, test images for the comparison.
+        preprocessing: what both models take.
+        seed: the run's seed.
+
+    Returns:
+        Size of both files in bytes, as they are and deflated; accuracy of both on the test
+        images; and agreement, the share of test images that both give the same label.
+    """
+    method = COMPRESSORS[params.method]
+    options = validate(method.Options, params.options, source=f"options of {params.method}")
+    material = Material(preprocessing.apply(data.train_images), data.train_labels, seed)
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        target = temporary / f"model{method.suffix}"
+        method.compress(load_keras(original), options, material, target)
+    compressed = folder / f"model{method.suffix}"
+    labels = {
+        name: open_classifier(path, preprocessing).predict(data.test_images).argmax(axis=1)
+        for name, path in (("original", original), ("compressed", compressed))
+    }
+    facts = {
+        "method": params.method,
+        "bytes": compressed.stat().st_size,
+        "original_bytes": original.stat().st_size,
+        "deflated_bytes": _deflated(compressed),
+        "original_deflated_bytes": _deflated(original),
+        "accuracy": float((labels["compressed"] == data.test_labels).mean()),
+        "original_accuracy": float((labels["original"] == data.test_labels).mean()),
+        "agreement": float((labels["compressed"] == labels["original"]).mean()),
+        "deviating_test_images": int((labels["compressed"] != labels["original"]).sum()),
+    }
+    write_json(folder / "summary.json", facts)
+    return facts
+
+
+def _deflated(path: Path) -> int:
+    """Size after lossless compression: where a pruned model's zeros take no room."""
+    return len(zlib.compress(path.read_bytes(), 9))

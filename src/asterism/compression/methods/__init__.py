@@ -1,0 +1,1 @@
+"""Compression methods, one module for each library or idea."""

@@ -1,0 +1,70 @@
+"""Knowledge distillation (Hinton et al., 2015), with Keras' own Distiller."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from pydantic import Field
+
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.core.params import Section
+from asterism.models.architectures import ARCHITECTURES
+from asterism.models.keras_files import save_keras
+from asterism.models.params import TrainingParams
+from asterism.models.training import compile_for, fit, make_deterministic
+
+if TYPE_CHECKING:
+    import keras
+
+_SMALLEST = 1e-7  # of a probability, before its logarithm
+
+
+@COMPRESSORS.register("distillation")
+class Distillation(Compressor):
+    """A smaller student learns the original's softened outputs and the labels."""
+
+    suffix: ClassVar[str] = ".keras"
+
+    class Options(Section):
+        """The student and its lessons."""
+
+        student: str = Field(description="its architecture, by name")
+        temperature: float = Field(gt=0, description="softens the outputs of both")
+        alpha: float = Field(ge=0, le=1, description="weight of the labels; the rest is imitation")
+        training: TrainingParams
+
+    @staticmethod
+    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        import keras
+
+        make_deterministic(material.seed, "compress", "distillation")
+        shape = material.inputs.shape[1:]
+        student = ARCHITECTURES[options.student](
+            (shape[0], shape[1], shape[2]), int(model.output_shape[-1])
+        )
+        distiller = keras.distillation.Distiller(
+            teacher=_with_logits(model),
+            student=_with_logits(student),
+            distillation_losses=keras.distillation.LogitsDistillation(options.temperature),
+            student_loss_weight=options.alpha,
+        )
+        compile_for(distiller, options.training)
+        distiller.compile(
+            distiller.optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        )
+        fit(distiller, material.inputs, material.labels, options.training)
+        save_keras(student, target)
+
+
+def _with_logits(model: keras.Model) -> keras.Model:
+    """The model with logits in place of its softmax.
+
+    The logarithms of probabilities are logits of the very same softmax, whichever way the model
+    ends in it.
+    """
+    import keras
+
+    log = keras.ops.log(keras.ops.maximum(model.output, _SMALLEST))
+    return keras.Model(model.input, log, name=f"{model.name}_logits")

@@ -1,0 +1,120 @@
+"""Pruning: the weights that matter least become zero and stay so while the rest is tuned.
+
+Keras brings no pruning of its own (it lived in a package for Keras 2), so these are the published
+rules: magnitude pruning (Han et al., NeurIPS 2015), over the whole network or layer by layer, and
+filter pruning by the L1 norm (Li et al., ICLR 2017).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.core.params import Section
+from asterism.models.keras_files import save_keras
+from asterism.models.params import TrainingParams
+from asterism.models.training import compile_for, fit, make_deterministic
+
+if TYPE_CHECKING:
+    import keras
+
+Mask = NDArray[np.float32]
+
+
+@COMPRESSORS.register("magnitude_pruning")
+class MagnitudePruning(Compressor):
+    """The smallest weights become zero."""
+
+    suffix: ClassVar[str] = ".keras"
+
+    class Options(Section):
+        """Which weights go, and how the others are tuned."""
+
+        sparsity: float = Field(ge=0, lt=1, description="share of the weights that become zero")
+        scope: Literal["global", "layer"] = Field(
+            description="whether the share holds over all kernels together or in each of them"
+        )
+        tuning: TrainingParams
+
+    @staticmethod
+    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        kernels = _kernels(model)
+        values = [np.abs(kernel.numpy()) for kernel in kernels]
+        if options.scope == "global":
+            everything = np.concatenate([value.ravel() for value in values])
+            limits = [_limit(everything, options.sparsity)] * len(values)
+        else:
+            limits = [_limit(value.ravel(), options.sparsity) for value in values]
+        masks = [(v > limit).astype(np.float32) for v, limit in zip(values, limits, strict=True)]
+        _tune(model, list(zip(kernels, masks, strict=True)), options.tuning, material)
+        save_keras(model, target)
+
+
+@COMPRESSORS.register("filter_pruning")
+class FilterPruning(Compressor):
+    """Of every convolution, the filters with the smallest L1 norm become zero, bias and all.
+
+    The file keeps its shape: its zeros vanish in deflation and in sparse kernels.
+    """
+
+    suffix: ClassVar[str] = ".keras"
+
+    class Options(Section):
+        """How many filters go, and how the others are tuned."""
+
+        share: float = Field(ge=0, lt=1, description="share of each convolution's filters")
+        tuning: TrainingParams
+
+    @staticmethod
+    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        import keras
+
+        masked = []
+        for layer in model.layers:
+            if not isinstance(layer, keras.layers.Conv2D):
+                continue
+            norms = np.abs(layer.kernel.numpy()).sum(axis=(0, 1, 2))
+            kept = np.ones_like(norms)
+            kept[np.argsort(norms, kind="stable")[: int(options.share * len(norms))]] = 0
+            masked.append((layer.kernel, np.broadcast_to(kept, layer.kernel.shape)))
+            if layer.bias is not None:
+                masked.append((layer.bias, kept))
+        _tune(model, masked, options.tuning, material)
+        save_keras(model, target)
+
+
+def _kernels(model: keras.Model) -> list[Any]:
+    import keras
+
+    kinds = (keras.layers.Conv2D, keras.layers.DepthwiseConv2D, keras.layers.Dense)
+    return [layer.kernel for layer in model.layers if isinstance(layer, kinds)]
+
+
+def _limit(magnitudes: NDArray[np.float32], sparsity: float) -> float:
+    """The largest magnitude that goes; −1 where none does."""
+    count = int(sparsity * magnitudes.size)
+    return float(np.partition(magnitudes, count - 1)[count - 1]) if count else -1.0
+
+
+def _tune(
+    model: keras.Model, masked: list[tuple[Any, Mask]], params: TrainingParams, material: Material
+) -> None:
+    """Zero what the masks forbid, and train the rest."""
+    import keras
+
+    def apply(_batch: int = 0, logs: Any = None) -> None:
+        for variable, mask in masked:
+            variable.assign(variable * mask)
+
+    make_deterministic(material.seed, "compress", "pruning")
+    compile_for(model, params)
+    apply()
+    reset = keras.callbacks.LambdaCallback(on_train_batch_end=apply)
+    fit(model, material.inputs, material.labels, params, callbacks=[reset])

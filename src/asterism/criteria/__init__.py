@@ -1,0 +1,1 @@
+"""Published test-adequacy criteria over the activations of a network, streaming."""

@@ -1,0 +1,111 @@
+"""What a criterion is: fitted on training inputs, updated with test inputs, asked for a value."""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.registry import Registry
+from asterism.criteria.params import CriteriaParams
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Activations:
+    """What a batch of inputs makes the neurons of a network do.
+
+    Attributes:
+        layers: float32 ``(N, neurons)`` of each layer by name, in the network's order. A feature
+            map is one neuron, whose activation is its mean over places.
+        subject: name of the layer under study, one of ``layers``.
+        decisions: int64 ``(N,)``, the winning classes; None for a regressor.
+    """
+
+    layers: Mapping[str, Floats]
+    subject: str
+    decisions: NDArray[np.int64] | None
+
+    def __len__(self) -> int:
+        return len(self.layers[self.subject])
+
+
+class Criterion(ABC):
+    """Counts what inputs have covered.
+
+    Call :meth:`fit` with the training inputs, batch by batch; then :meth:`update` with inputs to
+    be judged, in batches of any size and in any order; :meth:`value` never falls.
+
+    Attributes:
+        covered: all that updates change; everything else is fixed by the fit.
+    """
+
+    #: Whether it groups inputs by decision, so that it means nothing for a regressor.
+    needs_classes: ClassVar[bool] = False
+
+    covered: Any
+
+    def __init__(self, params: CriteriaParams) -> None:
+        self.params = params
+
+    @abstractmethod
+    def fit(self, training: Activations) -> None:
+        """Learn from one batch of training inputs."""
+
+    @abstractmethod
+    def update(self, batch: Activations) -> None:
+        """Count one batch of inputs in."""
+
+    @abstractmethod
+    def value(self) -> float:
+        """Coverage so far."""
+
+    def fork(self) -> Self:
+        """A copy that goes on from what is covered now and shares what was fitted."""
+        twin = copy.copy(self)
+        twin.covered = copy.deepcopy(self.covered)
+        return twin
+
+
+class NeuronItems(Criterion):
+    """A criterion that covers items of neurons, the same number of items for each.
+
+    A subclass says which items of a layer a batch covers; coverage is their share of all.
+    """
+
+    items_per_neuron: int = 1
+
+    def __init__(self, params: CriteriaParams) -> None:
+        super().__init__(params)
+        self.covered: dict[str, NDArray[np.bool_]] = {}
+
+    def fit(self, training: Activations) -> None:
+        """Learn nothing."""
+
+    def update(self, batch: Activations) -> None:
+        """See :meth:`Criterion.update`."""
+        for name, values in batch.layers.items():
+            found = self._covers(name, values)
+            self.covered[name] = self.covered[name] | found if name in self.covered else found
+
+    def value(self) -> float:
+        """Share of the items, in [0, 1]; 0 before any input."""
+        total = sum(self._total(name, items) for name, items in self.covered.items())
+        covered = sum(int(items.sum()) for items in self.covered.values())
+        return covered / total if total else 0.0
+
+    @abstractmethod
+    def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
+        """Items that a batch ``(N, neurons)`` covers, ``(neurons, items_per_neuron)``."""
+
+    def _total(self, layer: str, items: NDArray[np.bool_]) -> int:
+        return items.size
+
+
+CRITERIA: Registry[type[Criterion]] = Registry("criterion", "asterism.criteria")

@@ -1,0 +1,63 @@
+"""Relevance of pixels, for a few inputs of each class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import read_arrays, write_arrays
+from asterism.criteria.tracing import model_input
+from asterism.data import Dataset
+from asterism.deepimportance.neurons import propagator
+from asterism.deepimportance.params import RelevanceParams
+from asterism.models.preprocessing import PreprocessingParams
+
+PER_CLASS = 3
+
+
+@dataclass(frozen=True)
+class Heatmaps:
+    """Inputs with the relevance of their pixels.
+
+    Attributes:
+        images: uint8 ``(N, H, W, C)``.
+        relevance: float32 ``(N, H, W)``, summed over channels.
+        labels: int64 ``(N,)``.
+    """
+
+    images: NDArray[np.uint8]
+    relevance: NDArray[np.float32]
+    labels: NDArray[np.int64]
+
+    def save(self, folder: Path) -> None:
+        """Write ``heatmaps.npz``."""
+        write_arrays(folder / "heatmaps.npz", **vars(self))
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        arrays: dict[str, Any] = read_arrays(folder / "heatmaps.npz")
+        return cls(**arrays)
+
+
+def heatmaps(
+    model: keras.Model,
+    preprocessing: PreprocessingParams,
+    params: RelevanceParams,
+    data: Dataset,
+    per_class: int = PER_CLASS,
+) -> Heatmaps:
+    """Relevance, for their class, of the first test inputs of each class."""
+    chosen = np.concatenate(
+        [np.flatnonzero(data.test_labels == label)[:per_class] for label in range(data.classes)]
+    )
+    images, labels = data.test_images[chosen], data.test_labels[chosen]
+    _, relevance = propagator(model, preprocessing, params, None)(
+        model_input(images, preprocessing), labels
+    )
+    return Heatmaps(images, relevance.sum(axis=-1), labels)

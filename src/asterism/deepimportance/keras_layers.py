@@ -1,0 +1,275 @@
+"""How each kind of Keras layer is made of the operations of :mod:`.network`.
+
+To support another layer, write one function under :func:`converts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import ops
+from numpy.typing import NDArray
+
+from asterism.core.errors import UserError
+from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
+
+#: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
+Converter = Callable[[Any, Network, list[int]], int]
+CONVERTERS: dict[str, Converter] = {}
+
+_NONNEGATIVE = {"relu", "relu6", "sigmoid", "softplus", "softmax", "exponential", "hard_sigmoid"}
+_SQUASHING = {"softmax", "sigmoid"}
+
+
+def network_of(
+    model: keras.Model, low: float | NDArray[Any] = 0.0, high: float | NDArray[Any] = 1.0
+) -> Network:
+    """The operations of a Keras model, batch normalisation folded.
+
+    Args:
+        model: functional or sequential, with one input and one output; models inside it are
+            opened.
+        low: smallest value that its input can take (after preprocessing); one, or one a channel.
+        high: largest such value.
+
+    Raises:
+        UserError: a layer of a kind that relevance cannot cross; the message names it and lists
+            the kinds that are supported. Or the model is not a graph of layers.
+    """
+    network = Network(low, high)
+    _append_model(model, network, 0)
+    return network.folded()
+
+
+def converts(*kinds: str) -> Callable[[Converter], Converter]:
+    """Decorator that files a converter under names of Keras layer classes."""
+
+    def file(converter: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(kinds, converter))
+        return converter
+
+    return file
+
+
+def _append_model(model: keras.Model, network: Network, source: int) -> int:
+    graph = getattr(model, "_functional", model)  # a sequential model keeps its graph inside
+    if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise UserError(
+            f"the model {model.name!r} is not a graph of layers with one input and one output: "
+            "rebuild it with the functional or sequential API"
+        )
+    place: dict[int, int] = {id(graph.inputs[0]): source}
+    for depth in sorted(graph._nodes_by_depth, reverse=True):
+        for node in graph._nodes_by_depth[depth]:
+            if node.is_input:
+                continue
+            layer = node.operation
+            inputs = [place[id(t)] for t in node.arguments.keras_tensors]
+            index = _append_layer(layer, network, inputs)
+            network.outputs_of[layer.name] = index
+            place[id(node.outputs[0])] = index
+    return place[id(graph.outputs[0])]
+
+
+def _append_layer(layer: Any, network: Network, inputs: list[int]) -> int:
+    if isinstance(layer, keras.Model):
+        return _append_model(layer, network, inputs[0])
+    kind = type(layer).__name__
+    if kind not in CONVERTERS:
+        raise UserError(
+            f"relevance cannot cross the layer {layer.name!r} of kind {kind} "
+            f"(supported: {', '.join(sorted(CONVERTERS))})"
+        )
+    return CONVERTERS[kind](layer, network, inputs)
+
+
+def _with_activation(layer: Any, network: Network, index: int) -> int:
+    function = layer.activation
+    if function is None or function is keras.activations.linear:
+        return index
+    return network.add(_activation(function), index)
+
+
+def _activation(function: Callable[[Any], Any]) -> Elementwise:
+    name = getattr(function, "__name__", "")
+    return Elementwise(function, nonnegative=name in _NONNEGATIVE, squashes=name in _SQUASHING)
+
+
+def _array(variable: Any) -> NDArray[Any]:
+    return np.asarray(ops.convert_to_numpy(variable), np.float64)
+
+
+def _bias(layer: Any, channels: int) -> NDArray[Any]:
+    return _array(layer.bias) if layer.use_bias else np.zeros(channels)
+
+
+@converts("Dense")
+def _dense(layer: Any, network: Network, inputs: list[int]) -> int:
+    kernel = _array(layer.kernel)
+    linear = Linear("dense", tf.linalg.matmul, kernel, _bias(layer, kernel.shape[-1]))
+    return _with_activation(layer, network, network.add(linear, *inputs))
+
+
+@converts("Conv1D", "Conv2D", "Conv3D")
+def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+    kernel = _array(layer.kernel)
+    _channels_last(layer)
+    linear = Linear(
+        "convolution",
+        lambda x, k: ops.conv(
+            x, k, layer.strides, layer.padding, dilation_rate=layer.dilation_rate
+        ),
+        kernel,
+        _bias(layer, kernel.shape[-1]),
+    )
+    return _with_activation(layer, network, network.add(linear, *inputs))
+
+
+def _depthwise(layer: Any, kernel: NDArray[Any], bias: NDArray[Any]) -> Linear:
+    _channels_last(layer)
+    return Linear(
+        "convolution",
+        lambda x, k: ops.depthwise_conv(
+            x, k, layer.strides, layer.padding, dilation_rate=layer.dilation_rate
+        ),
+        kernel,
+        bias,
+        depthwise=True,
+    )
+
+
+@converts("DepthwiseConv2D", "DepthwiseConv1D")
+def _depthwise_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+    kernel = _array(layer.kernel)
+    linear = _depthwise(layer, kernel, _bias(layer, kernel.shape[-2] * kernel.shape[-1]))
+    return _with_activation(layer, network, network.add(linear, *inputs))
+
+
+@converts("SeparableConv2D", "SeparableConv1D")
+def _separable_convolution(layer: Any, network: Network, inputs: list[int]) -> int:
+    depthwise, pointwise = _array(layer.depthwise_kernel), _array(layer.pointwise_kernel)
+    index = network.add(_depthwise(layer, depthwise, np.zeros(pointwise.shape[-2])), *inputs)
+    bias = _bias(layer, pointwise.shape[-1])
+    index = network.add(Linear("convolution", ops.conv, pointwise, bias), index)
+    return _with_activation(layer, network, index)
+
+
+@converts("AveragePooling1D", "AveragePooling2D", "AveragePooling3D")
+@converts("GlobalAveragePooling1D", "GlobalAveragePooling2D", "GlobalAveragePooling3D")
+def _average(layer: Any, network: Network, inputs: list[int]) -> int:
+    _channels_last(layer)
+    one, zero = np.ones(()), np.zeros(())
+    return network.add(Linear("pooling", lambda x, k: layer.call(x) * k, one, zero), *inputs)
+
+
+@converts("BatchNormalization")
+def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int:
+    mean, variance = _array(layer.moving_mean), _array(layer.moving_variance)
+    scale = 1 / np.sqrt(variance + layer.epsilon)
+    if layer.scale:
+        scale = scale * _array(layer.gamma)
+    shift = -mean * scale
+    if layer.center:
+        shift = shift + _array(layer.beta)
+    if layer.axis not in (-1, len(layer.input.shape) - 1):
+        raise UserError(f"the layer {layer.name!r} normalises axis {layer.axis}, not the last one")
+    return network.add(_per_channel(scale, shift), *inputs)
+
+
+@converts("Rescaling", "Normalization")
+def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
+    if isinstance(layer, keras.layers.Rescaling):
+        scale, shift = np.asarray(layer.scale, float), np.asarray(layer.offset, float)
+    else:
+        scale = 1 / np.maximum(np.sqrt(_array(layer.variance)), keras.backend.epsilon())
+        shift = -_array(layer.mean) * scale
+    affine = _per_channel(scale, shift)
+    keeps_sign = network.nodes[inputs[0]].nonnegative and bool(
+        (scale >= 0).all() and (shift >= 0).all()
+    )
+    return network.add(Elementwise(affine.function, nonnegative=keeps_sign), *inputs)
+
+
+def _per_channel(scale: Any, shift: Any) -> Elementwise:
+    return Elementwise(
+        lambda x: x * tf.constant(scale, x.dtype) + tf.constant(shift, x.dtype),
+        nonnegative=False,
+        channels=(scale, shift),
+    )
+
+
+@converts("Activation")
+def _activation_layer(layer: Any, network: Network, inputs: list[int]) -> int:
+    return _with_activation(layer, network, inputs[0])
+
+
+@converts("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
+def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -> int:
+    kind = type(layer).__name__
+    operation = Elementwise(
+        layer.call, nonnegative=kind in ("ReLU", "Softmax"), squashes=kind == "Softmax"
+    )
+    return network.add(operation, *inputs)
+
+
+@converts("Dropout", "SpatialDropout1D", "SpatialDropout2D", "AlphaDropout", "GaussianDropout")
+@converts("GaussianNoise", "ActivityRegularization", "Identity")
+def _nothing_at_inference(layer: Any, network: Network, inputs: list[int]) -> int:
+    return inputs[0]
+
+
+@converts("Flatten", "Reshape", "Permute", "RepeatVector")
+@converts("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
+def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
+    return network.add(Routing(layer.call), *inputs)
+
+
+@converts("UpSampling1D", "UpSampling2D")
+def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
+    if getattr(layer, "interpolation", "nearest") != "nearest":
+        raise UserError(
+            f"relevance cannot cross the layer {layer.name!r}: it interpolates "
+            f"{layer.interpolation}, only nearest is supported"
+        )
+    return network.add(Routing(layer.call), *inputs)
+
+
+@converts("MaxPooling1D", "MaxPooling2D", "MaxPooling3D")
+@converts("GlobalMaxPooling1D", "GlobalMaxPooling2D", "GlobalMaxPooling3D")
+def _maximum(layer: Any, network: Network, inputs: list[int]) -> int:
+    """The winner takes all."""
+    _channels_last(layer)
+    return network.add(Routing(layer.call), *inputs)
+
+
+@converts("Concatenate")
+def _concatenate(layer: Any, network: Network, inputs: list[int]) -> int:
+    return network.add(Routing(lambda *xs: tf.concat(xs, layer.axis)), *inputs)
+
+
+@converts("Add")
+def _add(layer: Any, network: Network, inputs: list[int]) -> int:
+    if len(inputs) < 2:
+        raise UserError(f"relevance cannot cross {layer.name!r}: it adds a constant to a tensor")
+    return network.add(Sum((1.0,) * len(inputs)), *inputs)
+
+
+@converts("Subtract")
+def _subtract(layer: Any, network: Network, inputs: list[int]) -> int:
+    if len(inputs) < 2:
+        raise UserError(f"relevance cannot cross {layer.name!r}: it subtracts a constant")
+    return network.add(Sum((1.0, -1.0)), *inputs)
+
+
+@converts("Average")
+def _mean_of_tensors(layer: Any, network: Network, inputs: list[int]) -> int:
+    return network.add(Sum((1 / len(inputs),) * len(inputs)), *inputs)
+
+
+def _channels_last(layer: Any) -> None:
+    if getattr(layer, "data_format", "channels_last") != "channels_last":
+        raise UserError(f"the layer {layer.name!r} has its channels first; they must come last")

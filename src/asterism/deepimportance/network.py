@@ -1,0 +1,197 @@
+"""A Keras model as the small set of operations that relevance knows how to cross.
+
+Layer-wise relevance propagation asks of each operation only how it shares relevance among its
+inputs. There are four answers, and every supported layer is made of operations of these kinds:
+
+* :class:`Linear` (dense, convolution, average pooling): shared by a rule of LRP;
+* :class:`Routing` (flatten, padding, max pooling, concatenation, …): each output value *is* one
+  input value, whose place takes the relevance;
+* :class:`Elementwise` (activations, dropout, batch normalisation that could not be folded): each
+  output value depends on one input value, which takes the relevance;
+* :class:`Sum` (residual additions): shared in proportion to the summands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+import tensorflow as tf
+from numpy.typing import NDArray
+
+#: A TensorFlow tensor; TensorFlow ships no types.
+Tensor = Any
+LinearKind = Literal["dense", "convolution", "pooling"]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """``function(x, kernel) + bias``, linear in ``x`` and in ``kernel``.
+
+    Attributes:
+        kind: what a composite chooses a rule by.
+        function: the map, without parameters of its own.
+        kernel: weights, the output channel on the last axis (``depthwise``: on the last two).
+        bias: per output channel.
+        depthwise: whether the kernel is a depthwise one, ``(…, in, multiplier)``.
+    """
+
+    kind: LinearKind
+    function: Callable[[Tensor, Tensor], Tensor]
+    kernel: NDArray[Any]
+    bias: NDArray[Any]
+    depthwise: bool = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output, in the dtype of ``x``."""
+        kernel, bias = self.parameters(x.dtype)
+        return self.function(x, kernel) + bias
+
+    def parameters(self, dtype: Any) -> tuple[Tensor, Tensor]:
+        """Kernel and bias as constants of the given dtype."""
+        return tf.constant(self.kernel, dtype), tf.constant(self.bias, dtype)
+
+    def scaled(self, scale: NDArray[Any], shift: NDArray[Any]) -> Linear:
+        """This operation followed by ``scale * z + shift`` per output channel."""
+        shape = self.kernel.shape[-2:] if self.depthwise else (-1,)
+        return replace(
+            self, kernel=self.kernel * scale.reshape(shape), bias=self.bias * scale + shift
+        )
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Moves, repeats, drops or selects values; its Jacobian holds zeros and ones."""
+
+    function: Callable[..., Tensor]
+
+    def forward(self, *xs: Tensor) -> Tensor:
+        """The output."""
+        return self.function(*xs)
+
+
+@dataclass(frozen=True)
+class Elementwise:
+    """A function of each value alone.
+
+    Attributes:
+        function: the map.
+        nonnegative: whether its values are never below zero.
+        squashes: whether it turns scores into probabilities (softmax, sigmoid); at the network's
+            end relevance then starts before it, at the logits.
+        channels: ``(scale, shift)`` where it is affine per channel, so that it may be folded.
+    """
+
+    function: Callable[[Tensor], Tensor]
+    nonnegative: bool | None = None
+    squashes: bool = False
+    channels: tuple[NDArray[Any], NDArray[Any]] | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The output."""
+        return self.function(x)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """A weighted sum of tensors of one shape."""
+
+    weights: tuple[float, ...]
+
+    def forward(self, *xs: Tensor) -> Tensor:
+        """The output."""
+        return tf.add_n([x if w == 1 else w * x for w, x in zip(self.weights, xs, strict=True)])
+
+
+Operation = Linear | Routing | Elementwise | Sum
+
+
+@dataclass(frozen=True)
+class Node:
+    """An operation applied to the values of earlier nodes; node 0 is the network's input."""
+
+    operation: Operation | None
+    inputs: tuple[int, ...]
+    nonnegative: bool
+
+
+@dataclass
+class Network:
+    """Operations in topological order.
+
+    Attributes:
+        nodes: the first is the input (without operation), the last the output.
+        outputs_of: node that holds the output of each Keras layer, by the layer's name.
+        low: smallest value that the network's input can take, for all or for each channel.
+        high: largest such value.
+    """
+
+    low: float | NDArray[Any]
+    high: float | NDArray[Any]
+    nodes: list[Node] = field(default_factory=list)
+    outputs_of: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            self.nodes.append(Node(None, (), bool(np.all(np.asarray(self.low) >= 0))))
+
+    def add(self, operation: Operation, *inputs: int) -> int:
+        """Append a node; its index."""
+        self.nodes.append(Node(operation, inputs, self._is_nonnegative(operation, inputs)))
+        return len(self.nodes) - 1
+
+    @property
+    def start(self) -> int:
+        """Where relevance starts: the output, or the logits where the output is a softmax."""
+        last = len(self.nodes) - 1
+        operation = self.nodes[last].operation
+        if isinstance(operation, Elementwise) and operation.squashes:
+            return self.nodes[last].inputs[0]
+        return last
+
+    def values(self, x: Tensor) -> list[Tensor]:
+        """The value of every node for a batch ``x`` of the network's input."""
+        values = [x]
+        for node in self.nodes[1:]:
+            assert node.operation is not None
+            values.append(node.operation.forward(*(values[i] for i in node.inputs)))
+        return values
+
+    def folded(self) -> Network:
+        """The same function, with per-channel scaling taken into the linear operation before it.
+
+        That is what batch normalisation after a convolution is at inference. It stays on its own
+        where something else reads the convolution's output too.
+        """
+        readers = [0] * len(self.nodes)
+        for node in self.nodes:
+            for i in node.inputs:
+                readers[i] += 1
+        result = Network(self.low, self.high)
+        place = {0: 0}
+        for index, node in enumerate(self.nodes[1:], start=1):
+            assert node.operation is not None
+            inputs = tuple(place[i] for i in node.inputs)
+            before = result.nodes[inputs[0]].operation
+            channels = getattr(node.operation, "channels", None)
+            if channels and isinstance(before, Linear) and readers[node.inputs[0]] == 1:
+                merged = before.scaled(*channels)
+                result.nodes[inputs[0]] = replace(result.nodes[inputs[0]], operation=merged)
+                place[index] = inputs[0]
+            else:
+                place[index] = result.add(node.operation, *inputs)
+        result.outputs_of = {name: place[index] for name, index in self.outputs_of.items()}
+        return result
+
+    def _is_nonnegative(self, operation: Operation, inputs: tuple[int, ...]) -> bool:
+        inherited = all(self.nodes[i].nonnegative for i in inputs)
+        if isinstance(operation, Linear):
+            known = bool(np.all(operation.kernel >= 0) and np.all(operation.bias >= 0))
+            return inherited and known
+        if isinstance(operation, Elementwise):
+            return inherited if operation.nonnegative is None else operation.nonnegative
+        if isinstance(operation, Sum):
+            return inherited and all(w >= 0 for w in operation.weights)
+        return inherited

@@ -1,0 +1,45 @@
+"""Parameters of the importance lane."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from asterism.core.params import Section
+
+
+class ClusterParams(Section):
+    """How the activations of an important neuron are clustered."""
+
+    k_min: int = Field(ge=2, description="fewest clusters tried; the best silhouette wins")
+    k_max: int = Field(ge=2, description="most clusters tried")
+    min_values: int = Field(ge=1, description="a neuron with fewer values gets one cluster")
+    leave_out_zeros: bool = Field(description="cluster dense layers' activations above 0 only")
+    decimals: int | None = Field(ge=0, description="round centroids to so many; null: do not")
+
+
+class RelevanceParams(Section):
+    """How relevance is propagated."""
+
+    composite: str = Field(description="which rule of LRP crosses which kind of layer")
+    epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")
+    alpha: float = Field(ge=1, description="α of LRP-αβ; β is α - 1")
+    gamma: float = Field(ge=0, description="γ of LRP-γ")
+
+
+class ImportanceParams(Section):
+    """Which neurons are important, and how coverage is measured."""
+
+    layer: str | int | None = Field(
+        description="subject layer by name or index; null: the last hidden one"
+    )
+    neurons: list[Annotated[int, Field(ge=1)]] = Field(
+        min_length=1, description="numbers of important neurons, each measured"
+    )
+    target_class: int | None = Field(
+        ge=0, description="neurons that matter to one class only; null: to all"
+    )
+    relevance: RelevanceParams
+    clusters: ClusterParams
+    draws: int = Field(ge=1, description="disjoint draws of each control")

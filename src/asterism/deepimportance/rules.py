@@ -1,0 +1,182 @@
+"""The rules of layer-wise relevance propagation.
+
+A rule shares the relevance ``R_k`` of a linear operation's outputs among its inputs. All of them
+have one form: a denominator ``z_k`` that sums products of (a part of) the input with (a part of)
+the kernel, and each product's share of it (:func:`share`).
+
+Sources: Bach et al., PLOS ONE 2015 (LRP-0, ε, αβ); Montavon et al., "Explaining nonlinear
+classification decisions with deep Taylor decomposition", Pattern Recognition 2017 (w², flat, z^B);
+Montavon et al., "Layer-wise relevance propagation: an overview", 2019 (γ); Andéol et al., 2021 (γ
+for inputs of either sign).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import tensorflow as tf
+
+from asterism.deepimportance.network import Linear, Tensor
+
+#: Keeps a denominator away from zero in the rules that have no ε of their own.
+STABILISER = 1e-6
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What a rule works on: one linear operation and the values at it.
+
+    Attributes:
+        operation: the operation.
+        x: its input, batch first.
+        relevance: relevance of its output, of the output's shape.
+        nonnegative: whether ``x`` is known to have no negative value.
+        box: smallest and largest possible ``x``, each of shape ``(1, …)``; known only at
+            operations that see the network's input (for z^B).
+    """
+
+    operation: Linear
+    x: Tensor
+    relevance: Tensor
+    nonnegative: bool
+    box: tuple[Tensor, Tensor] | None = None
+
+
+class Rule(ABC):
+    """Shares relevance of outputs among inputs."""
+
+    @abstractmethod
+    def share(self, at: Crossing) -> Tensor:
+        """Relevance of the input, of its shape."""
+
+
+@dataclass(frozen=True)
+class Epsilon(Rule):
+    """LRP-ε: ``R_j = Σ_k x_j w_jk / (z_k + ε sign z_k) R_k``; LRP-0 with ``epsilon=0``."""
+
+    epsilon: float
+
+    def share(self, at: Crossing) -> Tensor:
+        """Shares in proportion to ``x_j w_jk``; the bias keeps its part."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        return share(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
+
+
+@dataclass(frozen=True)
+class AlphaBeta(Rule):
+    """LRP-αβ: ``R_j = Σ_k (α (x_j w_jk)⁺ / z_k⁺ - β (x_j w_jk)⁻ / z_k⁻) R_k``, ``α - β = 1``."""
+
+    alpha: float
+    beta: float
+
+    def __post_init__(self) -> None:
+        if abs(self.alpha - self.beta - 1) > 1e-9 or self.beta < 0:
+            raise ValueError(f"α - β must be 1 and β at least 0, not {self.alpha} and {self.beta}")
+
+    def share(self, at: Crossing) -> Tensor:
+        """Positive and negative contributions are shared apart."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        plus, minus = tf.maximum(kernel, 0), tf.minimum(kernel, 0)
+        supporting, opposing = [(at.x, plus)], [(at.x, minus)]
+        if not at.nonnegative:
+            x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
+            supporting = [(x_plus, plus), (x_minus, minus)]
+            opposing = [(x_plus, minus), (x_minus, plus)]
+        result = self.alpha * share(at, supporting, tf.maximum(bias, 0), at.relevance)
+        if self.beta:
+            result -= self.beta * share(at, opposing, tf.minimum(bias, 0), at.relevance)
+        return result
+
+
+@dataclass(frozen=True)
+class Gamma(Rule):
+    """LRP-γ: as LRP-0 with the weights ``w + γ w⁺`` (``w + γ w⁻`` where the output is negative)."""
+
+    gamma: float
+
+    def share(self, at: Crossing) -> Tensor:
+        """Favours contributions of the output's own sign."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        favour_plus = kernel + self.gamma * tf.maximum(kernel, 0)
+        favour_minus = kernel + self.gamma * tf.minimum(kernel, 0)
+        z = at.operation.forward(at.x)
+        positive = tf.where(z > 0, at.relevance, 0)
+        negative = tf.where(z < 0, at.relevance, 0)
+        bias_plus = bias + self.gamma * tf.maximum(bias, 0)
+        bias_minus = bias + self.gamma * tf.minimum(bias, 0)
+        if at.nonnegative:
+            return share(at, [(at.x, favour_plus)], bias_plus, positive) + share(
+                at, [(at.x, favour_minus)], bias_minus, negative
+            )
+        x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
+        return share(
+            at, [(x_plus, favour_plus), (x_minus, favour_minus)], bias_plus, positive
+        ) + share(at, [(x_plus, favour_minus), (x_minus, favour_plus)], bias_minus, negative)
+
+
+@dataclass(frozen=True)
+class ZBox(Rule):
+    """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
+
+    def share(self, at: Crossing) -> Tensor:
+        """No share is negative, because l ≤ x ≤ h."""
+        if at.box is None:
+            raise ValueError("z^B is a rule for operations that see the network's input")
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        low, high = (tf.broadcast_to(-bound, tf.shape(at.x)) for bound in at.box)
+        parts = [(at.x, kernel), (low, tf.maximum(kernel, 0)), (high, tf.minimum(kernel, 0))]
+        return share(at, parts, tf.zeros_like(bias), at.relevance)
+
+
+@dataclass(frozen=True)
+class WSquare(Rule):
+    """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
+
+    def share(self, at: Crossing) -> Tensor:
+        """For first layers with unbounded inputs."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        return share(at, [(tf.ones_like(at.x), kernel**2)], tf.zeros_like(bias), at.relevance)
+
+
+@dataclass(frozen=True)
+class Flat(Rule):
+    """LRP-flat: shares equally among the inputs that an output sees."""
+
+    def share(self, at: Crossing) -> Tensor:
+        """For first layers, where only the place of the evidence matters."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        ones = tf.ones_like(kernel)
+        return share(at, [(tf.ones_like(at.x), ones)], tf.zeros_like(bias), at.relevance)
+
+
+def share(
+    at: Crossing,
+    parts: Sequence[tuple[Tensor, Tensor]],
+    bias: Tensor,
+    relevance: Tensor,
+    epsilon: float = STABILISER,
+) -> Tensor:
+    """Relevance shared in proportion to the products of ``parts``.
+
+    With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
+    the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``. The sum over ``k`` is the
+    operation's transpose, which automatic differentiation gives for any linear operation.
+    """
+    inputs = [a for a, _ in parts]
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        z = tf.add_n([at.operation.function(a, v) for a, v in parts])
+    shares = tf.math.divide_no_nan(relevance, stabilise(z + bias, epsilon))
+    transposed = tape.gradient(z, inputs, shares)
+    return tf.add_n([a * c for a, c in zip(inputs, transposed, strict=True)])
+
+
+def stabilise(z: Tensor, epsilon: float) -> Tensor:
+    """``z + ε sign(z)``, with ``sign(0) = 1``."""
+    return z + tf.where(z >= 0, _as(epsilon, z), -_as(epsilon, z))
+
+
+def _as(value: float, like: Tensor) -> Tensor:
+    return tf.constant(value, like.dtype)

@@ -1,0 +1,1 @@
+"""Where a compressed model deviates from its original: searching for such inputs, and repair."""

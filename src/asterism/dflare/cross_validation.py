@@ -1,0 +1,94 @@
+"""Drepair's protocol: how much a repairer repairs, and what it breaks (section 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.model_selection import KFold
+from threadpoolctl import threadpool_limits
+
+from asterism.core.streams import spawn_integer
+from asterism.dflare.repairers import Labels, Probabilities, Repairer
+
+
+@dataclass(frozen=True)
+class RepairCounts:
+    """What a repairer did to inputs that it had not learnt from.
+
+    Attributes:
+        inputs: how many there were.
+        deviating: those on which the compressed model deviated from the original.
+        repaired: deviating before, agreeing after: the repair count.
+        induced: agreeing before, deviating after: the inducing count.
+    """
+
+    inputs: int
+    deviating: int
+    repaired: int
+    induced: int
+
+    @property
+    def improvement(self) -> int:
+        """Repair count less inducing count."""
+        return self.repaired - self.induced
+
+    def ratio(self, count: int) -> float:
+        """A count as a share of the deviating inputs; 0 where there are none."""
+        return count / self.deviating if self.deviating else 0.0
+
+
+def count_repairs(original: Labels, compressed: Labels, repaired: Labels) -> RepairCounts:
+    """Counts over inputs, from the labels that the three models give them, int64 ``(N,)``."""
+    deviated = compressed != original
+    deviates = repaired != original
+    return RepairCounts(
+        inputs=len(original),
+        deviating=int(deviated.sum()),
+        repaired=int((deviated & ~deviates).sum()),
+        induced=int((~deviated & deviates).sum()),
+    )
+
+
+def cross_validate(
+    make: Callable[[int], Repairer],
+    probabilities: Probabilities,
+    original: Labels,
+    folds: int,
+    repeats: int,
+    seed: int,
+) -> list[RepairCounts]:
+    """Counts over held-out inputs: every input is held out once in each repetition.
+
+    Args:
+        make: an untrained repairer from its random seed.
+        probabilities: outputs of the compressed model, float32 ``(N, K)``.
+        original: labels of the original, int64 ``(N,)``.
+        folds: parts; no more than N.
+        repeats: repetitions, each of which divides the inputs anew.
+        seed: the run's seed.
+    """
+    compressed = probabilities.argmax(axis=1)
+    results = []
+    for repeat in range(repeats):
+        own_seed = spawn_integer(seed, "repair", "cross-validation", repeat)
+        repaired = np.empty(len(original), np.int64)
+        for learn, held_out in KFold(folds, shuffle=True, random_state=own_seed).split(original):
+            repaired[held_out] = _repaired(
+                make(own_seed), probabilities[learn], original[learn], probabilities[held_out]
+            )
+        results.append(count_repairs(original, compressed, repaired))
+    return results
+
+
+def _repaired(
+    repairer: Repairer, learnt: Probabilities, labels: Labels, unseen: Probabilities
+) -> NDArray[np.int64]:
+    if len(np.unique(labels)) == 1:  # nothing to tell apart
+        return np.full(len(unseen), labels[0], np.int64)
+    # The inputs are few: more threads would only wait for each other.
+    with threadpool_limits(1):
+        repairer.fit(learnt, labels)
+        return repairer.labels(unseen)

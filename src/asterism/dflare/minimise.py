@@ -1,0 +1,75 @@
+"""Making triggering inputs minimal: as few changes to the seed as still trigger.
+
+Delta debugging (Zeller and Hildebrandt, TSE 2002) over the places that changed: revert them in
+halves, quarters and so on, faint changes first, and keep every reversion after which the models
+still deviate. All inputs take their steps together, so that every call of the models is a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.console import progress
+from asterism.dflare.lockstep import Subject
+
+Items = NDArray[Any]
+
+
+class _Reduction:
+    """One input on its way to fewer changes."""
+
+    def __init__(self, subject: Subject, item: Items, reference: Items) -> None:
+        self._domain = subject.domain
+        self._reference = reference
+        self.item = item
+        self._places = self._domain.changes(item, reference)
+        self._size = max(1, -(-len(self._places) // 2))
+        self._start = 0
+        self._shrank = False
+        self.finished = not len(self._places)
+
+    def candidate(self) -> Items:
+        """The item with the next few changes reverted."""
+        places = self._places[self._start : self._start + self._size]
+        return self._domain.revert(self.item, self._reference, places)
+
+    def learn(self, candidate: Items, still_triggers: bool) -> None:
+        """Keep the reversion or leave it, and go to the next."""
+        if still_triggers:
+            self.item = candidate
+            self._shrank = True
+            self._places = np.delete(self._places, slice(self._start, self._start + self._size))
+        else:
+            self._start += self._size
+        if self._start >= len(self._places):
+            # Single changes are tried until none of them can go any more.
+            self.finished = not len(self._places) or (self._size == 1 and not self._shrank)
+            self._size, self._start, self._shrank = max(1, self._size // 2), 0, False
+
+
+def minimise(subject: Subject, items: Items, references: Items, queries: int) -> Items:
+    """Triggering inputs with as many changes reverted as the budget allows.
+
+    Args:
+        subject: models, domain and comparison.
+        items: triggering inputs, ``(N, ...)``.
+        references: their seeds.
+        queries: reversions to try on each input at most.
+
+    Returns:
+        Items that still trigger, each with a subset of the changes of the one given.
+    """
+    reductions = [_Reduction(subject, i, r) for i, r in zip(items, references, strict=True)]
+    for _ in progress(range(queries), label="minimising", unit="query"):
+        active = [r for r in reductions if not r.finished]
+        if not active:
+            break
+        candidates = np.stack([r.candidate() for r in active])
+        answers = subject.pair.ask(candidates)
+        triggers = subject.comparison.deviates(answers.f, answers.g)
+        for row, reduction in enumerate(active):
+            reduction.learn(candidates[row], bool(triggers[row]) and row not in answers.failures)
+    return np.stack([r.item for r in reductions]) if reductions else items

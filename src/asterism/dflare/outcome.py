@@ -1,0 +1,138 @@
+"""What a search found: one row for each seed, and the triggering inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import read_arrays, read_table, write_arrays, write_table
+
+#: How a seed's search can end.
+TRIGGERED = "triggered"
+EXHAUSTED = "exhausted"  # the budget of queries
+OUT_OF_TIME = "out_of_time"  # the ceiling on a seed's time
+DEVIATES_ALREADY = "deviates_already"  # the seed itself; it is not searched
+FAILED = "failed"  # a model had no answer for the seed or a mutant
+
+Items = NDArray[Any]
+
+
+@dataclass
+class Trigger:
+    """A triggering input.
+
+    Attributes:
+        seed: number of its seed in the set that seeds come from.
+        queries: mutants of this seed that had been evaluated when it was found.
+        operators: names of the operators that lead from the seed to it, in order.
+        item: the input.
+        f: outputs of the original, float32 ``(K,)``.
+        g: outputs of the compressed model, float32 ``(K,)``.
+    """
+
+    seed: int
+    queries: int
+    operators: tuple[str, ...]
+    item: Items
+    f: NDArray[np.float32]
+    g: NDArray[np.float32]
+
+
+@dataclass
+class SeedRecord:
+    """How the search from one seed went.
+
+    Attributes:
+        seed: its number in the set that seeds come from.
+        outcome: one of the constants of this module.
+        queries: mutants evaluated.
+        reason: why it failed, else empty.
+    """
+
+    seed: int
+    outcome: str
+    queries: int
+    reason: str = ""
+
+
+@dataclass
+class Findings:
+    """All that one search method found."""
+
+    seeds: list[SeedRecord] = field(default_factory=list)
+    triggers: list[Trigger] = field(default_factory=list)
+
+    def add(self, other: Findings) -> None:
+        """Take in the findings of another shard."""
+        self.seeds += other.seeds
+        self.triggers += other.triggers
+
+    def sort(self) -> None:
+        """Order everything by seed, then by queries."""
+        self.seeds.sort(key=lambda record: record.seed)
+        self.triggers.sort(key=lambda trigger: (trigger.seed, trigger.queries))
+
+    def save(self, folder: Path) -> None:
+        """Write ``seeds.csv``, ``triggers.csv`` and ``triggers.npz``."""
+        write_table(folder / "seeds.csv", seed_table(self.seeds))
+        write_table(
+            folder / "triggers.csv",
+            pl.DataFrame(
+                {
+                    "seed": [t.seed for t in self.triggers],
+                    "queries": [t.queries for t in self.triggers],
+                    "operators": [" ".join(t.operators) for t in self.triggers],
+                },
+                schema={"seed": pl.Int64, "queries": pl.Int64, "operators": pl.String},
+            ),
+        )
+        write_arrays(
+            folder / "triggers.npz",
+            items=_stacked([t.item for t in self.triggers]),
+            f=_stacked([t.f for t in self.triggers]),
+            g=_stacked([t.g for t in self.triggers]),
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        records = read_table(folder / "seeds.csv").to_dicts()
+        rows = read_table(folder / "triggers.csv").to_dicts()
+        arrays = read_arrays(folder / "triggers.npz")
+        return cls(
+            [SeedRecord(**{**r, "reason": r["reason"] or ""}) for r in records],
+            [
+                Trigger(
+                    row["seed"],
+                    row["queries"],
+                    tuple((row["operators"] or "").split()),
+                    arrays["items"][i],
+                    arrays["f"][i],
+                    arrays["g"][i],
+                )
+                for i, row in enumerate(rows)
+            ],
+        )
+
+
+def seed_table(records: Sequence[SeedRecord]) -> pl.DataFrame:
+    """One row for each seed."""
+    return pl.DataFrame(
+        {
+            "seed": [r.seed for r in records],
+            "outcome": [r.outcome for r in records],
+            "queries": [r.queries for r in records],
+            "reason": [r.reason for r in records],
+        },
+        schema={"seed": pl.Int64, "outcome": pl.String, "queries": pl.Int64, "reason": pl.String},
+    )
+
+
+def _stacked(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return np.stack(parts) if parts else np.empty((0,), np.uint8)

@@ -1,0 +1,112 @@
+"""An original and its compressed model, asked together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.errors import UserError
+from asterism.models.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.preprocessing import PreprocessingParams
+
+Outputs = NDArray[np.float32]
+
+
+class Model(Protocol):
+    """A model of any domain: items in, vectors out."""
+
+    name: str
+
+    def predict(self, items: Any) -> Outputs:
+        """Outputs float32 ``(N, K)``; a row is the same in every batch."""
+        ...
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What both models say.
+
+    Attributes:
+        f: outputs of the original, float32 ``(N, K)``.
+        g: outputs of the compressed model, float32 ``(N, K)``.
+        failures: why a model has no answer, by the row of the input; such rows hold NaN.
+    """
+
+    f: Outputs
+    g: Outputs
+    failures: dict[int, str]
+
+
+class Pair:
+    """Asks both models at once.
+
+    Args:
+        original: f.
+        compressed: g.
+    """
+
+    def __init__(self, original: Model, compressed: Model) -> None:
+        self._models = (original, compressed)
+        self._threads = ThreadPoolExecutor(2)
+
+    def ask(self, items: NDArray[Any]) -> Answers:
+        """Outputs of both models; an input on which one fails takes no other along."""
+        results = list(self._threads.map(lambda model: _ask(model, items), self._models))
+        failures: dict[int, str] = {}
+        for _, failed in results:
+            failures |= {row: reason for row, reason in failed.items() if row not in failures}
+        return Answers(results[0][0], results[1][0], failures)
+
+
+def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
+    """Outputs, and the reason for each row that has none."""
+    try:
+        outputs = model.predict(items)
+    except ModelCrashError as error:
+        if len(items) == 1:
+            return np.full((1, 1), np.nan, np.float32), {0: str(error)}
+        middle = len(items) // 2
+        left, left_failed = _ask(model, items[:middle])
+        right, right_failed = _ask(model, items[middle:])
+        width = max(left.shape[1], right.shape[1])
+        outputs = np.full((len(items), width), np.nan, np.float32)
+        outputs[:middle], outputs[middle:] = left, right
+        return outputs, left_failed | {row + middle: why for row, why in right_failed.items()}
+    if np.isfinite(outputs).all():
+        return outputs, {}
+    rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))
+    return outputs, {int(row): f"{model.name} gives NaN or infinite outputs" for row in rows}
+
+
+@contextmanager
+def open_pair(
+    original: Path, compressed: Path, preprocessing: PreprocessingParams
+) -> Iterator[tuple[IsolatedClassifier, IsolatedClassifier]]:
+    """Both model files, each in a process of its own, checked to belong together.
+
+    Raises:
+        UserError: a file cannot be opened, or the models take other images or tell apart
+            another number of classes.
+    """
+    with (
+        IsolatedClassifier(original, preprocessing) as f,
+        IsolatedClassifier(compressed, preprocessing) as g,
+    ):
+        if f.input_shape != g.input_shape:
+            raise UserError(
+                f"{original} takes images of shape {f.input_shape}, but {compressed} takes "
+                f"{g.input_shape}: they are no pair"
+            )
+        if f.classes != g.classes:
+            raise UserError(
+                f"{original} tells {f.classes} classes apart, but {compressed} {g.classes}: they "
+                "are no pair"
+            )
+        yield f, g

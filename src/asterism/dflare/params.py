@@ -1,0 +1,54 @@
+"""Parameters of pairs, of the search for triggering inputs and of repair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from asterism.core.params import Section
+
+
+class PairParams(Section):
+    """An original and its compressed model; the key in ``params.yaml`` names the pair."""
+
+    original: str = Field(description="a model file: .keras, .h5, .onnx, .tflite or .pt2")
+    compressed: str = Field(description="a model file of any of these formats")
+
+
+class SearchParams(Section):
+    """One way to search; its key in ``params.yaml`` names it."""
+
+    search: str = Field(description="a search of asterism.dflare.searches")
+    options: dict[str, Any] = Field(description="what this search takes, see its Options")
+
+
+class TriggerParams(Section):
+    """The search for inputs on which a compressed model deviates from its original."""
+
+    seeds: int = Field(ge=1, description="test images to start from, drawn at random")
+    queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
+    seconds: float | None = Field(
+        gt=0, description="ceiling on a seed's time (the paper: 180); null: none"
+    )
+    n_triggers: int = Field(ge=1, description="triggering inputs to find for each seed")
+    minimise_queries: int = Field(
+        ge=0, description="reversions to try on each triggering input to make it minimal; 0: none"
+    )
+    operators: dict[str, dict[str, Any]] = Field(
+        min_length=1, description="mutators, with the ranges that differ from their defaults"
+    )
+    searches: dict[str, SearchParams] = Field(min_length=1, description="what to run and compare")
+
+
+class RepairParams(Section):
+    """Repairing a compressed model from its outputs."""
+
+    search: str = Field(
+        description="whose triggering inputs to learn from; one of trigger.searches"
+    )
+    repairers: dict[str, dict[str, Any]] = Field(
+        min_length=1, description="repairers to compare, each with its options"
+    )
+    folds: int = Field(ge=2, description="parts of the cross-validation")
+    repeats: int = Field(ge=1, description="repetitions of it, each with another random seed")

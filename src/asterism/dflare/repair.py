@@ -1,0 +1,162 @@
+"""Drepair: repairing a compressed model without touching it, and searching the result again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import write_json
+from asterism.core.console import get_logger, progress
+from asterism.core.errors import UserError
+from asterism.core.params import validate
+from asterism.core.streams import spawn_integer
+from asterism.dflare.cross_validation import RepairCounts, cross_validate
+from asterism.dflare.deploy import write_head
+from asterism.dflare.outcome import Findings
+from asterism.dflare.params import RepairParams
+from asterism.dflare.repairers import REPAIRERS, Repairer
+from asterism.dflare.trigger import Seeds
+
+log = get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What the original and the compressed model say about inputs.
+
+    Attributes:
+        probabilities: outputs of the compressed model, float32 ``(N, K)``.
+        original: labels of the original, int64 ``(N,)``.
+    """
+
+    probabilities: NDArray[np.float32]
+    original: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.original)
+
+    @property
+    def agreement(self) -> float:
+        """Share of the inputs on which the compressed model agrees with the original."""
+        return self.agreement_of(self.probabilities.argmax(axis=1))
+
+    def agreement_of(self, labels: NDArray[Any]) -> float:
+        """Share of the inputs on which these labels agree with the original."""
+        return float((labels == self.original).mean())
+
+
+def gather(
+    seeds_f: NDArray[np.float32], seeds_g: NDArray[np.float32], findings: Findings
+) -> Examples:
+    """Seeds and triggering inputs, as examples to learn from.
+
+    Args:
+        seeds_f: outputs of the original for the seeds, ``(S, K)``.
+        seeds_g: outputs of the compressed model for the seeds, ``(S, K)``.
+        findings: the triggering inputs with both outputs.
+    """
+    f = np.concatenate([seeds_f, *(t.f[np.newaxis] for t in findings.triggers)])
+    g = np.concatenate([seeds_g, *(t.g[np.newaxis] for t in findings.triggers)])
+    return Examples(g, f.argmax(axis=1).astype(np.int64))
+
+
+def unused_images(images: NDArray[np.uint8], seeds: Seeds) -> NDArray[np.uint8]:
+    """The test images that were no seeds: what no repairer has learnt from."""
+    return np.delete(images, seeds.numbers, axis=0)
+
+
+def compare_repairers(
+    params: RepairParams, examples: Examples, test: Examples, seed: int
+) -> dict[str, dict[str, Any]]:
+    """Every repairer of ``params`` under Drepair's protocol, and its effect on other images.
+
+    Args:
+        params: repairers and protocol.
+        examples: seeds and triggering inputs.
+        test: images that are neither.
+        seed: the run's seed.
+
+    Returns:
+        For each repairer its counts and ratios (means over the repetitions), the agreement on
+        the test images before and after, and whether it lowers that.
+
+    Raises:
+        UserError: there are fewer examples than folds.
+    """
+    if len(examples) < params.folds:
+        raise UserError(
+            f"{len(examples)} inputs cannot be divided into {params.folds} folds: raise "
+            "trigger.seeds or lower repair.folds"
+        )
+    results = {}
+    for name in progress(params.repairers, label="repairers", unit="repairer"):
+        counts = cross_validate(
+            lambda own_seed, name=name: make_repairer(params, name, examples, own_seed),  # type: ignore[misc]
+            examples.probabilities,
+            examples.original,
+            params.folds,
+            params.repeats,
+            seed,
+        )
+        after = _agreement_after(params, name, examples, test, seed)
+        results[name] = _averages(counts) | {
+            "test_images": len(test),
+            "test_agreement_before": test.agreement,
+            "test_agreement_after": after,
+            "lowers_test_agreement": after < test.agreement,
+        }
+        log.info("compared", repairer=name, improvement=results[name]["improvement_ratio"])
+    return results
+
+
+def choose(results: dict[str, dict[str, Any]]) -> str:
+    """The repairer with the largest improvement in the cross-validation; ties: the first."""
+    return max(results, key=lambda name: float(results[name]["improvement_ratio"]))
+
+
+def make_repairer(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
+    """An untrained repairer by its name."""
+    kind = REPAIRERS[name]
+    options = validate(kind.Options, params.repairers[name], source=f"options of {name}")
+    return kind(options, examples.probabilities.shape[1], seed)
+
+
+def train(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
+    """A repairer that has learnt from all examples."""
+    repairer = make_repairer(params, name, examples, spawn_integer(seed, "repair", name))
+    repairer.fit(examples.probabilities, examples.original)
+    return repairer
+
+
+def save_repaired(repairer: Repairer, name: str, folder: Path) -> Path:
+    """Write ``head.onnx`` and what it is; the head's path."""
+    write_head(repairer, folder / "head.onnx")
+    write_json(folder / "repairer.json", {"repairer": name, "classes": repairer.classes})
+    return folder / "head.onnx"
+
+
+def _agreement_after(
+    params: RepairParams, name: str, examples: Examples, test: Examples, seed: int
+) -> float:
+    repairer = train(params, name, examples, seed)
+    return test.agreement_of(repairer.labels(test.probabilities))
+
+
+def _averages(counts: list[RepairCounts]) -> dict[str, Any]:
+    def mean(values: list[float]) -> float:
+        return float(np.mean(values))
+
+    return {
+        "inputs": counts[0].inputs,
+        "deviating": counts[0].deviating,
+        "repair_count": mean([c.repaired for c in counts]),
+        "inducing_count": mean([c.induced for c in counts]),
+        "improvement_count": mean([c.improvement for c in counts]),
+        "repair_ratio": mean([c.ratio(c.repaired) for c in counts]),
+        "inducing_ratio": mean([c.ratio(c.induced) for c in counts]),
+        "improvement_ratio": mean([c.ratio(c.improvement) for c in counts]),
+    }

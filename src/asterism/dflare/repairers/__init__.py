@@ -1,0 +1,68 @@
+"""Repairers: small models that turn a compressed model's outputs into the original's label."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.params import Section
+from asterism.core.registry import Registry
+from asterism.dflare.onnx_graph import GraphBuilder
+
+Probabilities = NDArray[np.float32]
+Labels = NDArray[np.int64]
+
+
+class Repairer(ABC):
+    """Learns from probability vectors of the compressed model and labels of the original.
+
+    Args:
+        options: the repairer's own.
+        classes: how many classes the models tell apart.
+        seed: of everything random in the training.
+    """
+
+    #: The options that this repairer takes.
+    Options: ClassVar[type[Section]]
+
+    def __init__(self, options: Any, classes: int, seed: int) -> None:
+        self.options = options
+        self.classes = classes
+        self.seed = seed
+
+    @abstractmethod
+    def fit(self, probabilities: Probabilities, labels: Labels) -> None:
+        """Learn.
+
+        Args:
+            probabilities: outputs of the compressed model, float32 ``(N, K)``.
+            labels: what the original says, int64 ``(N,)``, of at least two classes.
+        """
+
+    @abstractmethod
+    def labels(self, probabilities: Probabilities) -> Labels:
+        """Repaired labels, int64 ``(N,)``."""
+
+    @abstractmethod
+    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """Add the learnt computation to an ONNX graph.
+
+        Args:
+            graph: gets the nodes.
+            probabilities: name of the value that holds the compressed model's outputs ``(N, K)``.
+
+        Returns:
+            Name of a value ``(N, C)`` float32, whose softmax are probabilities of the classes
+            ``self.known_classes``.
+        """
+
+    @property
+    @abstractmethod
+    def known_classes(self) -> Labels:
+        """The classes that occurred among the labels, ascending, int64 ``(C,)``."""
+
+
+REPAIRERS: Registry[type[Repairer]] = Registry("repairer", "asterism.dflare.repairers")

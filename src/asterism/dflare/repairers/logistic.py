@@ -1,0 +1,97 @@
+"""Logistic regression on logits and top-k margins, regularised so that it is well calibrated."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
+
+from asterism.core.params import Section
+from asterism.dflare.onnx_graph import GraphBuilder
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+
+#: Probabilities below this count as this, so that their logarithms stay finite.
+_SMALLEST = np.float32(1e-6)
+_PARTS = 3
+
+
+@REPAIRERS.register("logistic")
+class Logistic(Repairer):
+    """Features: the logarithms of the probabilities, and the differences of the k largest ones.
+
+    The strength of regularisation is chosen by the logarithmic loss of a cross-validation, which
+    is smallest for calibrated probabilities.
+    """
+
+    class _Options(Section):
+        top_k: int = Field(ge=2, description="how many of the largest probabilities give margins")
+        strengths: list[float] = Field(min_length=1, description="inverse regularisation to try")
+
+    Options = _Options
+
+    def fit(self, probabilities: Probabilities, labels: Labels) -> None:
+        """See :meth:`Repairer.fit`."""
+        features = self._features(probabilities)
+        self._mean = features.mean(axis=0)
+        self._scale = np.maximum(features.std(axis=0), 1e-6)
+        standard = (features - self._mean) / self._scale
+        losses = [self._loss(strength, standard, labels) for strength in self.options.strengths]
+        best = self.options.strengths[int(np.argmin(losses))]
+        self._model = LogisticRegression(C=best, max_iter=300).fit(standard, labels)
+
+    def labels(self, probabilities: Probabilities) -> Labels:
+        """See :meth:`Repairer.labels`."""
+        standard = (self._features(probabilities) - self._mean) / self._scale
+        return np.asarray(self._model.predict(standard), np.int64)
+
+    @property
+    def known_classes(self) -> Labels:
+        """See :attr:`Repairer.known_classes`."""
+        return np.asarray(self._model.classes_, np.int64)
+
+    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`Repairer.scores`."""
+        floor = graph.constant(np.array(_SMALLEST, np.float32))
+        logits = graph.add("Log", graph.add("Max", probabilities, floor))
+        k = graph.constant(np.array([self._k], np.int64))
+        graph.add("TopK", probabilities, k, outputs=2)
+        top = graph.first_output()
+        margins = graph.add("Sub", _columns(graph, top, 0, -1), _columns(graph, top, 1, self._k))
+        features = graph.add("Concat", logits, margins, axis=1)
+        weights = self._model.coef_ / self._scale
+        bias = self._model.intercept_ - weights @ self._mean
+        if len(weights) == 1:  # two classes: one output, the log odds of the second
+            weights = np.concatenate([np.zeros_like(weights), weights])
+            bias = np.concatenate([np.zeros_like(bias), bias])
+        product = graph.add("MatMul", features, graph.constant(weights.T.astype(np.float32)))
+        return graph.add("Add", product, graph.constant(bias.astype(np.float32)))
+
+    @property
+    def _k(self) -> int:
+        return min(int(self.options.top_k), self.classes)
+
+    def _features(self, probabilities: Probabilities) -> NDArray[np.float64]:
+        top = -np.sort(-probabilities, axis=1)[:, : self._k]
+        logits = np.log(np.maximum(probabilities, _SMALLEST))
+        return np.concatenate([logits, top[:, :-1] - top[:, 1:]], axis=1).astype(np.float64)
+
+    def _loss(self, strength: float, features: NDArray[np.float64], labels: Labels) -> float:
+        parts = KFold(_PARTS, shuffle=True, random_state=self.seed)
+        model = LogisticRegression(C=strength, max_iter=300)
+        with warnings.catch_warnings():
+            # A part may lack a class that the others have; such a strength scores NaN.
+            warnings.simplefilter("ignore")
+            scores = cross_val_score(
+                model, features, labels, cv=parts, scoring="neg_log_loss", error_score=np.nan
+            )
+        known = scores[~np.isnan(scores)]
+        return float(-known.mean()) if len(known) else float("inf")
+
+
+def _columns(graph: GraphBuilder, value: str, start: int, end: int) -> str:
+    bounds = [graph.constant(np.array([n], np.int64)) for n in (start, end, 1)]
+    return graph.add("Slice", value, *bounds)

@@ -1,0 +1,57 @@
+"""Drepair's repairer: a perceptron with a single hidden layer (Tian et al., section 5.5)."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from pydantic import Field
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPClassifier
+
+from asterism.core.params import Section
+from asterism.dflare.onnx_graph import GraphBuilder
+from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+
+
+@REPAIRERS.register("perceptron")
+class Perceptron(Repairer):
+    """One hidden layer of rectified linear units on the probability vector."""
+
+    class _Options(Section):
+        hidden_units: int = Field(ge=1)
+        epochs: int = Field(ge=1, description="passes over the inputs at most")
+
+    Options = _Options
+
+    def fit(self, probabilities: Probabilities, labels: Labels) -> None:
+        """See :meth:`Repairer.fit`."""
+        self._model = MLPClassifier(
+            (self.options.hidden_units,), max_iter=self.options.epochs, random_state=self.seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the limit
+            self._model.fit(probabilities.astype(np.float64), labels)
+
+    def labels(self, probabilities: Probabilities) -> Labels:
+        """See :meth:`Repairer.labels`."""
+        return np.asarray(self._model.predict(probabilities.astype(np.float64)), np.int64)
+
+    @property
+    def known_classes(self) -> Labels:
+        """See :attr:`Repairer.known_classes`."""
+        return np.asarray(self._model.classes_, np.int64)
+
+    def scores(self, graph: GraphBuilder, probabilities: str) -> str:
+        """See :meth:`Repairer.scores`."""
+        (first, second), (bias, last_bias) = self._model.coefs_, self._model.intercepts_
+        if second.shape[1] == 1:  # two classes: one output, the log odds of the second
+            second = np.concatenate([np.zeros_like(second), second], axis=1)
+            last_bias = np.concatenate([np.zeros_like(last_bias), last_bias])
+        hidden = graph.add("Relu", _affine(graph, probabilities, first, bias))
+        return _affine(graph, hidden, second, last_bias)
+
+
+def _affine(graph: GraphBuilder, value: str, weights: object, bias: object) -> str:
+    product = graph.add("MatMul", value, graph.constant(np.asarray(weights, np.float32)))
+    return graph.add("Add", product, graph.constant(np.asarray(bias, np.float32)))

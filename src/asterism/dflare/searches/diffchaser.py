@@ -1,0 +1,110 @@
+"""DiffChaser (Xie et al., IJCAI 2019, Algorithm 1), the baseline, for all seeds at once.
+
+A genetic algorithm: a population of mutants of the seed, whose fitness is k-uncertainty, moves
+towards the decision boundary, where two versions of a model are likely to disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.params import Section
+from asterism.dflare.lockstep import Budget, LockstepSearch, Subject
+from asterism.dflare.pair import Answers
+from asterism.dflare.searches import SEARCHES
+
+Rows = NDArray[np.int64]
+
+
+class DiffChaserOptions(Section):
+    """The genetic algorithm."""
+
+    population: int = Field(ge=3, description="mutants of a seed at a time")
+    k: int = Field(ge=2, description="fitness compares the largest and the k-th probability")
+    mutation_rate: float = Field(gt=0, le=1, description="share of a child's pixels that change")
+    tournament: int = Field(ge=1, description="candidates of which a parent is the fittest")
+
+
+@SEARCHES.register("diffchaser")
+class DiffChaser(LockstepSearch):
+    """Every step is a generation: all but the fittest are replaced by mutated children.
+
+    Args:
+        subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
+        budget: when to stop on a seed; every member of a generation is a query.
+        items: the seeds.
+        numbers: what identifies each seed.
+        seed: the run's seed.
+        name: the search's name.
+        options: the genetic algorithm's.
+    """
+
+    Options = DiffChaserOptions
+
+    def __init__(
+        self,
+        subject: Subject,
+        budget: Budget,
+        items: NDArray[Any],
+        numbers: Sequence[int],
+        seed: int,
+        name: str,
+        options: DiffChaserOptions,
+    ) -> None:
+        super().__init__(subject, budget, items, numbers, seed, name, options)
+        self._options = options
+        self._rngs = [self.stream(lane, "genetics") for lane in range(len(items))]
+        #: Members and their fitness, of the lanes that have begun; the fittest stands first.
+        self._members: dict[int, NDArray[Any]] = {}
+        self._fitness: dict[int, NDArray[np.float32]] = {}
+
+    def begin(self, lanes: Rows, answers: Answers) -> None:
+        """See :meth:`LockstepSearch.begin`; the first population is made in the first step."""
+
+    def step(self, lanes: Rows) -> None:
+        """A generation of each lane."""
+        broods = [self._brood(int(lane)) for lane in lanes]
+        owners = np.repeat(lanes, [len(brood) for brood in broods])
+        answers, ordinary = self.evaluate(owners, np.concatenate(broods))
+        fitness = self.subject.comparison.uncertainty(answers.f, answers.g, self._options.k)
+        fitness[~ordinary] = -np.inf
+        start = 0
+        for lane, brood in zip(lanes.tolist(), broods, strict=True):
+            self._settle(lane, brood, fitness[start : start + len(brood)])
+            start += len(brood)
+
+    def history(self, lane: int, row: int) -> tuple[str, ...]:
+        """See :meth:`LockstepSearch.history`."""
+        return ("crossover", "mutation") if lane in self._members else ("mutation",)
+
+    def _brood(self, lane: int) -> NDArray[Any]:
+        """The members to evaluate: the first population, or the children of the last one."""
+        rng, options = self._rngs[lane], self._options
+        if lane not in self._members:
+            members = np.repeat(self.items[lane : lane + 1], options.population, axis=0)
+        else:
+            first, second = (self._parents(lane, rng) for _ in range(2))
+            members = self.subject.domain.cross(first, second, rng)
+        return self.subject.domain.disturb(members, options.mutation_rate, rng)
+
+    def _parents(self, lane: int, rng: np.random.Generator) -> NDArray[Any]:
+        size = (self._options.population - 1, self._options.tournament)
+        rivals = rng.integers(0, self._options.population, size)
+        fitness = self._fitness[lane][rivals]
+        winners = rivals[np.arange(len(rivals)), fitness.argmax(axis=1)]
+        parents: NDArray[Any] = self._members[lane][winners]
+        return parents
+
+    def _settle(self, lane: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
+        """Put the fittest first; it is the only one that survives."""
+        if lane in self._members:
+            brood = np.concatenate([self._members[lane][:1], brood])
+            fitness = np.concatenate([self._fitness[lane][:1], fitness])
+        best = int(fitness.argmax())
+        order = [best, *(i for i in range(len(brood)) if i != best)]
+        self._members[lane], self._fitness[lane] = brood[order], fitness[order]

@@ -1,0 +1,58 @@
+"""Where the channels are: files may take ``(N, H, W, C)`` or ``(N, C, H, W)``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from asterism.core.errors import UserError
+from asterism.models.formats import Batch
+
+_CHANNELS = (1, 3)
+
+
+class Layout:
+    """The layout of a file's input, told by its shape.
+
+    Args:
+        shape: the input's shape with its batch axis, sizes or None/names where they are free.
+        path: the file, for messages.
+
+    Raises:
+        UserError: the input is no image of 1 or 3 channels with a fixed size.
+    """
+
+    def __init__(self, shape: Sequence[object], path: Path) -> None:
+        sizes = [s if isinstance(s, int) and s > 0 else None for s in shape]
+        if len(sizes) != 4 or None in sizes[1:]:
+            raise UserError(
+                f"{path} takes inputs of shape {list(shape)}; an image classifier takes "
+                "(batch, height, width, channels) or (batch, channels, height, width)"
+            )
+        _, a, b, c = sizes
+        assert a is not None and b is not None and c is not None
+        if c not in _CHANNELS and a not in _CHANNELS:
+            raise UserError(
+                f"{path} takes inputs of shape {list(shape)}: no axis of 1 or 3 channels"
+            )
+        self.channels_first = c not in _CHANNELS
+        self.input_shape = (b, c, a) if self.channels_first else (a, b, c)
+        self.fixed_batch = sizes[0]
+
+    def adapt(self, batch: Batch) -> Batch:
+        """Images ``(N, H, W, C)`` in the file's own layout."""
+        if self.channels_first:
+            return np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
+        return np.ascontiguousarray(batch)
+
+
+def require_vector(shape: Sequence[object], path: Path) -> int:
+    """The number of outputs of a classifier whose output has this shape."""
+    sizes = [s for s in shape[1:] if isinstance(s, int) and s > 0]
+    if len(shape) != 2 or len(sizes) != 1:
+        raise UserError(
+            f"{path} gives outputs of shape {list(shape)}; a classifier gives (batch, classes)"
+        )
+    return sizes[0]

@@ -1,0 +1,67 @@
+"""ONNX files, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+import onnxruntime
+
+from asterism.core.errors import UserError
+from asterism.models.formats import FORMATS, Batch, Format
+from asterism.models.formats.layout import Layout, require_vector
+
+_FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
+
+
+class OnnxRuntime:
+    """An ONNX model on the CPU, one thread a call."""
+
+    def __init__(self, path: Path) -> None:
+        onnxruntime.set_default_logger_severity(3)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # several calls run side by side instead
+        options.log_severity_level = 3
+        try:
+            self._session = onnxruntime.InferenceSession(
+                path, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime's own errors share no base class
+            raise UserError(f"ONNX Runtime cannot open {path}: {error}") from None
+        inputs, outputs = self._session.get_inputs(), self._session.get_outputs()
+        if len(inputs) != 1 or not outputs:
+            raise UserError(f"{path} has {len(inputs)} inputs; a classifier has one")
+        if inputs[0].type not in _FLOATS:
+            raise UserError(f"{path} takes {inputs[0].type}; a classifier takes floats")
+        self._dtype = _FLOATS[inputs[0].type]
+        self._names = ([outputs[0].name], inputs[0].name)
+        self._layout = Layout(inputs[0].shape, path)
+        self.input_shape = self._layout.input_shape
+        self.fixed_batch = self._layout.fixed_batch
+        self.outputs = require_vector(outputs[0].shape, path)
+        self.notes: tuple[str, ...] = ()
+
+    def run(self, batch: Batch) -> Batch:
+        """See :meth:`asterism.models.formats.Runtime.run`."""
+        wanted, given = self._names
+        values = self._layout.adapt(batch).astype(self._dtype, copy=False)
+        raw: Batch = self._session.run(wanted, {given: values})[0].astype(np.float32, copy=False)
+        return raw
+
+
+@FORMATS.register("onnx")
+class Onnx(Format):
+    """ONNX: a protocol buffer, which has no signature of its own."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:
+        """The first field of an ONNX model is its IR version, field 1, or its graph."""
+        return path.suffix == ".onnx" and head[:1] in (b"\x08", b"\x12", b"\x3a")
+
+    @staticmethod
+    def open(path: Path) -> OnnxRuntime:
+        """See :meth:`asterism.models.formats.Format.open`."""
+        return OnnxRuntime(path)

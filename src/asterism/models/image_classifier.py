@@ -1,0 +1,92 @@
+"""Training the image classifier that the lanes test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from asterism.core.errors import UserError
+from asterism.data import Dataset
+from asterism.models.architectures import ARCHITECTURES
+from asterism.models.keras_files import load_keras
+from asterism.models.params import ClassifierFile, ClassifierParams
+from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.training import compile_for, fit, make_deterministic
+
+if TYPE_CHECKING:
+    import keras
+
+
+def obtain_classifier(
+    params: ClassifierParams | ClassifierFile,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """The user's own classifier, or one trained here; with loss and accuracy by epoch.
+
+    The history of a classifier that was not trained here is empty.
+
+    Raises:
+        UserError: the user's file is no Keras model, or takes other images than the data are.
+    """
+    if isinstance(params, ClassifierParams):
+        return train_classifier(params, preprocessing, data, seed)
+    path, weights = Path(params.path), Path(params.weights)
+    if path.suffix == ".json" and weights != path.with_suffix(".h5"):
+        raise UserError(
+            f"classifier.weights must be {path.with_suffix('.h5')}, the weights of {path}"
+        )
+    model = load_keras(path)
+    shape = tuple(model.inputs[0].shape[1:])
+    if shape != data.image_shape:
+        raise UserError(
+            f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}"
+        )
+    return model, {"loss": [], "accuracy": []}
+
+
+def train_classifier(
+    params: ClassifierParams, preprocessing: PreprocessingParams, data: Dataset, seed: int
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
+    make_deterministic(seed, "train_classifier")
+    model = ARCHITECTURES[params.architecture](data.image_shape, data.classes)
+    trained = _augmented(model) if params.augment else model
+    compile_for(trained, params.training)
+    history = fit(
+        trained,
+        preprocessing.apply(data.train_images),
+        data.train_labels,
+        params.training,
+        callbacks=[_learning_rate_schedule(params)],
+    )
+    return model, {name: history[name] for name in ("loss", "accuracy")}
+
+
+def _augmented(model: keras.Model) -> keras.Model:
+    """The model behind layers that shift and mirror its training images.
+
+    They only work in training, and the model itself, which is what gets saved, lacks them.
+    """
+    import keras
+
+    return keras.Sequential(
+        [
+            keras.Input(model.input_shape[1:]),
+            keras.layers.RandomFlip("horizontal"),
+            keras.layers.RandomTranslation(0.125, 0.125, fill_mode="constant"),
+            model,
+        ],
+        name=model.name,
+    )
+
+
+def _learning_rate_schedule(params: ClassifierParams) -> keras.callbacks.Callback:
+    import keras
+
+    def rate(epoch: int) -> float:
+        drops = sum(epoch >= drop for drop in params.learning_rate_drops)
+        return params.training.learning_rate * 0.1**drops
+
+    return keras.callbacks.LearningRateScheduler(lambda epoch, _: rate(epoch))

@@ -1,0 +1,170 @@
+"""Models in processes of their own: one that crashes its interpreter takes nothing along.
+
+A damaged or hostile model file can end a process (a segmentation fault in native code, a failed
+check, memory), at opening or at the one input that reaches the defect. In a process of its own
+that is an answer like any other: the caller learns that the model crashed, and why.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from asterism.core.errors import UserError
+from asterism.models.classifier import Images, Probabilities, open_classifier, require_images
+from asterism.models.preprocessing import PreprocessingParams
+
+#: A call that takes longer is taken for a model that hangs.
+_PATIENCE_S = 600.0
+
+
+class ModelCrashError(UserError):
+    """The model ended its process, or never answered."""
+
+
+class IsolatedClassifier:
+    """A :class:`~asterism.models.classifier.Classifier` in a process of its own.
+
+    After a crash the next call starts a new process. Use it as a context, or ``close`` it.
+
+    Args:
+        path: the model file.
+        preprocessing: what happens to the uint8 images first.
+
+    Raises:
+        ModelCrashError: opening the file ended the process.
+        UserError: the file cannot be opened.
+    """
+
+    def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
+        self._path = path
+        self._preprocessing = preprocessing
+        self._process: Any = None
+        self._connection: Connection
+        self._complaints = Path(tempfile.mkstemp(prefix="asterism-model-")[1])
+        self.name = path.name
+        try:
+            facts = self._start()
+        except BaseException:
+            self.close()
+            raise
+        height, width, channels = facts["input_shape"]
+        self.input_shape: tuple[int, int, int] = (height, width, channels)
+        self.classes = int(facts["classes"])
+        self.notes = tuple(facts["notes"])
+        #: Whether the file ends in logits, so that a softmax was added.
+        self.logits = bool(facts["logits"])
+
+    def predict(self, images: Images) -> Probabilities:
+        """See :meth:`asterism.models.classifier.Classifier.predict`.
+
+        Raises:
+            ModelCrashError: these images ended the model's process.
+        """
+        require_images(images, self.input_shape, self.name)
+        if self._process is None:
+            self._start()
+        answer = self._exchange(lambda: self._send(images))
+        return np.frombuffer(answer, np.float32).reshape(len(images), self.classes)
+
+    def close(self) -> None:
+        """End the process."""
+        self._end()
+        self._complaints.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _start(self) -> dict[str, Any]:
+        context = multiprocessing.get_context("spawn")
+        self._connection, far_end = context.Pipe()
+        self._process = context.Process(
+            target=_serve,
+            args=(far_end, self._path, self._preprocessing, self._complaints),
+            daemon=True,
+        )
+        self._process.start()
+        far_end.close()
+        facts: dict[str, Any] = json.loads(self._exchange(lambda: None))
+        return facts
+
+    def _send(self, images: Images) -> None:
+        self._connection.send_bytes(json.dumps(images.shape).encode())
+        self._connection.send_bytes(images.tobytes())
+
+    def _exchange(self, send: Callable[[], None]) -> bytes:
+        """Send a request and wait for the answer."""
+        try:
+            send()
+            if not self._connection.poll(_PATIENCE_S):
+                self._end()
+                raise ModelCrashError(f"{self._path} did not answer within {_PATIENCE_S:.0f} s")
+            failed, answer = self._connection.recv_bytes(), self._connection.recv_bytes()
+        except (EOFError, OSError):
+            reason = self._post_mortem()
+            self._end()
+            raise ModelCrashError(f"{self._path} crashed its interpreter: {reason}") from None
+        if failed == b"1":
+            self._end()
+            raise UserError(answer.decode())
+        return answer
+
+    def _post_mortem(self) -> str:
+        self._process.join(10)
+        code = self._process.exitcode
+        ended = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
+        lines = self._complaints.read_text(encoding="utf-8", errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
+        return f"{ended}, last message: {last[:200]}"
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._connection.close()
+            self._process.join(1)
+            self._process.kill()
+            self._process.join()
+            self._process = None
+
+
+def _serve(
+    connection: Connection, path: Path, preprocessing: PreprocessingParams, complaints: Path
+) -> None:
+    """The process: open the file, then answer until the other end closes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with complaints.open("wb") as file:
+        os.dup2(file.fileno(), 2)  # what native code says before it dies
+    try:
+        model = open_classifier(path, preprocessing)
+        facts = {
+            "input_shape": model.input_shape,
+            "classes": model.classes,
+            "notes": model.notes,
+            "logits": model.logits,
+        }
+        _answer(connection, json.dumps(facts).encode())
+        while True:
+            shape = json.loads(connection.recv_bytes())
+            images = np.frombuffer(connection.recv_bytes(), np.uint8).reshape(shape)
+            _answer(connection, np.ascontiguousarray(model.predict(images)).tobytes())
+    except EOFError:
+        return
+    except Exception as error:  # the other side decides what it means
+        message = str(error) if isinstance(error, UserError) else f"{path} failed: {error}"
+        _answer(connection, message.encode(), failed=True)
+
+
+def _answer(connection: Connection, content: bytes, *, failed: bool = False) -> None:
+    connection.send_bytes(b"1" if failed else b"0")
+    connection.send_bytes(content)

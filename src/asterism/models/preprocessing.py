@@ -1,0 +1,51 @@
+"""What a model's own preprocessing does to uint8 images."""
+
+from __future__ import annotations
+
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, model_validator
+
+from asterism.core.errors import UserError
+from asterism.core.params import Section
+
+
+class PreprocessingParams(Section):
+    """``(image * scale - mean) / std``, channel by channel.
+
+    Mean and deviation are in the units that ``scale`` leads to: grey levels where the scale is
+    1, shares where it is 1/255. The files of ``conf/preprocessing`` are presets by name.
+    """
+
+    scale: float = Field(gt=0, description="factor on the uint8 values, applied first")
+    mean: list[float] = Field(min_length=1, description="subtracted; one value, or one per channel")
+    std: list[float] = Field(min_length=1, description="divisor; one value, or one per channel")
+
+    @model_validator(mode="after")
+    def _is_possible(self) -> Self:
+        if not all(value > 0 for value in self.std):
+            raise ValueError("std must be above 0")
+        return self
+
+    def apply(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        """Images uint8 ``(N, H, W, C)`` as the float32 of the same shape that a model takes.
+
+        Raises:
+            UserError: mean or std do not fit the number of channels.
+        """
+        channels = images.shape[-1]
+        for name, values in (("mean", self.mean), ("std", self.std)):
+            if len(values) not in (1, channels):
+                raise UserError(
+                    f"preprocessing.{name} has {len(values)} values, but the images have "
+                    f"{channels} channels: give one value, or one per channel"
+                )
+        # One multiplication and one addition, both in float32: what cannot be told from the
+        # formula but for rounding, and a third of its time.
+        factor = np.asarray(self.scale / np.asarray(self.std, np.float64), np.float32)
+        shift = np.asarray(-np.asarray(self.mean, np.float64) / self.std, np.float32)
+        scaled: NDArray[np.float32] = images * factor
+        scaled += shift
+        return scaled

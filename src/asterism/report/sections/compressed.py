@@ -1,0 +1,194 @@
+"""The compressed lane on the page: where do a model and its compressed version part ways?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from scipy.stats import wilcoxon
+
+from asterism.core.artifacts import read_arrays, read_json, read_table
+from asterism.report.pictures import png, svg
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import percent, render
+
+#: Triggering inputs of each pair in the gallery.
+_SHOWN = 6
+
+
+@SECTIONS.register("compressed")
+def compressed(workspace: Path) -> Section | None:
+    """The section, or None when no pair has been searched."""
+    folders = sorted(p.parent for p in workspace.glob("artifacts/trigger/*/summary.json"))
+    if not folders:
+        return None
+    searches = {folder.name: read_json(folder / "summary.json") for folder in folders}
+    repairs = {
+        path.parent.name: read_json(path)
+        for path in sorted(workspace.glob("artifacts/repair/*/summary.json"))
+    }
+    compressions = {
+        path.parent.name: read_json(path)
+        for path in sorted(workspace.glob("artifacts/compress/*/summary.json"))
+    }
+    first = _first_search(searches)
+    body = render(
+        "compressed.html.j2",
+        compressions=compressions,
+        searches=searches,
+        repairs=repairs,
+        ratios=_ratios(searches),
+        tests=_wilcoxon_tests(folders),
+        histogram=_histogram(folders, first),
+        confusions={folder.name: _confusion(folder / first) for folder in folders},
+        galleries={folder.name: _gallery(folder, first) for folder in folders},
+        notes=_notes(folders),
+        first=first,
+    )
+    return Section(
+        order=20,
+        anchor="compressed",
+        title="Compressed models",
+        question="Where does my compressed model disagree with its original, how hard are such "
+        "inputs to find, and can I repair them without retraining?",
+        headline=_headline(searches, repairs, first),
+        body=body,
+    )
+
+
+def _first_search(searches: dict[str, Any]) -> str:
+    names = {name for summary in searches.values() for name in summary}
+    return "dflare" if "dflare" in names else min(names)
+
+
+def _headline(
+    searches: dict[str, Any], repairs: dict[str, Any], first: str
+) -> tuple[tuple[str, str], ...]:
+    found = [s[first] for s in searches.values() if first in s]
+    seeds = sum(s["seeds"] - s["deviates_already"] for s in found)
+    triggered = sum(s["triggered"] for s in found)
+    queries = [s["mean_queries"] for s in found if s["mean_queries"] is not None]
+    facts = [
+        ("pairs searched", str(len(searches))),
+        ("seeds with a triggering input", percent(triggered / seeds if seeds else None)),
+    ]
+    if queries:
+        facts.append(("mean queries to find one", f"{min(queries):.0f} to {max(queries):.0f}"))
+    best = [
+        r["repairers"][r["chosen"]]["improvement_ratio"] for r in repairs.values() if "chosen" in r
+    ]
+    if best:
+        facts.append(("deviations repaired, net", f"{percent(min(best))} to {percent(max(best))}"))
+    return tuple(facts)
+
+
+def _notes(folders: list[Path]) -> list[str]:
+    """What is to know about the models' files, the same fact once for all that share it."""
+    pairs: dict[str, list[str]] = {}
+    for folder in folders:
+        for model in read_json(folder / "models.json"):
+            for note in model["notes"]:
+                pairs.setdefault(f"{model['name']}, {note}", []).append(folder.name)
+    return [f"{fact} ({', '.join(dict.fromkeys(names))})" for fact, names in pairs.items()]
+
+
+def _ratios(searches: dict[str, Any]) -> list[dict[str, Any]]:
+    """Dflare's mean queries as a share of those of each other search."""
+    rows = []
+    for pair, summary in searches.items():
+        own = summary.get("dflare", {}).get("mean_queries")
+        for name, other in summary.items():
+            if name != "dflare" and own and other["mean_queries"]:
+                rows.append({"pair": pair, "search": name, "ratio": own / other["mean_queries"]})
+    return rows
+
+
+def _wilcoxon_tests(folders: list[Path]) -> list[dict[str, Any]]:
+    """Dflare against Dflare_R: one-sided Wilcoxon signed-rank test on queries, seed by seed."""
+    rows = []
+    for folder in folders:
+        if not all((folder / name / "seeds.csv").is_file() for name in ("dflare", "dflare_r")):
+            continue
+        guided, uniform = (
+            read_table(folder / name / "seeds.csv")
+            .filter(pl.col("outcome").is_in(["triggered", "exhausted"]))
+            .select("seed", "queries")
+            for name in ("dflare", "dflare_r")
+        )
+        both = guided.join(uniform, on="seed", suffix="_uniform").sort("seed")
+        a, b = both["queries"].to_numpy(), both["queries_uniform"].to_numpy()
+        p = float(wilcoxon(a, b, alternative="less").pvalue) if np.any(a != b) else None
+        rows.append(
+            {
+                "pair": folder.name,
+                "seeds": len(both),
+                "dflare": float(np.median(a)) if len(a) else None,
+                "dflare_r": float(np.median(b)) if len(b) else None,
+                "p": p,
+            }
+        )
+    return rows
+
+
+def _histogram(folders: list[Path], first: str) -> Markup:
+    figure = Figure(figsize=(7, 3))
+    axes = figure.subplots()
+    counts = {}
+    for folder in folders:
+        table = read_table(folder / first / "seeds.csv")
+        counts[folder.name] = table.filter(pl.col("outcome") == "triggered")["queries"].to_numpy()
+    largest = max((int(c.max()) for c in counts.values() if len(c)), default=1)
+    edges = np.unique(np.geomspace(1, largest + 1, 25).astype(np.int64))
+    axes.hist(list(counts.values()), bins=list(edges), label=list(counts), stacked=False)
+    axes.set(xscale="log", xlabel="queries until the first triggering input", ylabel="seeds")
+    axes.legend(frameon=False)
+    return svg(figure, f"Histogram of the queries of {first}, by pair")
+
+
+def _confusion(folder: Path) -> list[dict[str, Any]]:
+    table = read_table(folder / "confusion.csv")
+    return table.sort("inputs", "original", "compressed", descending=[True, False, False])[
+        :8
+    ].to_dicts()
+
+
+def _gallery(folder: Path, first: str) -> list[dict[str, Any]]:
+    arrays = read_arrays(folder / first / "triggers.npz")
+    triggers = read_table(folder / first / "triggers.csv").to_dicts()
+    seeds = read_arrays(folder / "seeds.npz")
+    minimal = folder / first / "minimal.npz"
+    shown = read_arrays(minimal)["items"] if minimal.is_file() else arrays["items"]
+    entries = []
+    # The triggers with the fewest changes show best what it takes.
+    positions = np.searchsorted(seeds["numbers"], [t["seed"] for t in triggers])
+    for row in range(len(triggers)):
+        item, seed = shown[row], seeds["items"][positions[row]]
+        difference = np.abs(item.astype(np.int64) - seed)
+        entries.append((int((difference > 0).any(axis=-1).sum()), row, item, seed, difference))
+    entries.sort(key=lambda entry: entry[:2])
+    return [
+        {
+            "seed": png(seed, "seed"),
+            "item": png(item, "triggering input"),
+            "difference": png(_amplified(difference), "amplified difference"),
+            "pixels": changed,
+            "original": _top(arrays["f"][row]),
+            "compressed": _top(arrays["g"][row]),
+            "queries": triggers[row]["queries"],
+        }
+        for changed, row, item, seed, difference in entries[:_SHOWN]
+    ]
+
+
+def _amplified(difference: Any) -> Any:
+    largest = max(int(difference.max()), 1)
+    return (difference * 255 // largest).astype(np.uint8)
+
+
+def _top(outputs: Any) -> str:
+    label = int(outputs.argmax())
+    return f"{label} ({outputs[label]:.3f})"

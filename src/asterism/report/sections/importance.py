@@ -1,0 +1,170 @@
+"""The importance lane on the page: relevance, important neurons, coverage and its controls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import read_arrays, read_json
+from asterism.core.figures import PALETTE
+from asterism.report.pictures import png, svg
+from asterism.report.section import SECTIONS, Section
+from asterism.report.templating import render
+
+#: Neurons whose histograms are drawn.
+SHOWN = 6
+#: A gain counts as more than the control's when it lies so many deviations above its mean.
+DEVIATIONS = 2
+
+CONTROLS = {"clean": "as many other clean inputs", "perturbed": "as many inputs changed at random"}
+
+
+@SECTIONS.register("importance")
+def importance(workspace: Path) -> Section | None:
+    """The lane's section, None before ``measure_importance`` has run."""
+    metrics_file = workspace / "metrics/measure_importance.json"
+    if not metrics_file.exists():
+        return None
+    metrics = read_json(metrics_file)
+    folder = workspace / "artifacts/measure_importance"
+    learnt = read_json(folder / "neurons.json")
+    alone, additions = metrics["test_set"], metrics["additions"]
+    idc = sorted(metrics["combinations"], key=lambda name: int(name.removeprefix("idc_")))
+    rnn = workspace / "metrics/attack_rnn.json"
+    body = render(
+        "importance.html.j2",
+        layer=learnt["layer"],
+        heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
+        histograms=_histograms(learnt["neurons"][:SHOWN]),
+        neurons=learnt["neurons"],
+        attacks=read_json(workspace / "metrics/attack.json"),
+        idc=idc,
+        combinations=metrics["combinations"],
+        subset=metrics["smallest_subset"],
+        alone=alone,
+        additions=additions,
+        criteria=[name for name in alone if name != "inputs" and name not in idc],
+        gains=_gains(alone, additions, idc[0]),
+        gains_of=_spoken(idc[0]),
+        findings=[_finding(additions, name) for name in idc],
+        rnn={k: v for k, v in read_json(rnn).items() if "success" in v} if rnn.exists() else {},
+        spoken=_spoken,
+        number=_number,
+    )
+    first = idc[0]
+    return Section(
+        anchor="importance",
+        title="Important neurons",
+        question="Do the tests exercise the neurons that matter to the decisions, and does adding "
+        "inputs make the tests better?",
+        headline=(
+            ("subject layer", learnt["layer"]),
+            (f"IDC of the test set, {_spoken(first)[4:]} neurons", _number(alone[first])),
+            ("combinations to exercise", f"{metrics['combinations'][first]:,}"),
+            ("inputs that keep this IDC", f"{metrics['smallest_subset'][first]:,}"),
+        ),
+        body=body,
+        order=30,
+    )
+
+
+def _spoken(name: str) -> str:
+    """``idc_6`` as ``IDC 6``, ``k_multisection`` as ``k multisection``."""
+    return name.replace("idc", "IDC").replace("_", " ")
+
+
+def _number(value: float | None) -> str:
+    """Shares as percent, with the digits that a small one needs; counts as they are."""
+    if value is None:
+        return "–"
+    if value > 1:
+        return f"{value:,.1f}".removesuffix(".0")
+    return f"{100 * value:.1f}%" if value >= 0.01 or value == 0 else f"{100 * value:.3g}%"
+
+
+def _above(facts: dict[str, float], control: str) -> bool:
+    return facts["value"] > facts[f"{control}_mean"] + DEVIATIONS * facts[f"{control}_std"]
+
+
+def _finding(additions: dict[str, Any], idc: str) -> str:
+    """What the controls say about the study's claim, for one number of neurons."""
+    sentences = []
+    for control, what in CONTROLS.items():
+        more = [_spoken(name) for name, facts in additions.items() if _above(facts[idc], control)]
+        less = [_spoken(n) for n, facts in additions.items() if not _above(facts[idc], control)]
+        parts = []
+        if more:
+            parts.append(f"{', '.join(more)} raised it more than {what}")
+        if less:
+            parts.append(f"{', '.join(less)} did not raise it more than {what}")
+        sentences.append("; ".join(parts))
+    return f"{_spoken(idc)}: {'. '.join(sentences)}."
+
+
+def _heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
+    """Images and the relevance of their pixels, by class."""
+    rows = []
+    for label in np.unique(arrays["labels"]):
+        pairs = []
+        for at in np.flatnonzero(arrays["labels"] == label):
+            colours = _diverging(arrays["relevance"][at])
+            pairs.append(
+                (
+                    png(arrays["images"][at], f"an input of class {label}", 56),
+                    png(colours, f"relevance of its pixels for class {label}", 56),
+                )
+            )
+        rows.append((int(label), pairs))
+    return rows
+
+
+def _diverging(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Red for positive, blue for negative relevance, white for none; ``(H, W, 3)``."""
+    largest = float(np.abs(relevance).max()) or 1.0
+    share = np.abs(relevance)[..., None] / largest
+    red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
+    end = np.where(relevance[..., None] > 0, red, blue)
+    return np.round(255 + (end - 255) * np.sqrt(share)).astype(np.uint8)
+
+
+def _histograms(neurons: list[dict[str, Any]]) -> Markup:
+    columns = min(3, len(neurons))
+    rows = -(-len(neurons) // columns)
+    figure = Figure(figsize=(6.4, 1.7 * rows))
+    grid = np.ravel(figure.subplots(rows, columns, squeeze=False))
+    for axes, neuron in zip(grid, neurons, strict=False):
+        edges = neuron["edges"]
+        axes.stairs(neuron["histogram"], edges, fill=True, color=PALETTE[4])
+        for centroid in neuron["centroids"]:
+            axes.axvline(centroid, color=PALETTE[5], linewidth=1.2)
+        axes.set_yscale("symlog", linthresh=10)
+        axes.set_title(f"neuron {neuron['neuron']}", fontsize=8)
+    for axes in grid[len(neurons) :]:
+        axes.set_axis_off()
+    figure.supxlabel("activation over the training inputs", fontsize=8)
+    return svg(figure, "Histograms of the important neurons' activations with their centroids")
+
+
+def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Markup:
+    figure = Figure(figsize=(6.4, 3.2))
+    axes = figure.subplots()
+    places = np.arange(len(additions))
+    kinds = [("value", "the addition"), *((f"{c}_mean", what) for c, what in CONTROLS.items())]
+    for offset, ((key, label), colour) in enumerate(zip(kinds, PALETTE, strict=False)):
+        heights = [100 * (facts[idc][key] - alone[idc]) for facts in additions.values()]
+        spread = key.replace("_mean", "_std")
+        errors = [
+            100 * facts[idc].get(spread, 0) if key != "value" else 0 for facts in additions.values()
+        ]
+        axes.bar(
+            places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
+        )
+    axes.set_xticks(places, [_spoken(name) for name in additions], fontsize=8)
+    axes.set_ylabel("rise of IDC (points)")
+    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
+    return svg(figure, f"Rise of {_spoken(idc)} by each addition and by its controls")

@@ -1,0 +1,50 @@
+"""Attack the classifier's test inputs, and gather other inputs to add to its test set."""
+
+from pathlib import Path
+
+from asterism.attacks.addition import Split
+from asterism.attacks.additions import make_additions
+from asterism.attacks.params import AttackParams
+from asterism.core.artifacts import write_arrays, write_json, write_table
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.models.keras_files import load_keras
+from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.training import make_deterministic
+
+ARTIFACTS = Path("artifacts/attack")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    preprocessing: PreprocessingParams
+    attack: AttackParams
+
+
+def run(params: Params) -> None:
+    """Write each input set, and how it came out."""
+    make_deterministic(params.seed, "attack")
+    model = load_keras(Path("artifacts/train_classifier/model.keras"))
+    data = load(params.data)
+    split = Split.draw(len(data.test_images), params.attack.base_share, params.seed)
+    additions = make_additions(
+        model,
+        params.preprocessing,
+        data.test_images,
+        data.test_labels,
+        split,
+        params.attack,
+        params.seed,
+    )
+    write_arrays(ARTIFACTS / "split.npz", base=split.base, pool=split.pool)
+    for name, addition in additions.items():
+        addition.save(ARTIFACTS / f"{name}.npz")
+    write_json(ARTIFACTS / "names.json", list(additions))
+    metrics = {name: addition.summary() for name, addition in additions.items()}
+    write_json(Path("metrics/attack.json"), metrics)
+    rows = [{"attack": name, **facts} for name, facts in metrics.items()]
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    write_table(Path("plots/attack/success.csv"), columns)

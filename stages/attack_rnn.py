@@ -1,0 +1,52 @@
+"""Attack the recurrent network, and tell the attacked inputs from normal ones by their traces."""
+
+from pathlib import Path
+
+from asterism.attacks.params import AttackParams
+from asterism.attacks.recurrent import attack_recurrent
+from asterism.core.artifacts import write_arrays, write_json, write_table
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.deepstellar.measurement import measure_sets
+from asterism.deepstellar.model import TraceModel
+from asterism.deepstellar.params import CoverageParams
+from asterism.models.trained_rnn import open_trained
+from asterism.models.training import make_deterministic
+
+NETWORK = Path("artifacts/train_rnn")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    attack: AttackParams
+    coverage: CoverageParams
+
+
+def run(params: Params) -> None:
+    """Write the attacked inputs, their coverage, and how well similarity detects them."""
+    make_deterministic(params.seed, "attack_rnn")
+    data = load(params.data)
+    attacked = attack_recurrent(
+        NETWORK, data.test_images, data.test_labels, params.attack, params.seed
+    )
+    measured = measure_sets(
+        open_trained(NETWORK),
+        TraceModel.load(Path("artifacts/build_dtmc")),
+        data,
+        {name: found.images for name, found in attacked.items()},
+        suspicious=list(attacked),
+        references=params.coverage.references,
+        seed=params.seed,
+    )
+    for name, found in attacked.items():
+        measured.metrics[name] |= {
+            "success": float(found.success.mean()),
+            "l2_mean": float(found.l2.mean()),
+        }
+    images = {name: found.images for name, found in attacked.items()}
+    write_arrays(Path("artifacts/attack_rnn/images.npz"), **images)
+    write_json(Path("metrics/attack_rnn.json"), measured.metrics)
+    write_table(Path("plots/attack_rnn/roc.csv"), measured.curves)

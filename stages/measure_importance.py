@@ -1,0 +1,66 @@
+"""Find the neurons that matter, and measure how far the test set and additions exercise them."""
+
+from pathlib import Path
+
+from asterism.attacks.addition import Addition, Split
+from asterism.attacks.params import AttackParams
+from asterism.core.artifacts import read_arrays, read_json, write_json, write_table
+from asterism.core.params import Section
+from asterism.criteria.params import CriteriaParams
+from asterism.data import DataParams, load
+from asterism.deepimportance.heatmaps import heatmaps
+from asterism.deepimportance.measurement import fit, measure
+from asterism.deepimportance.params import ImportanceParams
+from asterism.deepimportance.results import save_fitted, table
+from asterism.deepimportance.sets import compare
+from asterism.models.keras_files import load_keras
+from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.training import make_deterministic
+
+ADDITIONS = Path("artifacts/attack")
+ARTIFACTS = Path("artifacts/measure_importance")
+PLOTS = Path("plots/measure_importance")
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    preprocessing: PreprocessingParams
+    attack: AttackParams
+    importance: ImportanceParams
+    criteria: CriteriaParams
+
+
+def run(params: Params) -> None:
+    """Write relevance, clusters, every criterion's value and what the report shows."""
+    make_deterministic(params.seed, "measure_importance")
+    model = load_keras(Path("artifacts/train_classifier/model.keras"))
+    data = load(params.data)
+    fitted = fit(
+        model,
+        params.preprocessing,
+        data.train_images,
+        data.train_labels,
+        params.importance,
+        params.criteria,
+    )
+    split = Split(**read_arrays(ADDITIONS / "split.npz"))
+    additions = {
+        name: compare(
+            Addition.load(ADDITIONS / f"{name}.npz"),
+            name,
+            data.test_images,
+            split,
+            params.importance.draws,
+            params.attack.noise.std,
+            params.seed,
+        )
+        for name in read_json(ADDITIONS / "names.json")
+    }
+    measured = measure(fitted, data.test_images[split.base], additions, params.importance.neurons)
+    save_fitted(fitted, split.base[measured.subset], ARTIFACTS)
+    heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)
+    write_json(Path("metrics/measure_importance.json"), measured.metrics)
+    write_table(PLOTS / "coverage.csv", table(measured.rows))

@@ -1,0 +1,36 @@
+"""Repair one pair's compressed model and search it again: `python stages repair dynamic_range`."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.dflare.image_pairs import find_pair, repair_images
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.models.preprocessing import PreprocessingParams
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    preprocessing: PreprocessingParams
+    pairs: dict[str, PairParams]
+    trigger: TriggerParams
+    repair: RepairParams
+
+
+def run(params: Params, name: str) -> None:
+    """Compare repairers, save the best, search again."""
+    results = repair_images(
+        params.repair,
+        params.trigger,
+        find_pair(params.pairs, name),
+        params.preprocessing,
+        load(params.data),
+        params.seed,
+        Path("artifacts/trigger") / name,
+        Path("artifacts/repair") / name,
+    )
+    write_json(Path(f"metrics/repair-{name}.json"), results)

@@ -1,0 +1,42 @@
+"""Train the image classifier that two lanes test, or take the user's own."""
+
+from pathlib import Path
+
+import numpy as np
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.core.params import Section
+from asterism.data import DataParams, load
+from asterism.models.image_classifier import obtain_classifier
+from asterism.models.keras_files import save_keras
+from asterism.models.params import AnyClassifierParams
+from asterism.models.preprocessing import PreprocessingParams
+
+
+class Params(Section):
+    """What this stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    classifier: AnyClassifierParams
+    preprocessing: PreprocessingParams
+
+
+def run(params: Params) -> None:
+    """Train, measure on the test set, save."""
+    data = load(params.data)
+    model, history = obtain_classifier(params.classifier, params.preprocessing, data, params.seed)
+    predicted = model.predict(params.preprocessing.apply(data.test_images), verbose=0).argmax(
+        axis=1
+    )
+
+    save_keras(model, Path("artifacts/train_classifier/model.keras"))
+    epochs = np.arange(1, len(history["loss"]) + 1)
+    write_table(Path("plots/train_classifier/history.csv"), {"epoch": epochs, **history})
+    write_json(
+        Path("metrics/train_classifier.json"),
+        {
+            "test_accuracy": float((predicted == data.test_labels).mean()),
+            "parameters": int(model.count_params()),
+        },
+    )

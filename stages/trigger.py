@@ -1,0 +1,37 @@
+"""Search one pair for inputs on which its models deviate: `python stages trigger dynamic_range`."""
+
+from pathlib import Path
+
+from asterism.core.artifacts import write_json
+from asterism.core.params import Section
+from asterism.core.stage import checkpoint
+from asterism.data import DataParams, load
+from asterism.dflare.image_pairs import find_pair, search_images
+from asterism.dflare.params import PairParams, TriggerParams
+from asterism.models.preprocessing import PreprocessingParams
+
+
+class Params(Section):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: int
+    data: DataParams
+    preprocessing: PreprocessingParams
+    pairs: dict[str, PairParams]
+    trigger: TriggerParams
+
+
+def run(params: Params, name: str) -> None:
+    """Search, save the triggering inputs."""
+    pair = find_pair(params.pairs, name)
+    files = [Path(pair.original), Path(pair.compressed)]
+    summaries = search_images(
+        params.trigger,
+        pair,
+        params.preprocessing,
+        load(params.data),
+        params.seed,
+        Path("artifacts/trigger") / name,
+        checkpoint(f"trigger-{name}", params, files),
+    )
+    write_json(Path(f"metrics/trigger-{name}.json"), summaries)

@@ -1,0 +1,246 @@
+"""Every registered attack on a real classifier, and what surrounds them."""
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.additions import make_additions
+from asterism.attacks.attack import ATTACKS, Victims
+from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.natural import farthest_first
+from asterism.attacks.noise import l2, noise_of_length
+from asterism.attacks.params import AttackParams
+from asterism.core.artifacts import write_arrays
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.models.preprocessing import PreprocessingParams
+
+L = keras.layers
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
+ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
+
+
+def params(**changes):
+    defaults = {
+        "names": ATTACKS.names(),
+        "inputs": 6,
+        "base_share": 0.5,
+        "batch": 4,
+        "rnn_inputs": 20,
+        "fgsm": {"eps": 0.3},
+        "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
+        "carlini_wagner": {
+            "inputs": 4,
+            "confidence": 0.0,
+            "learning_rate": 0.05,
+            "binary_search_steps": 3,
+            "iterations": 60,
+            "abort_early": True,
+            "initial_const": 1.0,
+        },
+        "jsma": {"theta": 1.0, "gamma": 1.0},
+        "noise": {"std": 0.3},
+        "semantic": "pool",
+        "semantic_path": "conf/no_file",
+    }
+    return AttackParams(**defaults | changes)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(DataParams(name="digits", path="conf/no_file", train=600, test=200))
+
+
+@pytest.fixture(scope="module")
+def classifier(digits):
+    keras.utils.set_random_seed(0)
+    body = [keras.Input((28, 28, 1)), L.AveragePooling2D(2), L.Flatten(), L.Dense(32, "relu")]
+    model = keras.Sequential([*body, L.Dense(10, "softmax")])
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
+    model.fit(CENTRED.apply(digits.train_images), digits.train_labels, epochs=8, verbose=0)
+    return model
+
+
+@pytest.fixture
+def victims(classifier, digits):
+    predicted = classifier.predict(CENTRED.apply(digits.test_images), verbose=0).argmax(1)
+    chosen = np.flatnonzero(predicted == digits.test_labels)[:5]
+    return Victims(as_pixels(digits.test_images[chosen]), digits.test_labels[chosen], chosen, 0)
+
+
+def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
+    estimator = PixelEstimator(classifier, CENTRED)
+    logits = estimator.predict(victims.images)
+    probabilities = classifier.predict((victims.images - 0.2) / 0.5, verbose=0)
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        shifted / shifted.sum(axis=1, keepdims=True), probabilities, atol=1e-4
+    )
+    assert not np.allclose(logits.sum(axis=1), 1)
+    labels = np.array([3, 1, 4, 1, 5])
+    gradient = estimator.class_gradient(victims.images, labels)[:, 0]
+    direction = np.random.default_rng(0).normal(size=gradient.shape).astype(np.float32)
+    step = 1e-3 * direction
+    rows = np.arange(5)
+    rise = (estimator.predict(victims.images + step) - estimator.predict(victims.images - step))[
+        rows, labels
+    ]
+    np.testing.assert_allclose((gradient * step).sum((1, 2, 3)) * 2, rise, rtol=0.1, atol=1e-3)
+
+
+@pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
+def test_a_softmax_is_left_off_wherever_it_is(ends):
+    keras.utils.set_random_seed(0)
+    last = [L.Dense(3, ends[0]), *([L.Softmax()] if len(ends) > 1 else [])]
+    model = keras.Sequential([keras.Input((2, 2, 1)), L.Flatten(), *last])
+    pixels = np.random.default_rng(0).random((5, 2, 2, 1), np.float32)
+    kernel, bias = model.get_weights()
+    expected = pixels.reshape(5, -1) @ kernel + bias
+    np.testing.assert_allclose(
+        PixelEstimator(model, UNIT).predict(pixels), expected, rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ATTACKS.names())
+def test_an_input_is_attacked_as_if_alone(classifier, victims, name):
+    estimator = PixelEstimator(classifier, CENTRED)
+    attack = ATTACKS[name](params())
+    together = np.clip(attack.perturb(estimator, victims), 0, 1)
+    assert together.shape == victims.images.shape
+    assert (l2(together, victims.images) > 0).all()
+    alone = np.clip(attack.perturb(estimator, victims.part(2, 3)), 0, 1)
+    np.testing.assert_allclose(alone[0], together[2], atol=1e-3)
+    again = np.clip(attack.perturb(estimator, victims), 0, 1)
+    np.testing.assert_array_equal(again, together)
+
+
+@pytest.mark.parametrize("name", ADVERSARIAL)
+def test_an_attack_makes_the_classifier_fail(classifier, victims, name):
+    estimator = PixelEstimator(classifier, CENTRED)
+    found = np.clip(ATTACKS[name](params()).perturb(estimator, victims), 0, 1)
+    wrong = estimator.predict(found.astype(np.float32)).argmax(1) != victims.labels
+    assert wrong.mean() >= 0.8
+    if name in ("fgsm", "bim"):
+        assert np.abs(found - victims.images).max() <= 0.3 + 1e-6
+
+
+def test_carlini_wagner_finds_the_closest(classifier, victims):
+    estimator = PixelEstimator(classifier, CENTRED)
+    distances = {
+        name: l2(np.clip(ATTACKS[name](params()).perturb(estimator, victims), 0, 1), victims.images)
+        for name in ADVERSARIAL
+    }
+    for name in ("fgsm", "bim", "jsma"):
+        assert distances["carlini_wagner"].mean() < distances[name].mean()
+
+
+def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((4, 4, 1)), L.Flatten(), L.Dense(2)])
+    estimator = PixelEstimator(model, UNIT)
+    images = np.random.default_rng(0).uniform(0.35, 0.65, (6, 4, 4, 1)).astype(np.float32)
+    labels = estimator.predict(images).argmax(1).astype(np.int64)
+    settings = params().carlini_wagner.model_copy(
+        update={"binary_search_steps": 8, "iterations": 400, "abort_early": False}
+    )
+    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
+    found = attack.perturb(estimator, Victims(images, labels, np.arange(6), 0))
+    kernel, bias = (np.asarray(w) for w in model.layers[-1].weights)
+    normal = kernel[:, 0] - kernel[:, 1]
+    margin = np.abs(images.reshape(6, -1) @ normal + bias[0] - bias[1])
+    shortest = margin / np.linalg.norm(normal)
+    reached = l2(found, images)
+    assert (reached >= shortest * 0.999).all()
+    assert (reached <= shortest * 1.05).all()
+
+
+def test_an_attack_that_fails_gives_the_input_back(classifier, victims):
+    settings = params().carlini_wagner.model_copy(
+        update={"iterations": 1, "binary_search_steps": 1, "confidence": 50.0}
+    )
+    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
+    found = attack.perturb(PixelEstimator(classifier, CENTRED), victims)
+    np.testing.assert_array_equal(found, victims.images)
+
+
+def test_random_changes_have_the_length_that_is_asked_for():
+    images = np.random.default_rng(0).choice([0.0, 1.0], (5, 6, 6, 1)).astype(np.float32)
+    lengths = np.array([0.01, 0.5, 1.0, 2.0, 1e6])
+    found = noise_of_length(images, lengths, np.arange(5), 0)
+    assert found.min() >= 0
+    assert found.max() <= 1
+    np.testing.assert_allclose(l2(found, images)[:4], lengths[:4], rtol=1e-3)
+    assert l2(found, images)[4] < 6  # every pixel can move by 1 at most
+    alone = noise_of_length(images[3:4], lengths[3:4], np.array([3]), 0)
+    np.testing.assert_array_equal(alone[0], found[3])
+
+
+def test_the_farthest_image_comes_first():
+    base = np.zeros((2, 2, 2, 1), np.float32)
+    pool = np.stack([np.full((2, 2, 1), v, np.float32) for v in (0.1, 1.0, 0.9, 0.5)])
+    assert farthest_first(pool, base, 3).tolist() == [1, 3, 0] or farthest_first(
+        pool, base, 3
+    ).tolist() == [1, 3, 2]
+    with pytest.raises(UserError, match="the pool has 4"):
+        farthest_first(pool, base, 5)
+
+
+def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
+    split = Split.draw(200, 0.5, 0)
+    found = make_additions(
+        classifier, CENTRED, digits.test_images, digits.test_labels, split, params(), 0
+    )
+    assert list(found) == [*ATTACKS.names(), "semantic"]
+    assert len(found["carlini_wagner"].images) == 4
+    assert np.isin(found["fgsm"].sources, split.base).all()
+    assert found["fgsm"].linf.max() <= 0.3 + 1e-6
+    assert found["semantic"].summary()["l2_mean"] == 0
+    for name, addition in found.items():
+        assert addition.images.min() >= 0
+        assert addition.images.max() <= 1
+        addition.save(tmp_path / f"{name}.npz")
+        loaded = Addition.load(tmp_path / f"{name}.npz")
+        np.testing.assert_array_equal(loaded.images, addition.images)
+        assert loaded.summary() == addition.summary()
+    again = make_additions(
+        classifier, CENTRED, digits.test_images, digits.test_labels, split, params(), 0
+    )
+    for name, addition in found.items():
+        np.testing.assert_array_equal(again[name].images, addition.images)
+
+
+def test_own_natural_images(classifier, digits, tmp_path):
+    split = Split.draw(200, 0.5, 0)
+    own = tmp_path / "own.npz"
+    wanted = params(names=["noise"], semantic="file", semantic_path=str(own))
+
+    def additions():
+        return make_additions(
+            classifier, CENTRED, digits.test_images, digits.test_labels, split, wanted, 0
+        )
+
+    write_arrays(own, images=digits.test_images[:9])
+    np.testing.assert_array_equal(additions()["semantic"].images, as_pixels(digits.test_images[:6]))
+    assert not additions()["semantic"].success.any()  # nobody knows their classes
+    for bad in (digits.test_images[:2], digits.test_images[:9, :14]):
+        write_arrays(own, images=bad)
+        with pytest.raises(UserError, match=r"own\.npz"):
+            additions()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"), [({"inputs": 150}, "lower it"), ({"names": ["x"]}, "no attack")]
+)
+def test_impossible_wishes_are_one_line(classifier, digits, changes, message):
+    with pytest.raises(UserError, match=message):
+        make_additions(
+            classifier,
+            CENTRED,
+            digits.test_images,
+            digits.test_labels,
+            Split.draw(200, 0.5, 0),
+            params(**changes),
+            0,
+        )

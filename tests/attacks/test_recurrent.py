@@ -1,0 +1,50 @@
+"""Attacks through time on a recurrent network, as train_rnn leaves one."""
+
+import keras
+import numpy as np
+import pytest
+from test_attacks import params
+
+from asterism.attacks.recurrent import attack_recurrent
+from asterism.core.artifacts import write_json
+from asterism.data import DataParams, load
+from asterism.models.recurrent import open_rnn
+from asterism.models.recurrent_training import rows_as_steps
+from asterism.models.trained_rnn import save_trained
+
+L = keras.layers
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    data = load(DataParams(name="digits", path="conf/no_file", train=500, test=60))
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((28, 28)), L.GRU(16), L.Dense(10, "softmax")])
+    model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
+    model.fit(rows_as_steps(data.train_images), data.train_labels, epochs=6, verbose=0)
+    folder = tmp_path_factory.mktemp("rnn")
+    save_trained(model, folder)
+    return folder, data
+
+
+def test_attacks_reach_through_time(trained):
+    folder, data = trained
+    found = attack_recurrent(folder, data.test_images, data.test_labels, params(), 0)
+    assert list(found) == ["fgsm", "bim", "noise"]
+    for attacked in found.values():
+        assert attacked.images.shape == (20, 28, 28, 1)
+        assert attacked.images.dtype == np.uint8
+    assert found["bim"].success.mean() > found["noise"].success.mean()
+    assert found["fgsm"].success.mean() > found["noise"].success.mean()
+    np.testing.assert_allclose(found["noise"].l2, found["fgsm"].l2, rtol=0.02)
+    # The stateful lane's own route through the network is fooled by the same images.
+    probabilities, _ = open_rnn(folder / "model.keras", None).run(found["bim"].images)
+    assert (probabilities.argmax(axis=1) != found["bim"].labels).mean() == pytest.approx(
+        found["bim"].success.mean(), abs=0.05
+    )
+
+
+def test_a_format_without_gradients_is_left_alone(tmp_path, trained):
+    _, data = trained
+    write_json(tmp_path / "rnn.json", {"file": "model.onnx", "layer": None})
+    assert attack_recurrent(tmp_path, data.test_images, data.test_labels, params(), 0) == {}

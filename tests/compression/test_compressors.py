@@ -1,0 +1,141 @@
+"""Every compressor makes a smaller model that still works."""
+
+import json
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.compression.compressor import COMPRESSORS, compress
+from asterism.compression.params import CompressionParams
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.models.classifier import open_classifier
+from asterism.models.image_classifier import train_classifier
+from asterism.models.keras_files import load_keras, save_keras
+from asterism.models.params import ClassifierParams, TrainingParams
+from asterism.models.preprocessing import PreprocessingParams
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "batch_size": 32, "epochs": 1}
+OPTIONS = {
+    "litert_dynamic_range": {},
+    "litert_float16": {},
+    "litert_full_integer": {"calibration_images": 50},
+    "onnx_dynamic": {},
+    "onnx_static": {"calibration_images": 50},
+    "keras_int8": {},
+    "magnitude_pruning": {"sparsity": 0.6, "scope": "global", "tuning": TRAINING},
+    "filter_pruning": {"share": 0.5, "tuning": TRAINING},
+    "distillation": {
+        "student": "lenet1",
+        "temperature": 4.0,
+        "alpha": 0.3,
+        "training": TRAINING | {"epochs": 4},
+    },
+}
+#: The fast set runs one compressor of each of the paper's families.
+FAST = ("litert_dynamic_range", "magnitude_pruning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    return load(DataParams(name="digits", path="", train=900, test=200))
+
+
+@pytest.fixture(scope="module")
+def original(data, tmp_path_factory):
+    training = TrainingParams(**(TRAINING | {"epochs": 3}))
+    params = ClassifierParams(
+        architecture="lenet4", training=training, learning_rate_drops=[], augment=False
+    )
+    model, history = train_classifier(params, UNIT, data, 0)
+    assert history["accuracy"][-1] > 0.8
+    path = tmp_path_factory.mktemp("original") / "model.keras"
+    save_keras(model, path)
+    return path
+
+
+def marked(names):
+    return [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in names]
+
+
+def test_the_table_covers_every_compressor():
+    assert set(OPTIONS) == set(COMPRESSORS)
+
+
+@pytest.mark.parametrize("name", marked(sorted(OPTIONS)))
+def test_a_compressed_model_is_smaller_works_and_is_the_same_each_time(
+    name, data, original, tmp_path
+):
+    params = CompressionParams(method=name, options=OPTIONS[name])
+    facts = compress(params, original, tmp_path / "a", data, UNIT, 0)
+    assert facts["deflated_bytes"] < facts["original_deflated_bytes"]
+    assert facts["accuracy"] > 0.75
+    assert facts["agreement"] > 0.75
+    assert json.loads((tmp_path / "a" / "summary.json").read_text()) == facts
+    compressed = next((tmp_path / "a").glob("model.*"))
+    labels = [
+        open_classifier(path, UNIT).predict(data.test_images).argmax(1)
+        for path in (original, compressed)
+    ]
+    assert facts["agreement"] == (labels[0] == labels[1]).mean()
+    assert facts["deviating_test_images"] == (labels[0] != labels[1]).sum()
+
+    compress(params, original, tmp_path / "b", data, UNIT, 0)
+    assert (tmp_path / "b" / compressed.name).read_bytes() == compressed.read_bytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scope", ["global", "layer"])
+def test_magnitude_pruning_reaches_its_sparsity(scope, data, original, tmp_path):
+    options = OPTIONS["magnitude_pruning"] | {"scope": scope}
+    params = CompressionParams(method="magnitude_pruning", options=options)
+    compress(params, original, tmp_path / "m", data, UNIT, 0)
+    layers = load_keras(tmp_path / "m" / "model.keras").layers
+    kernels = [np.asarray(layer.kernel) for layer in layers if hasattr(layer, "kernel")]
+    shares = [(kernel == 0).mean() for kernel in kernels]
+    together = sum((k == 0).sum() for k in kernels) / sum(k.size for k in kernels)
+    assert together == pytest.approx(0.6, abs=0.01)
+    if scope == "layer":
+        assert shares == pytest.approx([0.6] * len(shares), abs=0.01)
+
+
+@pytest.mark.slow
+def test_filter_pruning_removes_the_faintest_filters(data, original, tmp_path):
+    params = CompressionParams(method="filter_pruning", options=OPTIONS["filter_pruning"])
+    compress(params, original, tmp_path / "m", data, UNIT, 0)
+    before, after = load_keras(original), load_keras(tmp_path / "m" / "model.keras")
+    for old, new in zip(before.layers, after.layers, strict=True):
+        if isinstance(old, keras.layers.Conv2D):
+            gone = ~np.asarray(new.kernel).any(axis=(0, 1, 2))
+            norms = np.abs(np.asarray(old.kernel)).sum(axis=(0, 1, 2))
+            assert gone.sum() == len(norms) // 2
+            assert norms[gone].max() < norms[~gone].min()
+            assert not np.asarray(new.bias)[gone].any()
+
+
+def test_saved_models_hold_no_optimiser(original):
+    with zipfile.ZipFile(original) as archive:
+        weights = next(n for n in archive.namelist() if n.endswith(".weights.h5"))
+        parameters = load_keras(original).count_params()
+        assert len(archive.read(weights)) < 4 * parameters + 60_000
+
+
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        ("squeeze", {}, "no compressor is called 'squeeze'"),
+        (
+            "magnitude_pruning",
+            {"sparsity": 1.5, "scope": "layer", "tuning": TRAINING},
+            "sparsity is 1.5",
+        ),
+        ("litert_full_integer", {}, "calibration_images is missing"),
+    ],
+)  # fmt: skip
+def test_wrong_options_are_one_line(method, options, message, data, original, tmp_path):
+    params = CompressionParams(method=method, options=options)
+    with pytest.raises(UserError, match=message):
+        compress(params, original, tmp_path / "m", data, UNIT, 0)

@@ -1,0 +1,241 @@
+"""Every registered criterion: properties that all have, and slow twins of each."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import gaussian_kde
+
+from asterism.criteria.criterion import CRITERIA, Activations
+from asterism.criteria.params import CriteriaParams
+
+SIZES = {"conv": 4, "hidden": 6, "last": 5}
+NAMES = CRITERIA.names()
+
+
+def params(**changes):
+    defaults = {
+        "names": NAMES,
+        "layers": None,
+        "neuron_threshold": 0.75,
+        "neuron_scaled": True,
+        "sections": 7,
+        "top_k": 2,
+        "surprise_buckets": 20,
+        "lsc_upper": None,
+        "dsc_upper": 2.0,
+        "surprise_min_variance": 1e-5,
+    }
+    return CriteriaParams(**defaults | changes)
+
+
+def draw(count, seed, scale=1.0):
+    rng = np.random.default_rng(seed)
+    layers = {
+        name: np.maximum(rng.normal(0.2, scale, (count, size)), 0).astype(np.float32)
+        for name, size in SIZES.items()
+    }
+    return Activations(layers, "hidden", rng.integers(0, 3, count))
+
+
+def part(batch, rows):
+    layers = {name: values[rows] for name, values in batch.layers.items()}
+    decisions = None if batch.decisions is None else batch.decisions[rows]
+    return Activations(layers, batch.subject, decisions)
+
+
+TRAINING = draw(120, 0)
+
+
+def fitted(name, training=TRAINING, **changes):
+    criterion = CRITERIA[name](params(**changes))
+    criterion.fit(training)
+    return criterion
+
+
+@pytest.mark.parametrize("name", NAMES)
+@given(
+    seed=st.integers(0, 1000),
+    cuts=st.lists(st.integers(1, 29), max_size=4, unique=True),
+    order=st.permutations(range(30)),
+)
+@settings(max_examples=15, deadline=None)
+def test_order_and_batches_do_not_matter_and_coverage_never_falls(name, seed, cuts, order):
+    batch = draw(30, seed, 1.5)
+    whole, parts = fitted(name), fitted(name)
+    whole.update(batch)
+    shuffled = part(batch, np.array(order))
+    last = 0.0
+    for rows in np.split(np.arange(30), sorted(cuts)):
+        parts.update(part(shuffled, rows))
+        assert parts.value() >= last
+        last = parts.value()
+    assert last == whole.value()
+    assert last >= 0
+    if name != "top_k_neuron_patterns":
+        assert last <= 1
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_training_set_may_come_in_batches(name):
+    test = draw(40, 9, 1.4)
+    whole = fitted(name)
+    pieces = CRITERIA[name](params())
+    for rows in np.array_split(np.random.default_rng(1).permutation(120), 5):
+        pieces.fit(part(TRAINING, rows))
+    whole.update(test)
+    pieces.update(test)
+    assert pieces.value() == pytest.approx(whole.value())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_fork_goes_on_alone(name):
+    first = fitted(name)
+    first.update(part(draw(10, 1), np.arange(1)))
+    before = first.value()
+    fork = first.fork()
+    assert fork.value() == before
+    fork.update(draw(200, 2, 1.5))
+    assert first.value() == before
+    assert fork.value() > before
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if not CRITERIA[n].needs_classes])
+def test_regressors_have_no_decisions(name):
+    training = Activations(TRAINING.layers, "hidden", None)
+    criterion = fitted(name, training)
+    criterion.update(Activations(draw(30, 4).layers, "hidden", None))
+    assert criterion.value() > 0
+
+
+def neurons(batch):
+    for name, values in batch.layers.items():
+        for i in range(values.shape[1]):
+            yield name, i, values[:, i]
+
+
+def twin_neuron_coverage(training, test):
+    hit = total = 0
+    for name, i, _ in neurons(test):
+        total += 1
+        for row in test.layers[name]:
+            spread = row.max() - row.min()
+            if spread > 0 and (row[i] - row.min()) / spread > 0.75:
+                hit += 1
+                break
+    return hit / total
+
+
+def twin_k_multisection(training, test):
+    hit = total = 0
+    for name, i, values in neurons(test):
+        low, high = training.layers[name][:, i].min(), training.layers[name][:, i].max()
+        total += 7
+        edges = np.linspace(np.float64(low), np.float64(high), 8)
+        for k in range(7):
+            top = values <= edges[k + 1] if k == 6 else values < edges[k + 1]
+            hit += bool(np.any((values >= edges[k]) & top))
+    return hit / total
+
+
+def twin_neuron_boundary(training, test):
+    hits = [
+        bool((v > training.layers[n][:, i].max()).any())
+        + bool((v < training.layers[n][:, i].min()).any())
+        for n, i, v in neurons(test)
+    ]
+    return sum(hits) / (2 * len(hits))
+
+
+def twin_strong_neuron_activation(training, test):
+    hits = [bool((v > training.layers[n][:, i].max()).any()) for n, i, v in neurons(test)]
+    return sum(hits) / len(hits)
+
+
+def _top(row, k=2):
+    return frozenset(sorted(range(len(row)), key=lambda i: (-row[i], i))[:k])
+
+
+def twin_top_k_neuron_coverage(training, test):
+    hit = sum(len(frozenset().union(*map(_top, values))) for values in test.layers.values())
+    return hit / sum(SIZES.values())
+
+
+def twin_top_k_neuron_patterns(training, test):
+    return len({tuple(_top(v[n]) for v in test.layers.values()) for n in range(len(test))})
+
+
+def twin_sign_sign(training, test):
+    shown, total = set(), 0
+    for a, b in itertools.pairwise(test.layers):
+        first, second = test.layers[a] > 0, test.layers[b] > 0
+        total += first.shape[1] * second.shape[1]
+        for x, y in itertools.combinations(range(len(test)), 2):
+            changed = np.flatnonzero(first[x] != first[y])
+            if len(changed) == 1:
+                shown |= {(a, changed[0], j) for j in np.flatnonzero(second[x] != second[y])}
+    return len(shown) / total
+
+
+def twin_distance_surprise(training, test):
+    found = set()
+    known, of = training.layers["hidden"].astype(float), training.decisions
+    for x, c in zip(test.layers["hidden"].astype(float), test.decisions, strict=True):
+        a = min(known[of == c], key=lambda p: math.dist(p, x))
+        b = min(known[of != c], key=lambda p: math.dist(p, a))
+        surprise = math.dist(x, a) / math.dist(a, b)
+        if surprise <= 2.0:
+            found.add(min(int(surprise / 2.0 * 20), 19))
+    return len(found) / 20
+
+
+TWINS = {name.removeprefix("twin_"): f for name, f in globals().items() if name.startswith("twin_")}
+
+
+@pytest.mark.parametrize("name", sorted(TWINS))
+@pytest.mark.parametrize("seed", [11, 12])
+def test_a_criterion_is_its_definition(name, seed):
+    test = draw(60, seed, 1.3)
+    criterion = fitted(name)
+    criterion.update(test)
+    assert criterion.value() == pytest.approx(TWINS[name](TRAINING, test))
+
+
+def test_every_criterion_has_a_twin():
+    assert set(NAMES) == set(TWINS) | {"likelihood_surprise"}
+
+
+def test_likelihood_surprise_is_the_density_that_scipy_estimates():
+    rng = np.random.default_rng(0)
+    training = Activations(
+        {"hidden": rng.normal(size=(150, 4)).astype(np.float32)}, "hidden", rng.integers(0, 2, 150)
+    )
+    test = Activations(
+        {"hidden": rng.normal(size=(20, 4)).astype(np.float32)}, "hidden", rng.integers(0, 2, 20)
+    )
+    surprise = fitted("likelihood_surprise", training).surprise(test)
+    for x, c, found in zip(test.layers["hidden"], test.decisions, surprise, strict=True):
+        mine = training.layers["hidden"][training.decisions == c].astype(float)
+        assert found == pytest.approx(-gaussian_kde(mine.T).logpdf(x.astype(float))[0], rel=1e-5)
+
+
+def test_a_class_without_references_surprises_infinitely():
+    training = Activations(TRAINING.layers, "hidden", np.zeros(120, np.int64))
+    test = part(draw(3, 1), np.arange(3))
+    test = Activations(test.layers, "hidden", np.full(3, 2))
+    for name in ("likelihood_surprise", "distance_surprise"):
+        criterion = fitted(name, training)
+        assert np.isinf(criterion.surprise(test)).all()
+        criterion.update(test)
+        assert criterion.value() == 0
+
+
+def test_unscaled_neuron_coverage_compares_raw_activations():
+    low = Activations({"a": np.array([[0.1, 0.5]], np.float32)}, "a", None)
+    scaled, raw = (CRITERIA["neuron_coverage"](params(neuron_scaled=s)) for s in (True, False))
+    scaled.update(low)
+    raw.update(low)
+    assert (scaled.value(), raw.value()) == (0.5, 0.0)

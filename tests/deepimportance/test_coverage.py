@@ -1,0 +1,241 @@
+"""Importance-driven coverage against enumeration, and the whole measurement with controls."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.core.errors import UserError
+from asterism.criteria.params import CriteriaParams
+from asterism.criteria.tracing import Tracer, find_layer, hidden_layers
+from asterism.deepimportance.clusters import NeuronClusters
+from asterism.deepimportance.coverage import ImportanceDrivenCoverage
+from asterism.deepimportance.measurement import fit, measure
+from asterism.deepimportance.neurons import neuron_relevance
+from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
+from asterism.deepimportance.sets import compare
+from asterism.models.preprocessing import PreprocessingParams
+
+L = keras.layers
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+RULES = RelevanceParams(composite="epsilon_plus", epsilon=1e-6, alpha=3.0, gamma=0.25)
+CLUSTERS = ClusterParams(k_min=2, k_max=4, min_values=10, leave_out_zeros=False, decimals=None)
+NAMES = ["neuron_coverage", "k_multisection", "likelihood_surprise", "distance_surprise"]
+CRITERIA = CriteriaParams(
+    names=NAMES,
+    layers=None,
+    neuron_threshold=0.5,
+    neuron_scaled=True,
+    sections=10,
+    top_k=2,
+    surprise_buckets=50,
+    lsc_upper=None,
+    dsc_upper=2.0,
+    surprise_min_variance=1e-5,
+)
+
+
+def importance(**changes):
+    defaults = {
+        "layer": None,
+        "neurons": [2, 4],
+        "target_class": None,
+        "relevance": RULES,
+        "clusters": CLUSTERS,
+        "draws": 3,
+    }
+    return ImportanceParams(**defaults | changes)
+
+
+def clusters(*centroids):
+    return [NeuronClusters(np.array(c, float), None) for c in centroids]
+
+
+THREE = clusters([0, 1], [0, 1, 2], [0.5])
+
+
+@given(
+    st.lists(st.tuples(*[st.floats(-1, 3, width=32)] * 3), min_size=1, max_size=12),
+    st.integers(0, 12),
+)
+@settings(max_examples=50, deadline=None)
+def test_coverage_is_the_share_of_enumerated_combinations(points, cut):
+    values = np.array(points, np.float32)
+    cells = list(itertools.product(*(c.centroids for c in THREE)))
+
+    def nearest(row):
+        return tuple(
+            min(c.centroids, key=lambda m: (abs(m - v), m)) for c, v in zip(THREE, row, strict=True)
+        )
+
+    hit = [cell for cell in cells if any(nearest(row) == cell for row in values.astype(float))]
+    coverage = ImportanceDrivenCoverage(THREE)
+    coverage.update(values[:cut])
+    part = coverage.value()
+    coverage.update(values[cut:])
+    assert coverage.combinations == len(cells) == 6
+    assert coverage.value() == pytest.approx(len(hit) / 6)
+    assert part <= coverage.value()
+    subset = coverage.smallest_subset()
+    again = ImportanceDrivenCoverage(THREE)
+    again.update(values[subset])
+    assert again.value() == coverage.value()
+    assert len(subset) == len(hit)
+
+
+def test_a_huge_space_of_combinations_is_never_enumerated():
+    coverage = ImportanceDrivenCoverage(clusters(*[[0, 1, 2, 3]] * 60))
+    coverage.update(np.random.default_rng(0).uniform(0, 3, (500, 60)).astype(np.float32))
+    assert coverage.combinations == 4**60
+    assert coverage.value() == pytest.approx(500 / 4**60)
+
+
+def classifier():
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            L.Conv2D(4, 3, activation="relu", name="conv"),
+            L.Flatten(name="flatten"),
+            L.Dense(12, activation="relu", name="hidden"),
+            L.Dense(3, activation="softmax", name="output"),
+        ]
+    )
+    model.compile("adam", "sparse_categorical_crossentropy")
+    return model
+
+
+def pictures(count, seed):
+    """Three kinds of stripes, under noise."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, count)
+    images = rng.integers(0, 60, (count, 8, 8, 1))
+    images[labels == 0, :, ::2] += 120
+    images[labels == 1, ::2, :] += 120
+    images[labels == 2, ::4, ::4] += 190
+    return images.astype(np.uint8), labels
+
+
+@pytest.fixture(scope="module")
+def trained():
+    model = classifier()
+    images, labels = pictures(400, 0)
+    model.fit(UNIT.apply(images), labels, epochs=12, verbose=0)
+    accuracy = (model.predict(UNIT.apply(images), verbose=0).argmax(1) == labels).mean()
+    assert accuracy > 0.9
+    return model, images, labels
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found"), [(None, "hidden"), ("conv", "conv"), (0, "conv"), (-2, "hidden")]
+)
+def test_a_subject_layer_is_found_by_name_and_index(wanted, found):
+    assert find_layer(classifier(), wanted) == found
+
+
+@pytest.mark.parametrize("wanted", ["nope", 9])
+def test_a_missing_layer_is_answered_with_the_list(wanted):
+    with pytest.raises(UserError, match=r"0 conv, 1 flatten, 2 hidden, 3 output"):
+        find_layer(classifier(), wanted)
+
+
+def test_activations_are_those_of_the_layers(trained):
+    model, images, _ = trained
+    batch = Tracer(model, UNIT, "hidden", hidden_layers(model))(images[:9])
+    graph = keras.Model(model.inputs, [model.get_layer(n).output for n in ("conv", "hidden")])
+    conv, hidden = graph(UNIT.apply(images[:9]))
+    np.testing.assert_allclose(batch.layers["conv"], np.mean(conv, axis=(1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(batch.layers["hidden"], hidden, rtol=1e-5)
+    from_pixels = Tracer(model, UNIT, "hidden", [])(as_pixels(images[:9]))
+    np.testing.assert_allclose(from_pixels.layers["hidden"], hidden, rtol=1e-4, atol=1e-5)
+
+
+def test_relevance_counts_correct_inputs_of_each_class(trained):
+    model, images, labels = trained
+    wrong = labels.copy()
+    wrong[:100] = (wrong[:100] + 1) % 3
+    found = neuron_relevance(model, UNIT, RULES, "hidden", images, wrong)
+    only = neuron_relevance(model, UNIT, RULES, "hidden", images[100:], labels[100:])
+    np.testing.assert_allclose(found.per_class, only.per_class, rtol=1e-4, atol=1e-3)
+    assert found.inputs.sum() == only.inputs.sum() > 250
+    total = found.per_class.sum(axis=0)
+    assert list(found.ranking()) == sorted(range(12), key=lambda i: (-total[i], i))
+    assert list(found.ranking(1)) == sorted(range(12), key=lambda i: (-found.per_class[1, i], i))
+    with pytest.raises(UserError, match="target_class"):
+        found.ranking(3)
+
+
+def addition(images):
+    return Addition(images, *([np.zeros(len(images))] * 5))
+
+
+def test_a_measurement_holds_every_addition_against_controls(trained):
+    model, images, labels = trained
+    test, _ = pictures(120, 1)
+    split = Split.draw(120, 0.5, 0)
+    assert set(split.base) | set(split.pool) == set(range(120))
+    assert len(split.base) == 60
+    extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
+    fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
+    sets = {"extreme": compare(addition(extreme), "extreme", test, split, 3, 0.3, 0)}
+    measured = measure(fitted, test[split.base], sets, [2, 4, 99])
+    alone, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]
+    assert set(alone) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
+    assert found["draws"] == 3
+    for name in set(alone) - {"inputs"}:
+        assert found[name]["value"] >= alone[name]
+        assert found[name]["clean_mean"] >= alone[name]
+        assert found[name]["perturbed_mean"] >= alone[name]
+    for m in (2, 4, 12):
+        gained = found["new_combinations"][f"idc_{m}"]["value"]
+        combinations = measured.metrics["combinations"][f"idc_{m}"]
+        rise = found[f"idc_{m}"]["value"] - alone[f"idc_{m}"]
+        assert gained == pytest.approx(rise * combinations)
+    subset = test[split.base][measured.subset]
+    assert measure(fitted, subset, {}, [12]).metrics["test_set"]["idc_12"] == alone["idc_12"]
+    assert len(measured.rows) == 2 * (len(NAMES) + 3)
+
+
+def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
+    test, _ = pictures(100, 2)
+    split = Split.draw(100, 0.5, 1)
+    changed = addition(as_pixels(test[split.base[:12]]))
+    lengths = np.linspace(0.05, 0.5, 12)
+    changed = Addition(changed.images, split.base[:12], lengths, lengths, lengths > 0, lengths > 0)
+    found = compare(changed, "x", test, split, 9, 0.3, 0)
+    assert len(found.clean) == len(found.perturbed) == 4  # 50 // 12
+    drawn = np.concatenate(found.clean)
+    assert len(np.unique(drawn.reshape(len(drawn), -1), axis=0)) == 48
+    pixels = as_pixels(test)
+    for draw in found.perturbed:
+        flat = np.abs(draw[:, None] - pixels[None, split.base]).reshape(12, 50, -1)
+        nearest = np.sqrt((flat.astype(float) ** 2).sum(-1)).min(axis=1)
+        np.testing.assert_allclose(nearest, lengths, rtol=1e-3)
+    with pytest.raises(UserError, match=r"lower attack\.inputs"):
+        compare(addition(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
+
+
+def test_the_criteria_work_on_a_regressor():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [
+            keras.Input((8, 8, 1)),
+            L.Conv2D(3, 3, activation="relu"),
+            L.Flatten(),
+            L.Dense(8, activation="relu", name="hidden"),
+            L.Dense(1),
+        ]
+    )
+    images, labels = pictures(200, 3)
+    model.compile("adadelta", "mse")
+    model.fit(UNIT.apply(images), labels / 2.0, epochs=1, verbose=0)
+    fitted = fit(model, UNIT, images, None, importance(), CRITERIA)
+    metrics = measure(fitted, images[:50], {}, [2, 4]).metrics["test_set"]
+    assert "distance_surprise" not in metrics
+    assert metrics["likelihood_surprise"] > 0
+    assert 0 < metrics["idc_4"] <= 1
+    assert fitted.relevance.inputs.tolist() == [200]

@@ -1,0 +1,130 @@
+"""Clustering on a line against brute force and scikit-learn."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.cluster import KMeans
+from sklearn.metrics import silhouette_score
+
+from asterism.deepimportance.clusters import fit_clusters
+from asterism.deepimportance.kmeans import cluster, silhouette
+from asterism.deepimportance.params import ClusterParams
+
+NUMBERS = st.one_of(
+    st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=11),
+    st.lists(st.floats(-100, 100, allow_nan=False, width=32), min_size=1, max_size=11),
+)
+
+
+def within(values, borders):
+    return sum(((v - v.mean()) ** 2).sum() for v in np.split(values, borders[1:-1]))
+
+
+@given(NUMBERS)
+@settings(max_examples=150, deadline=None)
+def test_no_partition_is_better(numbers):
+    values = np.sort(np.array(numbers))
+    for found in cluster(values, 4):
+        k = len(found.centroids)
+        best = min(
+            within(values, [0, *cut, len(values)])
+            for cut in itertools.combinations(range(1, len(values)), k - 1)
+        )
+        assert found.cost == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert within(values, found.borders) == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert np.all(np.diff(found.borders) > 0)
+    assert len(cluster(values, 4)) == min(4, len(np.unique(values)))
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_scikit_learn_is_never_better(k):
+    values = np.sort(np.random.default_rng(k).gamma(2, size=3000))
+    found = cluster(values, k)[-1]
+    lloyd = KMeans(k, n_init=10, random_state=0).fit(values[:, None])
+    assert found.cost <= lloyd.inertia_ * (1 + 1e-9)
+    assert found.cost == pytest.approx(lloyd.inertia_, rel=0.02)
+
+
+def test_large_offsets_lose_no_digits():
+    values = np.sort(np.random.default_rng(0).normal(size=500))
+    near, far = cluster(values, 4)[-1], cluster(values + 1e7, 4)[-1]
+    np.testing.assert_array_equal(near.borders, far.borders)
+
+
+@given(NUMBERS)
+@settings(max_examples=150, deadline=None)
+def test_the_silhouette_is_scikit_learns(numbers):
+    values = np.sort(np.array(numbers))
+    for found in cluster(values, 4)[1:]:
+        k = len(found.centroids)
+        if k < len(values):
+            labels = np.repeat(np.arange(k), np.diff(found.borders))
+            expected = silhouette_score(values[:, None], labels)
+            assert silhouette(values, found.borders) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_silhouette_needs_two_clusters():
+    with pytest.raises(ValueError, match="two clusters"):
+        silhouette(np.arange(3.0), np.array([0, 3]))
+
+
+def params(**changes):
+    defaults = {
+        "k_min": 2,
+        "k_max": 4,
+        "min_values": 10,
+        "leave_out_zeros": False,
+        "decimals": None,
+    }
+    return ClusterParams(**defaults | changes)
+
+
+def column(*groups):
+    return np.concatenate(groups).astype(np.float32)[:, None]
+
+
+def test_the_silhouette_chooses_the_number_of_clusters():
+    rng = np.random.default_rng(0)
+    three = column(*(rng.normal(c, 0.1, 50) for c in (0, 5, 10)))
+    (found,) = fit_clusters(three, params(), dense=True)
+    assert found.centroids == pytest.approx([0, 5, 10], abs=0.1)
+    assert found.silhouette > 0.9
+
+
+def test_zeros_count_only_when_they_should():
+    values = column(np.zeros(80), np.full(20, 1.0), np.full(20, 3.0))
+    (kept,) = fit_clusters(values, params(), dense=True)
+    (left,) = fit_clusters(values, params(leave_out_zeros=True), dense=True)
+    (maps,) = fit_clusters(values, params(leave_out_zeros=True), dense=False)
+    assert kept.centroids == pytest.approx([0, 1, 3])
+    assert left.centroids == pytest.approx([1, 3])
+    assert maps.centroids == pytest.approx(kept.centroids)
+
+
+@pytest.mark.parametrize("values", [column(np.zeros(50)), column(np.arange(9.0))])
+def test_constant_and_rare_neurons_get_one_cluster(values):
+    (found,) = fit_clusters(values, params(), dense=True)
+    assert len(found.centroids) == 1
+    assert set(found.assign(values[:, 0])) == {0}
+
+
+def test_rounding_may_merge_centroids():
+    values = column(np.full(20, 0.001), np.full(20, 0.002))
+    assert len(fit_clusters(values, params(), dense=True)[0].centroids) == 2
+    assert len(fit_clusters(values, params(decimals=2), dense=True)[0].centroids) == 1
+
+
+@given(st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=20))
+@settings(deadline=None)
+def test_assignment_is_to_the_nearest_centroid(numbers):
+    rng = np.random.default_rng(0)
+    (found,) = fit_clusters(
+        column(*(rng.normal(c, 1, 20) for c in (-8, 0, 7))), params(), dense=True
+    )
+    values = np.array(numbers, np.float32)
+    for value, chosen in zip(values, found.assign(values), strict=True):
+        distances = np.abs(found.centroids - value)
+        assert distances[chosen] == pytest.approx(distances.min(), abs=1e-6)

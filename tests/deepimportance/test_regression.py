@@ -1,0 +1,103 @@
+"""DAVE-2 on a folder of images and a CSV of steering angles, as a user has one."""
+
+import cv2
+import numpy as np
+import pytest
+
+from asterism.config import compose
+from asterism.core.artifacts import read_json
+from asterism.core.errors import UserError
+from asterism.core.params import read_params
+from asterism.core.stage import _load
+from asterism.data.driving import DrivingParams, load_driving
+from conftest import ROOT
+
+
+@pytest.fixture
+def drive(tmp_path):
+    """Roads that bend to the side that the angle says."""
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "drive"
+    folder.mkdir()
+    lines = ["image,angle"]
+    for number in range(60):
+        angle = rng.uniform(-1, 1)
+        picture = rng.integers(0, 40, (70, 90, 3)).astype(np.uint8)
+        cv2.line(picture, (45, 69), (int(45 + 40 * angle), 5), (255, 255, 255), 5)
+        cv2.imwrite(str(folder / f"{number}.png"), picture)
+        lines.append(f"{number}.png,{angle}")
+    (folder / "driving_log.csv").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def params(folder, **changes):
+    defaults = {
+        "source": "folder",
+        "path": str(folder),
+        "table": "driving_log.csv",
+        "image_column": "image",
+        "angle_column": "angle",
+        "height": 66,
+        "width": 80,
+        "test_share": 0.5,
+    }
+    return DrivingParams(**defaults | changes)
+
+
+def test_driving_data_are_read_and_parted(drive):
+    found = load_driving(params(drive), 0)
+    assert found.train_images.shape == (30, 66, 80, 3)
+    assert found.test_images.dtype == np.uint8
+    assert len(found.test_angles) == 30
+    angles = np.concatenate([found.train_angles, found.test_angles])
+    assert len(np.unique(angles)) == 60
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "7.png").unlink(), r"7\.png is missing"),
+        (lambda f: (f / "7.png").write_bytes(b"x"), r"7\.png is missing or no image"),
+        (lambda f: (f / "driving_log.csv").unlink(), "cannot read the table"),
+        (lambda f: (f / "driving_log.csv").write_text("a,b\n1,2\n"), "no column 'image'"),
+        (
+            lambda f: (f / "driving_log.csv").write_text("image,angle\n1.png,left\n"),
+            "row 1 has no number",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message):
+    damage(drive)
+    with pytest.raises(UserError, match=message):
+        load_driving(params(drive), 0)
+
+
+def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
+    overrides = [
+        "driving=folder",
+        f"driving.path={drive}",
+        "driving.height=66",
+        "driving.width=80",
+        "driving.test_share=0.5",
+        "driving_training.epochs=1",
+    ]
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
+    monkeypatch.chdir(tmp_path)
+    stage = _load(ROOT / "stages", "measure_driving")
+    stage.run(read_params(stage.Params))
+    metrics = read_json(tmp_path / "metrics/measure_driving.json")
+    assert metrics["test_mse"] > 0
+    assert 0 < metrics["test_set"]["idc_6"] <= 1
+    assert "distance_surprise" not in metrics["test_set"]
+    for name in ("noise", "semantic"):
+        assert metrics["additions"][name]["draws"] == 5
+        idc = metrics["additions"][name]["idc_6"]["value"]
+        assert idc >= metrics["test_set"]["idc_6"]
+
+
+def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    stage = _load(ROOT / "stages", "measure_driving")
+    stage.run(read_params(stage.Params))
+    assert read_json(tmp_path / "metrics/measure_driving.json") == {}

@@ -1,0 +1,272 @@
+"""Relevance through whole networks: conservation, gradients, zennit, and what is refused."""
+
+import importlib
+import sys
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from asterism.core.errors import UserError
+from asterism.deepimportance.composites import COMPOSITES, RuleSettings
+from asterism.deepimportance.keras_layers import CONVERTERS, network_of
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.relevance import Propagator
+
+L = keras.layers
+
+
+def randomised(model, seed=0, bias=0.3):
+    rng = np.random.default_rng(seed)
+    for weight in model.weights:
+        value = rng.normal(size=weight.shape) * 0.4
+        if "variance" in weight.path:
+            value = rng.uniform(0.5, 2, weight.shape)
+        elif "bias" in weight.path or "beta" in weight.path or "moving_mean" in weight.path:
+            value = bias * value
+        elif "gamma" in weight.path:
+            value = rng.uniform(0.5, 1.5, weight.shape)
+        weight.assign(value)
+    return model
+
+
+def lenet(use_bias=True):
+    return keras.Sequential(
+        [
+            keras.Input((12, 12, 1)),
+            L.Conv2D(4, 3, activation="relu", use_bias=use_bias),
+            L.MaxPooling2D(name="pool"),
+            L.Conv2D(6, 3, activation="relu", padding="same", use_bias=use_bias),
+            L.Flatten(),
+            L.Dense(16, activation="relu", use_bias=use_bias, name="hidden"),
+            L.Dense(5, activation="softmax", use_bias=use_bias),
+        ]
+    )
+
+
+def residual():
+    inputs = x = keras.Input((10, 10, 2))
+    x = L.Rescaling(2.0)(x)
+    x = L.ZeroPadding2D(1)(x)
+    x = L.Conv2D(4, 3, name="stem")(x)
+    x = L.BatchNormalization()(x)
+    x = L.ReLU()(x)
+    y = L.Conv2D(4, 3, padding="same", use_bias=False)(x)
+    y = L.BatchNormalization()(y)
+    y = L.Activation("relu")(y)
+    x = L.Add()([x, y])
+    x = L.SeparableConv2D(5, 3, activation="relu")(x)
+    a, b = L.AveragePooling2D(2)(x), L.MaxPooling2D(2)(x)
+    x = L.Concatenate()([a, b])
+    x = L.Dropout(0.5)(x)
+    x = L.BatchNormalization(name="unfoldable")(x)
+    x = L.GlobalAveragePooling2D()(x)
+    x = L.Dense(3)(x)
+    return keras.Model(inputs, L.Softmax()(x))
+
+
+def nested():
+    inner = keras.Sequential(
+        [keras.Input((6, 6, 3)), L.Conv2D(4, 3, activation="relu"), L.Flatten()]
+    )
+    inputs = keras.Input((6, 6, 3))
+    return keras.Model(inputs, L.Dense(4)(inner(inputs)))
+
+
+def logits_of(model):
+    network = network_of(model)
+
+    def call(x):
+        return network.values(x)[network.start]
+
+    return call
+
+
+@pytest.mark.parametrize("build", [lenet, residual, nested])
+def test_the_network_computes_what_the_model_does(build):
+    model = randomised(build())
+    x = np.random.default_rng(0).normal(size=(5, *model.input_shape[1:])).astype(np.float32)
+    network = network_of(model)
+    np.testing.assert_allclose(
+        network.values(tf.constant(x))[-1], model(x, training=False), rtol=1e-3, atol=1e-4
+    )
+
+
+def test_batch_normalisation_is_folded_where_it_can_be():
+    kinds = [type(node.operation).__name__ for node in network_of(residual()).nodes[1:]]
+    assert kinds.count("Elementwise") == 1 + 2 + 1 + 1 + 1  # rescaling, relus, unfoldable, softmax
+    network = network_of(residual())
+    assert isinstance(network.nodes[network.outputs_of["stem"]].operation, Linear)
+
+
+@pytest.mark.parametrize(
+    "composite", ["zero", "epsilon", "alpha_beta", "gamma", "epsilon_plus_box"]
+)
+def test_relevance_is_conserved_without_biases(composite):
+    model = randomised(lenet(use_bias=False), seed=3)
+    x = np.random.default_rng(1).uniform(0.1, 1, (20, 12, 12, 1))
+    settings = RuleSettings(epsilon=0.0)
+    for layer in ("hidden", "pool", None):
+        scores, relevance = Propagator(
+            model, COMPOSITES[composite](settings), layer, dtype="float64"
+        )(x)
+        # A neuron without any opposing input cannot pass β's part on: αβ keeps the sum otherwise.
+        np.testing.assert_allclose(
+            relevance.sum(axis=tuple(range(1, relevance.ndim))), scores.max(axis=1), rtol=1e-4
+        )
+
+
+def test_biases_keep_the_part_that_is_missing():
+    model = randomised(lenet(), seed=2)
+    x = np.random.default_rng(1).uniform(0, 1, (4, 12, 12, 1))
+    composite = COMPOSITES["zero"](RuleSettings())
+    scores, relevance = Propagator(model, composite, "hidden", dtype="float64")(x)
+    winner = scores.argmax(axis=1)
+    kept = np.asarray(model.layers[-1].bias)[winner]
+    np.testing.assert_allclose(relevance.sum(axis=1) + kept, scores.max(axis=1), rtol=1e-7)
+
+
+@pytest.mark.parametrize("layer", ["hidden", "pool", None])
+def test_lrp_0_is_activation_times_gradient(layer):
+    model = randomised(lenet(), seed=4)
+    x = np.random.default_rng(2).uniform(0, 1, (6, 12, 12, 1))
+    p = Propagator(model, COMPOSITES["zero"](RuleSettings()), layer, dtype="float64")
+    network = p.network
+    target = 0 if layer is None else network.outputs_of[layer]
+    with tf.GradientTape() as tape:
+        values = [tf.constant(x)]
+        tape.watch(values[0])
+        for node in network.nodes[1:]:
+            values.append(node.operation.forward(*(values[i] for i in node.inputs)))
+        top = tf.reduce_max(values[network.start], axis=1)
+    expected = values[target] * tape.gradient(top, values[target])
+    np.testing.assert_allclose(p(x)[1], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("build", "composite"),
+    [
+        *((residual, name) for name in COMPOSITES.names()),
+        *((build, "epsilon_plus_box") for build in (lenet, nested)),
+    ],
+)
+def test_every_composite_crosses_every_network_alone_and_in_batches(build, composite):
+    model = randomised(build())
+    x = np.random.default_rng(3).uniform(0, 1, (7, *model.input_shape[1:]))
+    p = Propagator(model, COMPOSITES[composite](RuleSettings()), dtype="float64")
+    _, whole = p(x)
+    assert whole.shape == x.shape
+    assert np.isfinite(whole).all()
+    assert np.abs(whole).max() > 0
+    np.testing.assert_allclose(p(x[2:3])[1][0], whole[2], rtol=1e-9, atol=1e-12)
+
+
+def test_a_chosen_output_is_explained_instead_of_the_winner():
+    model = randomised(lenet(), seed=4)
+    x = np.random.default_rng(2).uniform(0, 1, (3, 12, 12, 1))
+    p = Propagator(model, COMPOSITES["zero"](RuleSettings()), "hidden", dtype="float64")
+    chosen = np.array([4, 0, 2])
+    scores, relevance = p(x, chosen)
+    kept = np.asarray(model.layers[-1].bias)[chosen]
+    np.testing.assert_allclose(relevance.sum(axis=1) + kept, scores[np.arange(3), chosen])
+
+
+@pytest.fixture
+def zennit(monkeypatch):
+    """zennit, beside a torchvision that may not fit the installed torch; it is not used here."""
+    for name in ("torchvision", "torchvision.models", "torchvision.models.resnet"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    blocks = sys.modules["torchvision.models.resnet"]
+    blocks.Bottleneck = blocks.BasicBlock = object
+    for module in ("zennit.attribution", "zennit.composites", "zennit.rules", "zennit.types"):
+        importlib.import_module(module)
+    return importlib.import_module("zennit")
+
+
+@pytest.mark.parametrize(
+    ("composite", "make"),
+    [
+        ("epsilon", lambda z: z.composites.EpsilonGammaBox(-1.0, 2.0)),
+        ("epsilon_gamma_box", lambda z: z.composites.EpsilonGammaBox(-1.0, 2.0)),
+        ("epsilon_plus", lambda z: z.composites.EpsilonPlus()),
+        ("epsilon_plus_flat", lambda z: z.composites.EpsilonPlusFlat()),
+        ("epsilon_alpha_beta", lambda z: z.composites.EpsilonAlpha2Beta1()),
+    ],
+)
+def test_zennit_finds_the_same(composite, make, zennit):
+    import torch
+
+    model = randomised(lenet(), seed=6)
+    conv1, conv2, hidden, last = (x for x in model.layers if x.weights)
+    rows = np.arange(5 * 5 * 6).reshape(5, 5, 6).transpose(2, 0, 1).ravel()
+    weights = [np.asarray(conv1.kernel), np.asarray(conv2.kernel)]
+    net = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3),
+        torch.nn.ReLU(),
+        torch.nn.MaxPool2d(2),
+        torch.nn.Conv2d(4, 6, 3, padding=1),
+        torch.nn.ReLU(),
+        torch.nn.Flatten(),
+        torch.nn.Linear(150, 16),
+        torch.nn.ReLU(),
+        torch.nn.Linear(16, 5),
+    ).double()
+    state = [
+        weights[0].transpose(3, 2, 0, 1),
+        conv1.bias,
+        weights[1].transpose(3, 2, 0, 1),
+        conv2.bias,
+        np.asarray(hidden.kernel)[rows].T,
+        hidden.bias,
+        np.asarray(last.kernel).T,
+        last.bias,
+    ]
+    with torch.no_grad():
+        for parameter, value in zip(net.parameters(), state, strict=True):
+            parameter.copy_(torch.tensor(np.array(value, np.float64)))
+    x = np.random.default_rng(5).uniform(-1, 2, (4, 12, 12, 1))
+    ours = make(zennit)
+    if composite == "epsilon":
+        ours = zennit.composites.LayerMapComposite(
+            [*zennit.composites.layer_map_base(), (zennit.types.Linear, zennit.rules.Epsilon(1e-6))]
+        )
+
+    def seed(output):
+        return output * torch.nn.functional.one_hot(output.argmax(1), 5)
+
+    with zennit.attribution.Gradient(model=net, composite=ours) as attributor:
+        _, theirs = attributor(torch.tensor(x.transpose(0, 3, 1, 2)), seed)
+    settings = RuleSettings(alpha=2.0, beta=1.0, gamma=0.25)
+    p = Propagator(model, COMPOSITES[composite](settings), low=-1.0, high=2.0, dtype="float64")
+    mine = p(x)[1].transpose(0, 3, 1, 2)
+    np.testing.assert_allclose(mine, theirs.numpy(), rtol=1e-6, atol=1e-9)
+
+
+def test_float32_is_close_to_float64():
+    model = randomised(lenet(), seed=6)
+    x = np.random.default_rng(5).uniform(0, 1, (8, 12, 12, 1))
+    composite = COMPOSITES["epsilon_plus"](RuleSettings())
+    single, double = (Propagator(model, composite, dtype=d)(x)[1] for d in ("float32", "float64"))
+    np.testing.assert_allclose(single, double, atol=1e-3 * np.abs(double).max())
+
+
+def test_an_unsupported_layer_is_named_with_what_is_supported():
+    model = keras.Sequential([keras.Input((4, 3)), L.LSTM(5, name="memory"), L.Dense(2)])
+    with pytest.raises(UserError, match=r"'memory' of kind LSTM .*Conv2D.*Dense"):
+        network_of(model)
+    assert "LSTM" not in CONVERTERS
+
+
+@pytest.mark.parametrize(
+    ("layer", "message"),
+    [
+        (lambda: L.UpSampling2D(interpolation="bilinear"), "only nearest"),
+        (lambda: L.BatchNormalization(axis=1), "normalises axis 1"),
+    ],
+)
+def test_unsupported_settings_are_named(layer, message):
+    model = keras.Sequential([keras.Input((4, 4, 2)), layer(), L.Flatten(), L.Dense(2)])
+    with pytest.raises(UserError, match=message):
+        network_of(model)

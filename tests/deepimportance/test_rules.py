@@ -1,0 +1,117 @@
+"""Every rule against its twin, on every kind of linear layer."""
+
+from functools import cache
+
+import keras
+import lrp_twins as twins
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from asterism.deepimportance.keras_layers import network_of
+from asterism.deepimportance.network import Linear
+from asterism.deepimportance.rules import (
+    AlphaBeta,
+    Crossing,
+    Epsilon,
+    Flat,
+    Gamma,
+    WSquare,
+    ZBox,
+)
+
+L = keras.layers
+LAYERS = {
+    "dense": ((7,), lambda: L.Dense(5)),
+    "conv_valid": ((6, 6, 2), lambda: L.Conv2D(3, 3)),
+    "conv_same_strided": ((6, 5, 2), lambda: L.Conv2D(3, 3, strides=2, padding="same")),
+    "conv_dilated": ((7, 7, 1), lambda: L.Conv2D(2, 2, dilation_rate=2)),
+    "conv_1d": ((8, 2), lambda: L.Conv1D(3, 3)),
+    "depthwise": ((5, 5, 2), lambda: L.DepthwiseConv2D(3, depth_multiplier=2, padding="same")),
+    "pooling": ((6, 6, 2), lambda: L.AveragePooling2D(2)),
+    "pooling_same": ((5, 5, 2), lambda: L.AveragePooling2D(3, 2, padding="same")),
+    "global_pooling": ((4, 4, 3), lambda: L.GlobalAveragePooling2D()),
+}
+RULES = {
+    "zero": (Epsilon(0.0), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.0)),
+    "epsilon": (Epsilon(0.1), lambda w, b, x, r: twins.epsilon_rule(w, b, x, r, 0.1)),
+    "alpha1_beta0": (AlphaBeta(1, 0), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 1, 0)),
+    "alpha2_beta1": (AlphaBeta(2, 1), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 2, 1)),
+    "alpha3_beta2": (AlphaBeta(3, 2), lambda w, b, x, r: twins.alpha_beta_rule(w, b, x, r, 3, 2)),
+    "gamma": (Gamma(0.25), lambda w, b, x, r: twins.gamma_rule(w, b, x, r, 0.25)),
+    "z_box": (ZBox(), lambda w, b, x, r: twins.z_box_rule(w, b, x, r, -1.0, 2.0)),
+    "w_square": (WSquare(), twins.w_square_rule),
+}
+
+
+@cache
+def linear_layer(name):
+    shape, layer = LAYERS[name]
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.Input(shape), layer()])
+    rng = np.random.default_rng(5)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape))
+    operation = network_of(model).nodes[-1].operation
+    assert isinstance(operation, Linear)
+    return model, operation, shape
+
+
+# Pooling has no weights to square; its composites share in proportion to the input.
+CASES = [
+    (layer, rule)
+    for layer in LAYERS
+    for rule in RULES
+    if (rule, "pooling" in layer) != ("w_square", True)
+]
+
+
+@cache
+def matrix(name):
+    _, operation, shape = linear_layer(name)
+    kernel = tf.constant(operation.kernel)
+    return twins.matrix_of(lambda v: operation.function(tf.constant(v), kernel), shape)
+
+
+@pytest.mark.parametrize(("layer", "rule"), CASES)
+@pytest.mark.parametrize("nonnegative", [True, False])
+def test_a_rule_is_its_definition(layer, rule, nonnegative):
+    _, operation, shape = linear_layer(layer)
+    rng = np.random.default_rng(7)
+    x = rng.uniform(0 if nonnegative else -1, 2, (3, *shape))
+    z = operation.forward(tf.constant(x)).numpy()
+    relevance = rng.normal(size=z.shape)
+    bias = np.broadcast_to(operation.bias, z.shape[1:]).ravel()
+    box = (tf.fill((1, *shape), np.float64(-1)), tf.fill((1, *shape), np.float64(2)))
+    at = Crossing(operation, tf.constant(x), tf.constant(relevance), nonnegative, box)
+    fast = RULES[rule][0].share(at).numpy()
+    for i in range(len(x)):
+        slow = RULES[rule][1](matrix(layer), bias, x[i].ravel(), relevance[i].ravel())
+        np.testing.assert_allclose(fast[i].ravel(), slow, rtol=1e-7, atol=1e-9)
+
+
+def test_the_flat_rule_counts_what_an_output_sees():
+    _, operation, shape = linear_layer("conv_same_strided")
+    ones = tf.ones_like(tf.constant(operation.kernel))
+    seen = twins.matrix_of(lambda v: operation.function(tf.constant(v), ones), shape)
+    x = np.random.default_rng(1).normal(size=(1, *shape))
+    r = operation.forward(tf.constant(x)).numpy()
+    fast = Flat().share(Crossing(operation, tf.constant(x), tf.constant(r), False)).numpy()
+    slow = twins.flat_rule(seen, np.zeros(seen.shape[0]), x.ravel(), r.ravel())
+    np.testing.assert_allclose(fast.ravel(), slow, rtol=1e-7)
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_operations_compute_what_the_layer_does(layer):
+    model, operation, shape = linear_layer(layer)
+    x = np.random.default_rng(2).normal(size=(4, *shape)).astype(np.float32)
+    np.testing.assert_allclose(operation.forward(tf.constant(x)), model(x), rtol=1e-4, atol=1e-5)
+
+
+def test_impossible_settings_are_refused():
+    with pytest.raises(ValueError, match="must be 1"):
+        AlphaBeta(2, 2)
+    _, operation, shape = linear_layer("dense")
+    x = tf.ones((1, *shape))
+    with pytest.raises(ValueError, match="network's input"):
+        ZBox().share(Crossing(operation, x, tf.ones((1, 5)), True))

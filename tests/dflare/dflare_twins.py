@@ -1,0 +1,86 @@
+"""Dflare written a second time, straight from the paper: one seed, plain loops."""
+
+import numpy as np
+
+from asterism.core.streams import stream
+from asterism.images.mutator import build_mutators
+from asterism.search.metropolis import MetropolisHastings
+
+
+def fitness_replaces(rule, delta, observed, best_distance, f, g):
+    """Whether a mutant with outputs f and g replaces the best; it becomes observed."""
+    distance = np.float32(abs(f.max() - g.max()))
+    gain = distance - best_distance
+    if rule == "distance_only":
+        return gain > 0, distance
+    if rule == "paper":
+        new = not any(np.array_equal(f, a) and np.array_equal(g, b) for a, b in observed)
+        observed.append((f, g))
+        return bool(gain > delta or (abs(gain) <= delta and new)), distance
+    if abs(gain) > delta:  # the released code: larger or smaller
+        return True, distance
+    squared = [((f - a) ** 2).sum() + ((g - b) ** 2).sum() for a, b in observed]
+    new = all(s > 0.5 for s in squared)
+    if new:
+        observed.append((f, g))
+    return new, distance
+
+
+class Numbers:
+    def __init__(self, rng):
+        self._rng = rng
+
+    def random(self):
+        return self._rng.random()
+
+    def integers(self, high):
+        return int(self._rng.random() * high)
+
+
+def dflare(
+    f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget
+):
+    """Algorithm 1; ``(outcome, queries, operators, input)``."""
+    mutators = build_mutators(operators)
+    names = list(mutators)
+    height, width, channels = seed_image.shape
+    ahead = max(1, 4096 // (height * width * channels))
+    pages, draws_rng = {}, stream(run_seed, "trigger", name, number, "mutations")
+    choice = Numbers(stream(run_seed, "trigger", name, number, "choice"))
+    chosen, succeeded = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
+
+    def rate(operator):
+        return succeeded[operator] / max(chosen[operator], 1)
+
+    selector = MetropolisHastings(names, rate, 1 / len(names))
+
+    def mutate(image, operator):
+        page, position = pages.get(operator, (None, ahead))
+        if position == ahead:
+            page = mutators[operator].draw(draws_rng, (ahead, height, width, channels))
+            position = 0
+        draws = {key: values[position : position + 1] for key, values in page.items()}
+        pages[operator] = (page, position + 1)
+        return mutators[operator].apply(image[np.newaxis], draws)[0]
+
+    def ask(image):
+        return f_model.predict(image[np.newaxis])[0], g_model.predict(image[np.newaxis])[0]
+
+    f, g = ask(seed_image)
+    if f.argmax() != g.argmax():
+        return "deviates_already", 0, (), None
+    best, best_distance, applied, observed = seed_image, np.float32(abs(f.max() - g.max())), [], []
+    observed.append((f, g))
+    for query in range(1, budget + 1):
+        operator = selector.select(choice) if guided else names[choice.integers(len(names))]
+        mutant = mutate(best, operator)
+        chosen[operator] += 1
+        f, g = ask(mutant)
+        if f.argmax() != g.argmax():
+            return "triggered", query, (*applied, operator), mutant
+        replaces, distance = fitness_replaces(rule, delta, observed, best_distance, f, g)
+        if replaces:
+            best, best_distance = mutant, distance
+            applied.append(operator)
+            succeeded[operator] += 1
+    return "exhausted", budget, (), None

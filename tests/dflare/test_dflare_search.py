@@ -1,0 +1,181 @@
+"""Dflare in lockstep is the paper's Dflare, seed by seed."""
+
+import numpy as np
+import pytest
+from dflare_twins import dflare as twin
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from subjects import OPERATORS, Linear, models, seeds, subject
+
+from asterism.dflare import outcome
+from asterism.dflare.lockstep import Budget
+from asterism.dflare.pair import Pair
+from asterism.dflare.searches import SEARCHES
+from asterism.dflare.searches.dflare import Dflare
+from asterism.models.isolation import ModelCrashError
+
+PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
+
+
+def search(items, numbers=None, run_seed=0, budget=None, subject_=None, **changed):
+    options = Dflare.Options(**{**PAPER, **changed})
+    numbers = list(range(len(items))) if numbers is None else numbers
+    return Dflare(
+        subject_ or subject(), budget or Budget(60), items, numbers, run_seed, "dflare", options
+    )
+
+
+def as_rows(findings):
+    return (
+        [(r.seed, r.outcome, r.queries, r.reason) for r in findings.seeds],
+        [
+            (t.seed, t.queries, t.operators, t.item.tobytes(), t.f.tobytes(), t.g.tobytes())
+            for t in findings.triggers
+        ],
+    )
+
+
+@pytest.mark.parametrize("rule", ["paper", "released", "distance_only"])
+@pytest.mark.parametrize("guided", [True, False])
+@pytest.mark.parametrize("run_seed", [0, 1])
+def test_every_seed_goes_as_in_the_plain_loop(rule, guided, run_seed):
+    items = seeds(15, seed=run_seed)
+    findings = search(items, run_seed=run_seed, fitness=rule, guided=guided).run()
+    found = {t.seed: t for t in findings.triggers}
+    assert {r.outcome for r in findings.seeds} >= {outcome.TRIGGERED}
+    f, g = models()
+    for record in findings.seeds:
+        how, queries, operators, item = twin(
+            f, g, items[record.seed], record.seed, run_seed, "dflare",
+            operators=OPERATORS, rule=rule, delta=1e-3, guided=guided, budget=60,
+        )  # fmt: skip
+        assert (record.outcome, record.queries) == (how, queries)
+        if item is not None:
+            assert found[record.seed].operators == operators
+            assert np.array_equal(found[record.seed].item, item)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.permutations(range(12)), st.integers(1, 11))
+def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
+    items = seeds(12)
+    together = as_rows(search(items).run())
+    parts = [list(order[:cut]), list(order[cut:])]
+    rows = [as_rows(search(items[part], part).run()) for part in parts]
+    merged = tuple(sorted(a + b, key=lambda r: r[:2]) for a, b in zip(*rows, strict=True))
+    assert merged == tuple(sorted(part, key=lambda r: r[:2]) for part in together)
+
+
+def test_all_seeds_share_every_call_of_the_models():
+    f, g = models()
+    task = search(seeds(12), subject_=subject(f, g))
+    findings = task.run()
+    assert f.batches == g.batches
+    searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
+    assert sum(f.batches) == 12 + sum(r.queries for r in searched)
+    assert f.batches[1] == len(searched)
+    assert f.batches == sorted(f.batches, reverse=True)
+
+
+def test_other_run_seeds_and_names_give_other_searches():
+    items = seeds(12)
+    assert as_rows(search(items, run_seed=0).run()) != as_rows(search(items, run_seed=1).run())
+
+
+def test_several_triggers_for_a_seed_are_different():
+    findings = search(seeds(12), budget=Budget(400, triggers=3)).run()
+    complete = [r for r in findings.seeds if r.outcome == outcome.TRIGGERED]
+    assert complete
+    for record in complete:
+        mine = [t for t in findings.triggers if t.seed == record.seed]
+        assert 1 <= len(mine) <= 3
+        assert len({t.item.tobytes() for t in mine}) == len(mine)
+        assert [t.queries for t in mine] == sorted({t.queries for t in mine})
+    assert any(sum(t.seed == r.seed for t in findings.triggers) == 3 for r in complete)
+
+
+def test_every_trigger_triggers():
+    f, g = models()
+    for trigger in search(seeds(12)).run().triggers:
+        item = trigger.item[np.newaxis]
+        assert f.predict(item).argmax() != g.predict(item).argmax()
+        assert np.array_equal(f.predict(item)[0], trigger.f)
+
+
+def test_models_that_agree_everywhere_exhaust_the_budget():
+    f, _ = models()
+    findings = search(seeds(5), subject_=subject(f, f), budget=Budget(20)).run()
+    assert [(r.outcome, r.queries) for r in findings.seeds] == [(outcome.EXHAUSTED, 20)] * 5
+    assert not findings.triggers
+
+
+def test_a_ceiling_on_time_says_so():
+    f, _ = models()
+    findings = search(seeds(3), subject_=subject(f, f), budget=Budget(10**6, seconds=1e-9)).run()
+    assert {r.outcome for r in findings.seeds} == {outcome.OUT_OF_TIME}
+
+
+class Fragile(Linear):
+    """Fails on bright images: crashes, or gives NaN."""
+
+    def __init__(self, weights, how):
+        super().__init__(weights, "fragile")
+        self._how = how
+
+    def predict(self, images):
+        bright = images.reshape(len(images), -1).mean(axis=1) > 135
+        if bright.any() and self._how == "crash":
+            raise ModelCrashError("fragile crashed its interpreter: SIGSEGV")
+        outputs = super().predict(images)
+        outputs[bright] = np.nan
+        return outputs
+
+
+@pytest.mark.parametrize(("how", "reason"), [("crash", "SIGSEGV"), ("nan", "NaN")])
+def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how, reason):
+    f, g = models()
+    items = seeds(30)
+    with np.errstate(all="raise"):
+        whole = search(items, subject_=subject(f, g)).run()
+        broken = search(items, subject_=subject(f, Fragile(g.weights, how))).run()
+    failed = {r.seed for r in broken.seeds if r.outcome == outcome.FAILED}
+    assert 0 < len(failed) < 30
+    assert all(reason in r.reason for r in broken.seeds if r.seed in failed)
+    kept = [r for r in as_rows(broken)[0] if r[0] not in failed]
+    assert kept == [r for r in as_rows(whole)[0] if r[0] not in failed]
+
+
+@pytest.mark.parametrize("name", sorted(SEARCHES))
+def test_every_search_is_deterministic_and_independent_of_the_batch(name):
+    options = {
+        "dflare": PAPER,
+        "diffchaser": {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2},
+    }[name]
+    kind = SEARCHES[name]
+
+    def run(part):
+        items = seeds(10)[part]
+        return as_rows(
+            kind(subject(), Budget(80), items, part, 3, name, kind.Options(**options)).run()
+        )
+
+    everything = run(list(range(10)))
+    assert everything == run(list(range(10)))
+    assert everything[1]
+    for part in ([4], [1, 7, 8]):
+        seeds_alone, triggers_alone = run(part)
+        assert seeds_alone == [r for r in everything[0] if r[0] in part]
+        assert triggers_alone == [r for r in everything[1] if r[0] in part]
+
+
+def test_no_seeds_is_an_empty_result():
+    findings = search(seeds(12)[:0]).run()
+    assert not findings.seeds
+    assert not findings.triggers
+
+
+def test_the_pair_asks_both_models_for_everything():
+    f, g = models()
+    answers = Pair(f, g).ask(seeds(4))
+    assert np.array_equal(answers.f, f.predict(seeds(4)))
+    assert np.array_equal(answers.g, g.predict(seeds(4)))

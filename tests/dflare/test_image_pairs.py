@@ -1,0 +1,199 @@
+"""The stages' functions on real model files: bad input, nothing to find, the whole way."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
+
+from model_files import CLASSES, SHAPE, images, keras_model, write
+
+from asterism.core.artifacts import read_json
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.errors import UserError
+from asterism.data import Dataset
+from asterism.dflare.image_pairs import find_pair, repair_images, search_images
+from asterism.dflare.outcome import Findings
+from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.models.preprocessing import PreprocessingParams
+from asterism.report.sections.compressed import compressed as section
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+DFLARE = {"fitness": "paper", "delta": 1e-3, "guided": True}
+TRIGGER = {
+    "seeds": 20,
+    "queries": 60,
+    "seconds": None,
+    "n_triggers": 1,
+    "minimise_queries": 20,
+    "operators": {
+        "gaussian_noise": {"low": 1.0, "high": 80.0},
+        "pixel_change": {"low": 1, "high": 9},
+    },
+    "searches": {
+        "dflare": {"search": "dflare", "options": DFLARE},
+        "dflare_r": {"search": "dflare", "options": DFLARE | {"guided": False}},
+    },
+}
+REPAIR = {
+    "search": "dflare",
+    "folds": 3,
+    "repeats": 2,
+    "repairers": {"logistic": {"top_k": 2, "strengths": [1.0]}},
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    model = keras_model()
+    original = write(model, folder / "original.onnx")
+    rng = np.random.default_rng(0)
+    model.set_weights([w + rng.normal(0, 0.05, w.shape) for w in model.get_weights()])
+    return original, write(model, folder / "compressed.onnx"), write(model, folder / "c.tflite")
+
+
+@pytest.fixture(scope="module")
+def data():
+    labels = np.zeros(60, np.int64)
+    return Dataset(images(60), labels, images(60, seed=1), labels, CLASSES)
+
+
+def pair(original, compressed):
+    return PairParams(original=str(original), compressed=str(compressed))
+
+
+def search(files, data, folder, checkpoint=None, **changed):
+    params = TriggerParams(**(TRIGGER | changed))
+    return search_images(params, pair(*files), UNIT, data, 0, folder, checkpoint)
+
+
+def tree(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
+    found = tmp_path / "artifacts/trigger/pair"
+    summaries = search(files[:2], data, found)
+    assert summaries["dflare"]["triggered"] > 3
+    assert summaries == read_json(found / "summary.json")
+    search(files[:2], data, tmp_path / "again")
+    assert tree(found) == tree(tmp_path / "again")
+
+    repaired = tmp_path / "artifacts/repair/pair"
+    results = repair_images(
+        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*files[:2]), UNIT, data, 0,
+        found, repaired,
+    )  # fmt: skip
+    assert results["chosen"] == "logistic"
+    assert results["search_before"]["triggered"] == summaries["dflare"]["triggered"]
+    assert {"head.onnx", "repaired.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
+
+    page = section(tmp_path)
+    assert page is not None
+    assert page.body == section(tmp_path).body
+    assert "Wilcoxon" in page.body
+    assert "data:image/png" in page.body
+    assert section(tmp_path / "nothing") is None
+
+
+def test_formats_mix(files, data, tmp_path):
+    summaries = search((files[0], files[2]), data, tmp_path / "t")
+    assert summaries["dflare"]["triggered"] > 3
+
+
+def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
+    same = (files[0], files[0])
+    summaries = search(same, data, tmp_path / "t")
+    assert summaries["dflare"]["exhausted"] == 20
+    assert summaries["dflare"]["mean_queries"] is None
+    results = repair_images(
+        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*same), UNIT, data, 0,
+        tmp_path / "t", tmp_path / "r",
+    )  # fmt: skip
+    assert "nothing to repair" in results["status"]
+
+
+def test_a_killed_search_goes_on_from_its_checkpoint(files, data, tmp_path, monkeypatch):
+    monkeypatch.setattr("asterism.dflare.trigger._SHARD", 8)
+    search(files[:2], data, tmp_path / "whole")
+    kept = Checkpoint("trigger-test", "0" * 32)
+    real, calls = Findings.add, []
+
+    def dying(self, other):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        real(self, other)
+
+    monkeypatch.setattr(Findings, "add", dying)
+    with pytest.raises(KeyboardInterrupt):
+        search(files[:2], data, tmp_path / "killed", kept)
+    assert not (tmp_path / "killed").exists()
+    monkeypatch.setattr(Findings, "add", real)
+    search(files[:2], data, tmp_path / "killed", kept)
+    assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
+    assert kept.load() is None
+
+
+def test_findings_come_back_as_they_were(files, data, tmp_path):
+    search(files[:2], data, tmp_path / "t")
+    findings = Findings.load(tmp_path / "t" / "dflare")
+    findings.save(tmp_path / "copy")
+    for name in ("seeds.csv", "triggers.csv", "triggers.npz"):
+        original = (tmp_path / "t" / "dflare" / name).read_bytes()
+        assert (tmp_path / "copy" / name).read_bytes() == original
+
+
+def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
+    import keras
+
+    inputs = keras.Input((9, 8, 1))
+    outputs = keras.layers.Dense(CLASSES, activation="softmax")(keras.layers.Flatten()(inputs))
+    other = write(keras.Model(inputs, outputs), tmp_path / "shape.onnx")
+    with pytest.raises(UserError, match="no pair"):
+        search((files[0], other), data, tmp_path / "t")
+    inputs = keras.Input(SHAPE)
+    outputs = keras.layers.Dense(7, activation="softmax")(keras.layers.Flatten()(inputs))
+    other = write(keras.Model(inputs, outputs), tmp_path / "classes.onnx")
+    with pytest.raises(UserError, match="classes apart"):
+        search((files[0], other), data, tmp_path / "t")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"seeds": 61}, "trigger.seeds asks for 61"),
+        ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
+        ({"searches": {"x": {"search": "dflair", "options": {}}}}, "did you mean 'dflare'"),
+        (
+            {"searches": {"x": {"search": "dflare", "options": DFLARE | {"fitness": "best"}}}},
+            "no fitness is called 'best'",
+        ),
+        ({"searches": {"x": {"search": "dflare", "options": {}}}}, "options of x: the parameter"),
+    ],
+)
+def test_wrong_parameters_are_one_line(changed, message, files, data, tmp_path):
+    with pytest.raises(UserError, match=message) as error:
+        search(files[:2], data, tmp_path / "t", **changed)
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "t").exists()
+
+
+def test_images_of_another_size_and_an_unknown_pair(files, tmp_path):
+    small = np.zeros((30, 5, 5, 1), np.uint8)
+    labels = np.zeros(30, np.int64)
+    with pytest.raises(UserError, match="takes images of shape"):
+        search(files[:2], Dataset(small, labels, small, labels, CLASSES), tmp_path / "t")
+    with pytest.raises(UserError, match="did you mean 'pruned'"):
+        find_pair({"pruned": pair("a", "b")}, "prund")
+
+
+def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):
+    with pytest.raises(UserError, match="repair.search is 'diffchaser'"):
+        repair_images(
+            RepairParams(**(REPAIR | {"search": "diffchaser"})), TriggerParams(**TRIGGER),
+            pair(*files[:2]), UNIT, data, 0, tmp_path / "t", tmp_path / "r",
+        )  # fmt: skip

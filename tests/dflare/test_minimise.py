@@ -1,0 +1,59 @@
+"""Minimal triggering inputs still trigger, with fewer changes."""
+
+import numpy as np
+import pytest
+from subjects import OPERATORS, models, seeds, subject
+
+from asterism.dflare.domain import ImageDomain
+from asterism.dflare.lockstep import Budget
+from asterism.dflare.minimise import minimise
+from asterism.dflare.searches.dflare import Dflare
+
+
+@pytest.fixture(scope="module")
+def found():
+    options = Dflare.Options(fitness="paper", delta=1e-3, guided=True)
+    items = seeds(20)
+    triggers = Dflare(subject(), Budget(100), items, range(20), 0, "dflare", options).run().triggers
+    return np.stack([t.item for t in triggers]), items[[t.seed for t in triggers]]
+
+
+@pytest.mark.parametrize("queries", [0, 5, 200])
+def test_they_still_trigger_and_only_lose_changes(found, queries):
+    items, references = found
+    f, g = models()
+    minimal = minimise(subject(), items, references, queries)
+    assert (f.predict(minimal).argmax(1) != g.predict(minimal).argmax(1)).all()
+    kept = minimal != references
+    assert np.array_equal(minimal[kept], items[kept])
+    assert (kept.sum(axis=(1, 2, 3)) <= (items != references).sum(axis=(1, 2, 3))).all()
+    if queries == 200:
+        assert kept.sum() < 0.7 * (items != references).sum()
+
+
+def test_with_time_enough_no_single_change_can_go(found):
+    items, references = found
+    f, g = models()
+    minimal = minimise(subject(), items, references, 2000)
+    for item, reference in zip(minimal, references, strict=True):
+        for row, column, _ in np.argwhere(item != reference):
+            without = item.copy()
+            without[row, column] = reference[row, column]
+            probe = without[np.newaxis]
+            assert f.predict(probe).argmax() == g.predict(probe).argmax()
+
+
+def test_none_gives_none():
+    empty = seeds(3)[:0]
+    assert len(minimise(subject(), empty, empty, 10)) == 0
+
+
+def test_distances_are_their_definitions():
+    domain = ImageDomain(OPERATORS)
+    items, references = seeds(5, seed=1), seeds(5, seed=2)
+    given = domain.distances(items, references)
+    for i in range(5):
+        difference = items[i].astype(float) - references[i].astype(float)
+        assert given["l2"][i] == pytest.approx(np.sqrt((difference**2).sum()))
+        assert given["linf"][i] == np.abs(difference).max()
+        assert given["pixels"][i] == (difference != 0).any(axis=-1).sum()

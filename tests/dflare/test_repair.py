@@ -1,0 +1,202 @@
+"""Repairers, Drepair's counts, and the repaired model as a file."""
+
+import numpy as np
+import onnxruntime
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from onnx import TensorProto, helper, save
+
+from asterism.core.errors import UserError
+from asterism.dflare.cross_validation import count_repairs, cross_validate
+from asterism.dflare.deploy import RepairedModel, write_fused, write_head
+from asterism.dflare.params import RepairParams
+from asterism.dflare.repair import Examples, choose, compare_repairers
+from asterism.dflare.repairers import REPAIRERS
+
+OPTIONS = {
+    "perceptron": {"hidden_units": 16, "epochs": 300},
+    "logistic": {"top_k": 3, "strengths": [0.1, 1.0]},
+    "gradient_boosting": {"rounds": 6, "learning_rate": 0.3, "leaves": 5},
+}
+
+
+def examples(count=240, classes=5, seed=0):
+    """A compressed model that mistakes class 1 for class 0 when it is undecided."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, classes, count)
+    logits = rng.normal(0, 1, (count, classes))
+    logits[np.arange(count), labels] += 3
+    ones = labels == 1
+    logits[ones, 0] = logits[ones, 1] + rng.uniform(-0.2, 0.6, ones.sum())
+    probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return Examples(probabilities.astype(np.float32), labels.astype(np.int64))
+
+
+def trained(name, data, seed=0):
+    kind = REPAIRERS[name]
+    repairer = kind(kind.Options(**OPTIONS[name]), data.probabilities.shape[1], seed)
+    repairer.fit(data.probabilities, data.original)
+    return repairer
+
+
+def params(**changed):
+    values = {"search": "dflare", "repairers": OPTIONS, "folds": 5, "repeats": 2}
+    return RepairParams(**(values | changed))
+
+
+def test_the_table_covers_every_repairer():
+    assert set(OPTIONS) == set(REPAIRERS)
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2)] * 3), min_size=1, max_size=40))
+def test_counts_are_the_papers_in_a_plain_loop(rows):
+    original, compressed, repaired = (np.array(c) for c in zip(*rows, strict=True))
+    counts = count_repairs(original, compressed, repaired)
+    deviating = fixed = broken = 0
+    for f, g, r in rows:
+        deviating += g != f
+        fixed += g != f and r == f
+        broken += g == f and r != f
+    assert (counts.deviating, counts.repaired, counts.induced) == (deviating, fixed, broken)
+    assert counts.improvement == fixed - broken
+    if deviating:
+        assert counts.ratio(counts.improvement) == (fixed - broken) / deviating
+    else:
+        assert counts.ratio(counts.repaired) == 0
+    agreement_before = (compressed == original).sum()
+    assert (repaired == original).sum() == agreement_before + counts.improvement
+
+
+def test_every_input_is_held_out_once_and_never_learnt_from():
+    data = examples(60)
+    seen = []
+
+    class Spy:
+        def fit(self, probabilities, labels):
+            self.learnt = {row.tobytes() for row in probabilities}
+
+        def labels(self, probabilities):
+            rows = [row.tobytes() for row in probabilities]
+            assert not self.learnt & set(rows)
+            assert len(self.learnt) + len(rows) == 60
+            seen.extend(rows)
+            return probabilities.argmax(axis=1)
+
+    counts = cross_validate(lambda _: Spy(), data.probabilities, data.original, 5, 3, 0)
+    assert len(seen) == 3 * 60
+    assert sorted(seen[:60]) == sorted(row.tobytes() for row in data.probabilities)
+    assert seen[:60] != seen[60:120]
+    assert all(c.repaired == c.induced == 0 for c in counts)
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRERS))
+def test_a_repairer_repairs_and_is_deterministic(name):
+    data, unseen = examples(), examples(seed=1)
+    repairer = trained(name, data)
+    labels = repairer.labels(unseen.probabilities)
+    before = (unseen.probabilities.argmax(1) == unseen.original).mean()
+    assert (labels == unseen.original).mean() > before
+    again = trained(name, data).labels(unseen.probabilities)
+    assert np.array_equal(labels, again)
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRERS))
+@pytest.mark.parametrize("present", [[0, 1, 2, 3, 4], [1, 3, 4], [0, 3]])
+def test_the_file_says_what_the_repairer_says(name, present, tmp_path):
+    data = examples(400)
+    rows = np.isin(data.original, present)
+    known = Examples(data.probabilities[rows], data.original[rows])
+    repairer = trained(name, known)
+    write_head(repairer, tmp_path / "head.onnx")
+    write_head(repairer, tmp_path / "again.onnx")
+    assert (tmp_path / "head.onnx").read_bytes() == (tmp_path / "again.onnx").read_bytes()
+    unseen = examples(300, seed=2).probabilities
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    repaired, label = session.run(["repaired", "label"], {"probabilities": unseen})
+    assert repaired.sum(axis=1) == pytest.approx(np.ones(300), abs=1e-4)
+    assert np.array_equal(repaired.argmax(1), label)
+    assert (label == repairer.labels(unseen)).mean() > 0.99
+    absent = [c for c in range(5) if c not in present]
+    assert not repaired[:, absent].any()
+
+
+@pytest.mark.parametrize("logits", [True, False])
+@pytest.mark.parametrize("opset", [13, 17])
+def test_an_onnx_model_and_its_repairer_make_one_file(logits, opset, tmp_path):
+    weights = np.random.default_rng(0).normal(0, 1, (12, 5)).astype(np.float32)
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
+        helper.make_node("Identity", ["scores"], ["outputs"])
+        if logits
+        else helper.make_node("Softmax", ["scores"], ["outputs"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "compressed",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", 2, 6, 1])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", 5])],
+        [helper.make_tensor("weights", TensorProto.FLOAT, [12, 5], weights.ravel())],
+    )
+    compressed = tmp_path / "compressed.onnx"
+    opsets = [helper.make_opsetid("", opset)]
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), compressed)
+    repairer = trained("gradient_boosting", examples())
+    write_fused(compressed, repairer, tmp_path / "repaired.onnx", logits)
+
+    given_ = np.random.default_rng(1).random((50, 2, 6, 1), dtype=np.float32)
+    scores = given_.reshape(50, 12) @ weights
+    probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    session = onnxruntime.InferenceSession(tmp_path / "repaired.onnx")
+    label = session.run(["label"], {"images": given_})[0]
+    assert (label == repairer.labels(probabilities.astype(np.float32))).mean() >= 0.98
+
+
+def test_a_repaired_model_is_the_head_behind_the_model(tmp_path):
+    data = examples()
+    write_head(trained("logistic", data), tmp_path / "head.onnx")
+
+    class Fixed:
+        name = "fixed"
+
+        def predict(self, items):
+            return data.probabilities[items]
+
+    model = RepairedModel(Fixed(), tmp_path / "head.onnx")
+    everything = model.predict(np.arange(240))
+    assert np.array_equal(model.predict(np.array([7, 3])), everything[[7, 3]])
+    assert (everything.argmax(1) == data.original).mean() > data.agreement
+
+
+def test_a_repairer_that_lowers_agreement_elsewhere_is_flagged():
+    data = examples(120)
+    perfect = Examples(
+        np.eye(5, dtype=np.float32)[[0, 0, 2, 3]] * 0.4 + 0.12, np.array([0, 0, 2, 3])
+    )
+    quick = params(repairers={"logistic": OPTIONS["logistic"]}, folds=2)
+    results = compare_repairers(quick, data, perfect, 0)
+    for result in results.values():
+        worse = result["test_agreement_after"] < result["test_agreement_before"]
+        assert result["lowers_test_agreement"] == worse
+    assert results == compare_repairers(quick, data, perfect, 0)
+
+
+def test_the_best_by_cross_validation_is_chosen():
+    results = {
+        "a": {"improvement_ratio": 0.2},
+        "b": {"improvement_ratio": 0.5},
+        "c": {"improvement_ratio": 0.5},
+    }
+    assert choose(results) == "b"
+
+
+def test_too_few_inputs_is_one_line():
+    with pytest.raises(UserError, match="folds"):
+        compare_repairers(params(folds=10), examples(6), examples(6), 0)
+
+
+def test_an_unknown_option_names_the_repairer():
+    wrong = params(repairers={"perceptron": {"hidden_units": 3, "epochs": 5, "hidden": 3}})
+    with pytest.raises(UserError, match="options of perceptron: unknown parameter hidden"):
+        compare_repairers(wrong, examples(), examples(), 0)

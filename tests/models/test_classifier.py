@@ -1,0 +1,271 @@
+"""One way to open every format: same probabilities, any batch, one-line errors."""
+
+import json
+import pickle
+import zipfile
+
+import keras
+import numpy as np
+import onnx
+import pytest
+import torch
+from model_files import CLASSES, SHAPE, images, keras_model, write
+from onnx import TensorProto, helper
+
+from asterism.core.errors import UserError
+from asterism.models.classifier import FileClassifier, open_classifier
+from asterism.models.formats import FORMATS
+from asterism.models.preprocessing import PreprocessingParams
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+SUFFIXES = [".keras", ".h5", ".onnx", ".tflite", ".pt2"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    model = keras_model()
+    return model, {suffix: write(model, folder / f"model{suffix}") for suffix in SUFFIXES}
+
+
+def test_the_table_covers_every_format():
+    assert {s for name in FORMATS for s in FORMATS[name].suffixes} == {*SUFFIXES, ".hdf5", ".lite"}
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
+    model, paths = files
+    classifier = open_classifier(paths[suffix], UNIT)
+    assert classifier.input_shape == SHAPE
+    assert classifier.classes == CLASSES
+    given = images(70)
+    together = classifier.predict(given)
+    assert together.dtype == np.float32
+    expected = model.predict(given.astype(np.float32) / 255, verbose=0)
+    assert together == pytest.approx(expected, abs=1e-5)
+    for size in (1, 3, 33):
+        pieces = [classifier.predict(given[i : i + size]) for i in range(0, 70, size)]
+        assert np.array_equal(np.concatenate(pieces), together)
+    assert np.array_equal(classifier.predict(given[::-1])[::-1], together)
+    assert classifier.predict(given[:0]).shape == (0, CLASSES)
+
+
+def test_a_keras_file_is_exported_once(files, tmp_path):
+    _, paths = files
+    first = open_classifier(paths[".keras"], UNIT)
+    exports = list((tmp_path / "state" / "onnx").glob("*/facts.json"))
+    assert len(exports) == 1
+    assert json.loads(exports[0].read_text())["faithful"]
+    again = open_classifier(paths[".keras"], UNIT)
+    assert "run as its ONNX export" in again.notes[0]
+    assert np.array_equal(first.predict(images(5)), again.predict(images(5)))
+
+
+def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
+    model = keras_model()
+    model.quantize("int8")
+    classifier = open_classifier(write(model, tmp_path / "int8.keras"), UNIT)
+    given = images(40)
+    expected = model.predict(given.astype(np.float32) / 255, verbose=0)
+    assert classifier.predict(given) == pytest.approx(expected, abs=1e-5)
+    assert np.array_equal(classifier.predict(given[7:9]), classifier.predict(given)[7:9])
+
+
+def test_exports_to_onnx_are_the_same_bytes(tmp_path):
+    model = keras_model()
+    first, second = (write(model, tmp_path / f"{i}.onnx").read_bytes() for i in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".onnx", ".tflite"])
+def test_logits_get_a_softmax_and_that_is_said(suffix, tmp_path):
+    model = keras_model(softmax=False)
+    classifier = open_classifier(write(model, tmp_path / f"logits{suffix}"), UNIT)
+    logits = model.predict(images(5).astype(np.float32) / 255, verbose=0)
+    expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    assert classifier.predict(images(5)) == pytest.approx(expected, abs=1e-5)
+    assert any("softmax" in note for note in classifier.notes)
+    assert classifier.logits
+
+
+def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
+    """Dividing by the batch's largest value, as dynamic quantisation does."""
+    graph = helper.make_graph(
+        [
+            helper.make_node("ReduceMax", ["images"], ["top"], keepdims=0),
+            helper.make_node("Add", ["top", "one"], ["divisor"]),
+            helper.make_node("Div", ["images", "divisor"], ["scaled"]),
+            helper.make_node("Flatten", ["scaled"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
+            helper.make_node("Softmax", ["logits"], ["outputs"], axis=1),
+        ],
+        "mixing",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
+        [
+            helper.make_tensor("one", TensorProto.FLOAT, [], [1.0]),
+            helper.make_tensor(
+                "weights",
+                TensorProto.FLOAT,
+                [64, CLASSES],
+                np.random.default_rng(0).normal(0, 1, 256),
+            ),
+        ],
+    )
+    path = tmp_path / "mixing.onnx"
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
+    )
+    classifier = open_classifier(path, UNIT)
+    given = images(9)
+    given[0] //= 20
+    alone = np.concatenate([classifier.predict(given[i : i + 1]) for i in range(9)])
+    assert np.array_equal(classifier.predict(given), alone)
+
+
+def _constant_model(path, value, batch="N"):
+    graph = helper.make_graph(
+        [
+            helper.make_node("Flatten", ["images"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["outputs"]),
+        ],
+        "constant",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, [batch, *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [batch, CLASSES])],
+        [helper.make_tensor("weights", TensorProto.FLOAT, [64, CLASSES], [value] * 256)],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
+    )
+    return path
+
+
+def test_a_batch_size_written_into_the_file_is_kept(tmp_path):
+    classifier = open_classifier(_constant_model(tmp_path / "two.onnx", 0.1, batch=2), UNIT)
+    assert classifier.predict(images(5)) == pytest.approx(np.full((5, CLASSES), 0.25))
+
+
+def test_nan_outputs_are_an_error(tmp_path):
+    with pytest.raises(UserError, match="NaN"):
+        open_classifier(_constant_model(tmp_path / "nan.onnx", float("nan")), UNIT)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_damaged_files_are_one_line(files, suffix, tmp_path):
+    content = files[1][suffix].read_bytes()
+    for name, damaged in (
+        ("cut", content[: len(content) // 3]),
+        ("empty", b""),
+        ("text", b"hi" * 99),
+    ):
+        path = tmp_path / f"{name}{suffix}"
+        path.write_bytes(damaged)
+        if suffix == ".tflite" and name == "cut":
+            continue  # may end the interpreter: tests of isolation
+        with pytest.raises(UserError) as error:
+            open_classifier(path, UNIT)
+        assert "\n" not in str(error.value)
+        assert path.name in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("true", "claimed", "hint"),
+    [(".tflite", ".h5", ".tflite"), (".h5", ".tflite", ".h5"), (".keras", ".tflite", ".keras"),
+     (".tflite", ".onnx", ".tflite"), (".tflite", ".keras", ".tflite")],
+)  # fmt: skip
+def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
+    path = tmp_path / f"model{claimed}"
+    path.write_bytes(files[1][true].read_bytes())
+    with pytest.raises(UserError, match=rf"should be \{hint}"):
+        open_classifier(path, UNIT)
+
+
+def test_a_missing_file_and_an_unknown_suffix(tmp_path):
+    with pytest.raises(UserError, match="no model file"):
+        open_classifier(tmp_path / "none.onnx", UNIT)
+    (tmp_path / "model.pkl").write_bytes(b"x")
+    with pytest.raises(UserError, match=r"known: .*onnx"):
+        open_classifier(tmp_path / "model.pkl", UNIT)
+
+
+def test_what_is_no_image_classifier_is_refused(tmp_path):
+    inputs = keras.Input((10,))
+    flat = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
+    with pytest.raises(UserError, match="an image classifier takes"):
+        open_classifier(write(flat, tmp_path / "flat.keras"), UNIT)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (images(2).astype(np.float32) / 255, "uint8"),
+        (np.zeros((2, 9, 9, 1), np.uint8), r"\(8, 8, 1\)"),
+        (np.zeros((8, 8, 1), np.uint8), "takes images of shape"),
+    ],
+)
+def test_wrong_images_are_one_line(files, given, message):
+    classifier = open_classifier(files[1][".onnx"], UNIT)
+    with pytest.raises(UserError, match=message):
+        classifier.predict(given)
+
+
+class _Payload:
+    """What a hostile pickle would run."""
+
+    def __reduce__(self):
+        return (exec, ("raise SystemExit('code from the file was run')",))
+
+
+def _edited(source, target, name_end, edit):
+    with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
+        for name in old.namelist():
+            content = old.read(name)
+            new.writestr(name, edit(content) if name.endswith(name_end) else content)
+    return target
+
+
+@pytest.mark.parametrize(
+    ("name_end", "edit"),
+    [
+        ("sample_inputs/model.pt", lambda _: pickle.dumps(_Payload())),
+        ("weights_config.json", lambda c: c.replace(b'"use_pickle": false', b'"use_pickle": true')),
+        ("models/model.json", lambda c: c.replace(b"torch.ops.aten.relu.default", b"torch.load")),
+        ("models/model.json", lambda c: c.replace(b"Symbol('", b"__import__('os').system('")),
+    ],
+)
+def test_a_torch_archive_that_could_run_code_is_refused(files, name_end, edit, tmp_path):
+    hostile = _edited(files[1][".pt2"], tmp_path / "hostile.pt2", name_end, edit)
+    with pytest.raises(UserError, match="could run foreign code"):
+        open_classifier(hostile, UNIT)
+
+
+def test_a_pickled_torch_model_is_not_read(tmp_path):
+    torch.save({"weight": torch.zeros(3)}, tmp_path / "model.pt2")
+    with pytest.raises(UserError, match=r"torch\.export"):
+        open_classifier(tmp_path / "model.pt2", UNIT)
+
+
+@pytest.mark.parametrize("values", [{"mean": [1.0, 2.0]}, {"std": [1.0, 2.0]}])
+def test_preprocessing_must_fit_the_channels(values):
+    params = PreprocessingParams(**({"scale": 1.0, "mean": [0.0], "std": [1.0]} | values))
+    with pytest.raises(UserError, match="channels"):
+        params.apply(images(1))
+
+
+def test_preprocessing_is_its_formula():
+    params = PreprocessingParams(scale=0.5, mean=[10.0, 20.0, 30.0], std=[2.0, 4.0, 8.0])
+    given = np.random.default_rng(0).integers(0, 256, (3, 4, 4, 3), dtype=np.uint8)
+    expected = (given * 0.5 - np.array([10, 20, 30])) / np.array([2, 4, 8])
+    assert params.apply(given) == pytest.approx(expected, abs=1e-4)
+    assert params.apply(given).dtype == np.float32
+
+
+@pytest.mark.parametrize("name", ["lenet1", "resnet"])
+def test_the_published_models_open(name, shared_models):
+    shape, scaled = ((28, 28, 1), UNIT) if name == "lenet1" else ((32, 32, 3), UNIT)
+    for file in (f"{name}.h5", f"{name}-quan.lite"):
+        classifier = FileClassifier(shared_models / file, scaled)
+        given = np.random.default_rng(0).integers(0, 256, (9, *shape), dtype=np.uint8)
+        together = classifier.predict(given)
+        assert together.sum(axis=1) == pytest.approx(np.ones(9), abs=1e-3)
+        assert np.array_equal(classifier.predict(given[3:5]), together[3:5])

@@ -1,0 +1,63 @@
+"""A model that ends its process ends nothing else."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from model_files import images, keras_model, write
+
+from asterism.core.errors import UserError
+from asterism.models.classifier import open_classifier
+from asterism.models.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.preprocessing import PreprocessingParams
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+
+
+@pytest.fixture(scope="module")
+def tflite(tmp_path_factory):
+    return write(keras_model(), tmp_path_factory.mktemp("models") / "model.tflite")
+
+
+def test_it_answers_as_in_this_process(tflite):
+    with IsolatedClassifier(tflite, UNIT) as isolated:
+        assert isolated.input_shape == (8, 8, 1)
+        expected = open_classifier(tflite, UNIT).predict(images(20))
+        assert np.array_equal(isolated.predict(images(20)), expected)
+        assert isolated.predict(images(0)).shape == (0, 4)
+        with pytest.raises(UserError, match="uint8"):
+            isolated.predict(images(2).astype(np.float32))
+
+
+def test_damaged_files_are_one_line(tflite, tmp_path):
+    """Offsets of a FlatBuffer that point anywhere."""
+    content = tflite.read_bytes()
+    rng = np.random.default_rng(3)
+    for attempt in range(3):
+        damaged = bytearray(content)
+        for position in rng.integers(8, 400, 40):
+            damaged[position] = rng.integers(0, 256)
+        path = tmp_path / f"damaged{attempt}.tflite"
+        path.write_bytes(damaged)
+        with pytest.raises(UserError) as error:
+            IsolatedClassifier(path, UNIT)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
+def test_after_a_crash_the_next_call_works(tflite, ending):
+    with IsolatedClassifier(tflite, UNIT) as isolated:
+        before = isolated.predict(images(3))
+        os.kill(isolated._process.pid, ending)
+        with pytest.raises(ModelCrashError, match=ending.name):
+            isolated.predict(images(3))
+        assert np.array_equal(isolated.predict(images(3)), before)
+
+
+def test_a_file_that_cannot_be_opened_is_the_openers_error(tmp_path):
+    path = tmp_path / "model.onnx"
+    path.write_bytes(b"\x08" * 100)
+    with pytest.raises(UserError, match="ONNX Runtime cannot open") as error:
+        IsolatedClassifier(path, UNIT)
+    assert not isinstance(error.value, ModelCrashError)

@@ -1,0 +1,62 @@
+"""classifier=file: the user's own Keras classifier in every supported form."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.core.errors import UserError
+from asterism.data import DataParams, load
+from asterism.models.image_classifier import obtain_classifier
+from asterism.models.params import ClassifierFile
+from asterism.models.preprocessing import PreprocessingParams
+
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
+
+
+def small(shape=(28, 28, 1)):
+    keras.utils.set_random_seed(0)
+    return keras.Sequential(
+        [keras.Input(shape), keras.layers.Flatten(), keras.layers.Dense(10, "softmax")]
+    )
+
+
+def obtain(path, digits, weights="conf/no_file"):
+    params = ClassifierFile(source="file", path=str(path), weights=str(weights))
+    return obtain_classifier(params, UNIT, digits, 0)
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_a_model_of_one_file(tmp_path, digits, suffix):
+    model = small()
+    model.save(tmp_path / f"m{suffix}")
+    found, history = obtain(tmp_path / f"m{suffix}", digits)
+    np.testing.assert_allclose(found.get_weights()[0], model.get_weights()[0])
+    assert history["loss"] == []
+
+
+def test_a_model_of_two_files(tmp_path, digits):
+    model = small()
+    (tmp_path / "m.json").write_text(json.dumps(json.loads(model.to_json())))
+    model.save(tmp_path / "m.h5")
+    found, _ = obtain(tmp_path / "m.json", digits, tmp_path / "m.h5")
+    np.testing.assert_allclose(found.get_weights()[0], model.get_weights()[0])
+    with pytest.raises(UserError, match=r"classifier\.weights must be .*m\.h5"):
+        obtain(tmp_path / "m.json", digits, tmp_path / "other.h5")
+
+
+def test_other_images_than_the_data_are_refused(tmp_path, digits):
+    small((32, 32, 3)).save(tmp_path / "m.keras")
+    with pytest.raises(UserError, match=r"takes inputs of shape \(32, 32, 3\)"):
+        obtain(tmp_path / "m.keras", digits)
+
+
+def test_a_missing_file_is_one_line(tmp_path, digits):
+    with pytest.raises(UserError, match="there is no model file"):
+        obtain(tmp_path / "none.keras", digits)

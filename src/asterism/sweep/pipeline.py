@@ -163,6 +163,48 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     return said.ran
 
 
+def restore(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+    """Bring what the cache has of a run into a workspace that holds no results yet.
+
+    Returns:
+        The stages that are not in the cache, or that read such a stage's outputs.
+    """
+    from dvc.stage.cache import RunCacheNotFoundError
+
+    stages = {stage.addressing: stage for stage in repository.index.stages}
+    missing: dict[str, PlannedStage] = {}
+    for planned in plan:
+        stage = stages[planned.name]
+        try:
+            if not missing.keys().isdisjoint(planned.upstream):
+                raise RunCacheNotFoundError(stage)
+            with repository.lock:
+                stage.save_deps()
+                repository.stage_cache.restore(stage)
+        except RunCacheNotFoundError:
+            missing[planned.name] = planned
+    return list(missing.values())
+
+
+def take_from_cache(root: Path, targets: Sequence[str]) -> list[str]:
+    """Do the cached part of a run at once, which is faster than stage by stage.
+
+    Args:
+        root: a workspace that holds no results yet.
+        targets: see :func:`read_plan`.
+
+    Returns:
+        The stages that are up to date now.
+    """
+    with open_repository(root) as repository:
+        plan = read_plan(repository, targets)
+        missing = {stage.name for stage in restore(repository, plan)}
+        cached = [stage.name for stage in plan if stage.name not in missing]
+        if cached:
+            repository.reproduce(cached, single_item=True)
+    return cached
+
+
 class _Announcements(logging.Handler):
     """Notes whether DVC said that it runs a command while the block lasted."""
 
@@ -193,7 +235,9 @@ class Finished:
     ran: Sequence[str]
 
 
-def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> Finished:
+def run_pipeline(
+    root: Path, targets: Sequence[str], jobs: int, locks: Path, done: Sequence[str] = ()
+) -> Finished:
     """Bring a workspace up to date.
 
     Args:
@@ -201,6 +245,7 @@ def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> 
         targets: names of stages; none for all.
         jobs: stages that may run at the same time.
         locks: see :func:`run_stage`.
+        done: names of stages that are known to be up to date.
 
     Returns:
         What the run consisted of.
@@ -213,19 +258,22 @@ def run_pipeline(root: Path, targets: Sequence[str], jobs: int, locks: Path) -> 
     with open_repository(root) as repository:
         plan = read_plan(repository, targets)
     before = _lock_order(root)
+    open_ends = [stage for stage in plan if stage.name not in done]
     try:
         if jobs == 1:
-            ran = [stage.name for stage in plan if run_stage(root, stage, locks)]
+            ran = [stage.name for stage in open_ends if run_stage(root, stage, locks)]
         else:
-            ran = _run_side_by_side(root, plan, jobs, locks)
+            ran = _run_side_by_side(root, open_ends, set(done), jobs, locks)
     finally:
         if jobs > 1:
             _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
     return Finished([stage.name for stage in plan], ran)
 
 
-def _run_side_by_side(root: Path, plan: list[PlannedStage], jobs: int, locks: Path) -> list[str]:
-    waiting, done, ran = list(plan), set[str](), list[str]()
+def _run_side_by_side(
+    root: Path, waiting: list[PlannedStage], done: set[str], jobs: int, locks: Path
+) -> list[str]:
+    ran: list[str] = []
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
     context = multiprocessing.get_context("forkserver")

@@ -26,7 +26,9 @@ from asterism.sweep.pipeline import (
     StageFailedError,
     open_repository,
     read_plan,
+    restore,
     run_pipeline,
+    take_from_cache,
     use_this_python,
 )
 from asterism.sweep.workspace import git
@@ -93,7 +95,8 @@ def main(workspace: Path) -> int:
     started = time.perf_counter()
     try:
         _check_out_data(workspace)
-        run = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks))
+        done = take_from_cache(workspace, order.targets)
+        run = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks), done)
         _save_experiment(workspace, order, run.stages)
         answer = Answer("finished", ran=run.ran)
     except KeyboardInterrupt:
@@ -159,27 +162,14 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
         For each point ``runs``, the names of stages that are not in the cache, with their keys,
         and ``cached``, the number of those that are.
     """
-    from dvc.stage.cache import RunCacheNotFoundError
-
     logging.getLogger("dvc").setLevel(logging.WARNING)
+    order = Order(**read_json(workspace / ORDER))
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")
-        order = Order(**read_json(workspace / ORDER))
         with open_repository(workspace) as repository:
             plan = read_plan(repository, order.targets)
-            stages = {stage.addressing: stage for stage in repository.index.stages}
-            runs: dict[str, str] = {}
-            for planned in plan:
-                stage = stages[planned.name]
-                try:
-                    if not runs.keys().isdisjoint(planned.upstream):
-                        raise RunCacheNotFoundError(stage)
-                    with repository.lock:
-                        stage.save_deps()
-                        repository.stage_cache.restore(stage)
-                except RunCacheNotFoundError:
-                    runs[planned.name] = planned.key
+            runs = {stage.name: stage.key for stage in restore(repository, plan)}
         plans.append({"runs": runs, "cached": len(plan) - len(runs)})
     return plans
 

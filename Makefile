@@ -2,6 +2,7 @@
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
+JOBS ?= 1
 STAMP := $(VENV)/.installed
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -10,7 +11,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro test test-all lint format params dag lock clean
+.PHONY: help install repro remote push pull test test-all lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -23,9 +24,20 @@ $(STAMP): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-repro: $(STAMP) ## run every stage whose inputs changed, then say where the report is
-	@dvc repro
+repro: $(STAMP) ## run every stage whose inputs changed; JOBS=4 runs four at a time
+	@if [ $(JOBS) = 1 ]; then dvc repro; else asterism repro --jobs $(JOBS); fi
 	@echo "The report is report/index.html"
+
+remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
+	@test -n "$(URL)" || { echo "error: say which: make remote URL=s3://bucket/folder"; exit 1; }
+	@dvc remote add --force --default store $(URL)
+	@dvc remote modify store verify true
+
+push: $(STAMP) ## send results, and the record of what was computed, to the remote
+	@dvc push --run-cache
+
+pull: $(STAMP) ## get what others have computed from the remote
+	@dvc pull --run-cache
 
 test: lint ## lint, types and the fast tests
 	python -m pytest -n auto --dist loadfile

@@ -43,6 +43,55 @@ def params(
         raise UserError(f"{target} is not the composition of conf/: run `asterism params`")
 
 
+@app.command()
+def sweep(
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Hydra overrides; `a=1,2` and `a=range(1,4)` span the sweep."),
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", help="Run this stage and what it needs.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List points and what they would run.")
+    ] = False,
+) -> None:
+    """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
+    from asterism.sweep.app import sweep_command
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    sys.exit(sweep_command(overrides or [], name, target or [], jobs, dry_run, say))
+
+
+@app.command()
+def repro(
+    targets: Annotated[list[str] | None, typer.Argument(help="Stages; all if none.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+) -> None:
+    """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from asterism.sweep.pipeline import (
+        StageFailedError,
+        lock_folder,
+        run_pipeline,
+        use_this_python,
+    )
+
+    root = Path.cwd()
+    use_this_python()
+    try:
+        ran = run_pipeline(root, targets or [], jobs, lock_folder(root)).ran
+    except StageFailedError as error:
+        raise UserError(str(error)) from None
+    except KeyboardInterrupt:
+        print("error: interrupted; the same command goes on", file=sys.stderr)
+        sys.exit(130)
+    print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+
+
 def main() -> None:
     """Entry point: user errors in one line, exit status 1."""
     try:

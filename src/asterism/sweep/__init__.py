@@ -1,0 +1,1 @@
+"""Many runs of the pipeline: points of a sweep, and the stages of one run side by side."""

@@ -1,0 +1,246 @@
+"""A sweep as one command: check, launch the points through Hydra, collect what they leave."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from asterism.core.artifacts import read_json
+from asterism.core.console import get_logger
+from asterism.core.errors import UserError
+from asterism.sweep import slurm, worker, workspace
+from asterism.sweep.locks import held_now
+from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
+from asterism.sweep.point import GRACE, Sweep, run_point
+from asterism.sweep.points import Point, check_launcher, enumerate_points, sweep_name
+from asterism.sweep.table import write_outcome
+
+log = get_logger(__name__)
+
+#: Lines of a failing point's log that are shown.
+TAIL = 15
+
+
+def prepare(
+    project: Path, overrides: Sequence[str], name: str | None, targets: Sequence[str], jobs: int
+) -> tuple[Sweep, list[Point], str]:
+    """Check everything that can be checked before anything runs.
+
+    Returns:
+        The sweep, its points and its launcher's name.
+
+    Raises:
+        UserError: see :func:`check_launcher`, :func:`enumerate_points` and
+            :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage.
+    """
+    conf = project / "conf"
+    launcher = check_launcher(conf, overrides)
+    points = enumerate_points(conf, overrides)
+    revision = workspace.require_clean(project)
+    with open_repository(project) as repository:
+        cache = Path(repository.cache.local_cache_dir)
+        known = {stage.addressing.partition("@")[0] for stage in repository.index.stages}
+    for target in targets:
+        if target.partition("@")[0] not in known:
+            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(known))})")
+    chosen = name or sweep_name(overrides, targets)
+    return Sweep(chosen, project, revision, cache, tuple(targets), jobs), points, launcher
+
+
+def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Which stages each point would run, see :func:`~asterism.sweep.worker.plan_of_points`."""
+    here = sweep.project / ".dvc/tmp/asterism/workspaces" / f"{sweep.name}-dry-{os.getpid()}"
+    try:
+        workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+        locks = str(lock_folder(sweep.project))
+        worker.give_order(here, worker.Order(str(sweep.project), sweep.targets, 1, locks, ""))
+        return worker.plan_of_points(here, [point.composition for point in points])
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
+    """Run a sweep and write its outcome.
+
+    Args:
+        sweep: the sweep.
+        points: its points.
+        overrides: the command's, which Hydra reads once more.
+        launcher: its launcher's name.
+
+    Returns:
+        0 when every point finished, 1 when one failed, 130 when the sweep was interrupted.
+
+    Raises:
+        UserError: a sweep of this name is running.
+    """
+    try:
+        with held_now(sweep.folder / "lock"):
+            return _run(sweep, points, overrides, launcher)
+    except BlockingIOError:
+        raise UserError(
+            f"the sweep {sweep.name} is running already: wait for it, or give this one another "
+            "name with --name"
+        ) from None
+
+
+def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
+    sweep.stop.unlink(missing_ok=True)
+    for number in range(len(points)):
+        if sweep.is_running(number):
+            raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
+    shutil.rmtree(sweep.folder / "points", ignore_errors=True)
+    interrupted = False
+    try:
+        _launch(sweep, overrides)
+        _wait(sweep, points, launcher)
+    except KeyboardInterrupt:
+        interrupted = True
+        sweep.stop.touch()
+        if launcher == "slurm":
+            slurm.cancel_pending(job_name(sweep))
+        deadline = time.monotonic() + GRACE
+        while _running(sweep, points) and time.monotonic() < deadline:
+            time.sleep(0.2)
+    records = [_record(sweep, point) for point in points]
+    write_outcome(sweep.folder, records, sweep.name)
+    if interrupted:
+        return INTERRUPTED
+    return 0 if all(record["status"] == "finished" for record in records) else 1
+
+
+def job_name(sweep: Sweep) -> str:
+    """What a sweep's jobs are called on a cluster."""
+    return f"asterism-{sweep.name}"
+
+
+def _task(sweep: Sweep) -> Callable[[DictConfig], None]:
+    def point(config: DictConfig) -> None:
+        from hydra.core.hydra_config import HydraConfig
+
+        facts = HydraConfig.get()
+        OmegaConf.resolve(config)
+        composition = OmegaConf.to_yaml(config)
+        run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
+
+    return point
+
+
+def _launch(sweep: Sweep, overrides: Sequence[str]) -> None:
+    """Hand the overrides to Hydra, whose launcher runs the points."""
+    import hydra
+
+    arguments = [
+        "--multirun",
+        f"hydra.sweep.dir={sweep.folder / 'hydra'}",
+        "hydra.output_subdir=null",
+        f"hydra.job.name={job_name(sweep)}",
+        "hydra/job_logging=disabled",
+        "hydra/hydra_logging=disabled",
+        *overrides,
+    ]
+    main = hydra.main(
+        version_base=None, config_path=str(sweep.project / "conf"), config_name="config"
+    )
+    before = sys.argv
+    sys.argv = ["asterism-sweep", *arguments]
+    try:
+        main(_task(sweep))()
+    except SystemExit:
+        # A point's process was lost: its launcher has said so, and its record is missing.
+        log.warning("a point was lost", sweep=sweep.name)
+    finally:
+        sys.argv = before
+
+
+def _wait(sweep: Sweep, points: Sequence[Point], launcher: str) -> None:
+    """Wait for points that a launcher has left alone because another was lost."""
+    while _running(sweep, points) or (launcher == "slurm" and slurm.queued(job_name(sweep))):
+        time.sleep(1)
+
+
+def _running(sweep: Sweep, points: Sequence[Point]) -> bool:
+    return any(sweep.is_running(point.number) for point in points)
+
+
+def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
+    folder = sweep.point_folder(point.number)
+    path, log_file = folder / "record.json", folder / "log.txt"
+    if path.exists():
+        record: dict[str, Any] = read_json(path)
+    else:
+        begun = folder.exists()
+        record = {
+            "number": point.number,
+            "overrides": list(point.overrides),
+            "experiment": "",
+            "metrics": {},
+            "total_seconds": None,
+            "ran": [],
+            "status": "lost" if begun else "not started",
+            "exit_code": None,
+            "message": "it was killed; the same command goes on" if begun else "",
+        }
+    lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
+    return record | {"log_tail": "\n".join(lines[-TAIL:]), "log": str(log_file)}
+
+
+def sweep_command(
+    overrides: Sequence[str],
+    name: str | None,
+    targets: Sequence[str],
+    jobs: int,
+    dry: bool,
+    say: Callable[[str], None],
+) -> int:
+    """``asterism sweep``; the process's exit status.
+
+    Raises:
+        UserError: see :func:`prepare` and :func:`run`.
+    """
+    project = Path.cwd()
+    if not (project / "dvc.yaml").exists():
+        raise UserError("there is no dvc.yaml here: run the command in the project's root")
+    sweep, points, launcher = prepare(project, overrides, name, targets, jobs)
+    if dry:
+        _say_plan(sweep, points, say)
+        return 0
+    say(f"sweep {sweep.name}: {len(points)} points, launcher {launcher}")
+    status = run(sweep, points, overrides, launcher)
+    for point in points:
+        record = _record(sweep, point)
+        how = f"{len(record['ran'])} stages run, {record['total_seconds']} s"
+        say(f"{_spoken(point, points)}: {record['status']}, {how}")
+        if record["status"] in ("failed", "lost"):
+            say(f"  exit code {record['exit_code']}: {record['message']}; log: {record['log']}")
+            say(record["log_tail"])
+    say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
+    if status == INTERRUPTED:
+        say("interrupted: the same command goes on")
+    return status
+
+
+def _spoken(point: Point, points: Sequence[Point]) -> str:
+    """A point by its number and by what it does not share with all the others."""
+    common = set.intersection(*(set(other.overrides) for other in points))
+    own = " ".join(override for override in point.overrides if override not in common)
+    return f"point {point.number} ({own})" if own else f"point {point.number}"
+
+
+def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None]) -> None:
+    plans, seen = dry_run(sweep, points), set[str]()
+    for point, plan in zip(points, plans, strict=True):
+        runs = [
+            name if key not in seen else f"{name} (shared)" for name, key in plan["runs"].items()
+        ]
+        seen.update(plan["runs"].values())
+        say(_spoken(point, points))
+        say(f"  would run {', '.join(runs) or 'nothing'}; {plan['cached']} stages are cached")
+    say(f"{len(points)} points, {len(seen)} stages to run in all")

@@ -1,0 +1,334 @@
+"""Running the stages of one workspace, independent ones side by side.
+
+DVC runs the stages of a workspace one after another. It does allow several of its processes in
+one workspace, as long as each runs one stage; that is what happens here. A stage is started when
+those that it depends on have ended, under a lock on all that its result depends on: of two runs
+that need the same stage, in one workspace each, one computes it and the other takes it from the
+cache that they share.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import chdir, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asterism.core.artifacts import replacing
+from asterism.core.errors import UserError
+from asterism.sweep.locks import held
+
+LOCK_FILE = "dvc.lock"
+
+#: How a stage ends that was interrupted (128 + SIGINT), as its process says.
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """A stage of a run.
+
+    Attributes:
+        name: as ``dvc repro`` takes it, ``fuzz@state``.
+        upstream: names of those whose outputs it reads.
+        key: hash of all that its result depends on, known before anything has run.
+    """
+
+    name: str
+    upstream: tuple[str, ...]
+    key: str
+
+
+class StageFailedError(Exception):
+    """A stage's command ended with an error.
+
+    Attributes:
+        stage: its name.
+        exit_code: its command's exit status.
+    """
+
+    def __init__(self, stage: str, exit_code: int) -> None:
+        super().__init__(f"stage {stage} failed with exit status {exit_code}")
+        self.stage, self.exit_code = stage, exit_code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StageFailedError, (self.stage, self.exit_code)
+
+
+@contextmanager
+def open_repository(root: Path) -> Iterator[Any]:
+    """DVC's repository of a workspace, which waits for other DVC processes in it.
+
+    DVC looks up names of stages in the current directory, so that is the workspace meanwhile.
+    """
+    from dvc.repo import Repo
+
+    with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
+        yield repository
+
+
+def read_plan(repository: Any, targets: Sequence[str]) -> list[PlannedStage]:
+    """The stages that a run of ``targets`` consists of, in the order of ``dvc repro``.
+
+    Args:
+        repository: the workspace's, see :func:`open_repository`.
+        targets: names of stages; none for all.
+
+    Raises:
+        UserError: there is no such stage, or DVC cannot read the pipeline.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+
+    try:
+        graph = get_active_graph(repository.index.graph)
+        wanted = collect_stages(repository, targets or ["dvc.yaml"])
+        order = plan_repro(graph, wanted)
+    except DvcException as error:
+        raise UserError(f"dvc.yaml: {error}") from None
+    planned: dict[Any, PlannedStage] = {}
+    produced = [Path(out.fs_path) for stage in order for out in stage.outs]
+    for stage in order:
+        above = [planned[s] for s in graph.successors(stage) if s in planned]
+        planned[stage] = PlannedStage(
+            stage.addressing,
+            tuple(sorted(s.name for s in above)),
+            _key(stage, produced, sorted(s.key for s in above)),
+        )
+    return list(planned.values())
+
+
+def _key(stage: Any, produced: Sequence[Path], upstream: list[str]) -> str:
+    facts = {
+        "command": stage.cmd,
+        "outputs": sorted(str(out) for out in stage.outs),
+        "dependencies": [
+            [str(dep), dep.get_hash().value]
+            for dep in sorted(stage.deps, key=str)
+            if not any(_overlap(Path(dep.fs_path), path) for path in produced)
+        ],
+        "upstream": upstream,
+    }
+    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one == other or one in other.parents or other in one.parents
+
+
+def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
+    """Bring one stage of a workspace up to date; its upstream stages are so already.
+
+    Args:
+        root: the workspace.
+        stage: the stage.
+        locks: folder of the locks, common to all workspaces that share the cache.
+
+    Returns:
+        Whether its command ran, rather than its outputs being there or in the cache.
+
+    Raises:
+        StageFailedError: the command failed.
+        KeyboardInterrupt: it was interrupted.
+        UserError: DVC could not run it.
+    """
+    from dvc.exceptions import DvcException, ReproductionError
+    from dvc.stage.exceptions import StageCmdFailedError
+
+    said = _Announcements()
+    try:
+        with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
+            repository.reproduce([stage.name], single_item=True)
+    except ReproductionError as error:
+        cause = error.__cause__
+        if isinstance(cause, StageCmdFailedError):
+            status = int(str(cause).rpartition(" ")[2])  # DVC keeps it in the message only
+            if status in (INTERRUPTED, -signal.SIGINT):
+                raise KeyboardInterrupt from None
+            raise StageFailedError(stage.name, status) from None
+        raise UserError(f"stage {stage.name}: {cause or error}") from None
+    except DvcException as error:
+        raise UserError(f"stage {stage.name}: {error}") from None
+    return said.ran
+
+
+def restore(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+    """Bring what the cache has of a run into a workspace that holds no results yet.
+
+    Returns:
+        The stages that are not in the cache, or that read such a stage's outputs.
+    """
+    from dvc.stage.cache import RunCacheNotFoundError
+
+    stages = {stage.addressing: stage for stage in repository.index.stages}
+    missing: dict[str, PlannedStage] = {}
+    for planned in plan:
+        stage = stages[planned.name]
+        try:
+            if not missing.keys().isdisjoint(planned.upstream):
+                raise RunCacheNotFoundError(stage)
+            with repository.lock:
+                stage.save_deps()
+                repository.stage_cache.restore(stage)
+        except RunCacheNotFoundError:
+            missing[planned.name] = planned
+    return list(missing.values())
+
+
+def take_from_cache(root: Path, targets: Sequence[str]) -> list[str]:
+    """Do the cached part of a run at once, which is faster than stage by stage.
+
+    Args:
+        root: a workspace that holds no results yet.
+        targets: see :func:`read_plan`.
+
+    Returns:
+        The stages that are up to date now.
+    """
+    with open_repository(root) as repository:
+        plan = read_plan(repository, targets)
+        missing = {stage.name for stage in restore(repository, plan)}
+        cached = [stage.name for stage in plan if stage.name not in missing]
+        if cached:
+            repository.reproduce(cached, single_item=True)
+    return cached
+
+
+class _Announcements(logging.Handler):
+    """Notes whether DVC said that it runs a command while the block lasted."""
+
+    ran = False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Take note of one of DVC's messages."""
+        self.ran |= str(record.msg).startswith("Running stage")
+
+    def __enter__(self) -> None:
+        self._logger = logging.getLogger("dvc.stage.run")
+        self._logger.addHandler(self)
+
+    def __exit__(self, *_: object) -> None:
+        self._logger.removeHandler(self)
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that brought its workspace up to date.
+
+    Attributes:
+        stages: names of all its stages.
+        ran: names of those whose command ran.
+    """
+
+    stages: Sequence[str]
+    ran: Sequence[str]
+
+
+def run_pipeline(
+    root: Path, targets: Sequence[str], jobs: int, locks: Path, done: Sequence[str] = ()
+) -> Finished:
+    """Bring a workspace up to date.
+
+    Args:
+        root: the workspace.
+        targets: names of stages; none for all.
+        jobs: stages that may run at the same time.
+        locks: see :func:`run_stage`.
+        done: names of stages that are known to be up to date.
+
+    Returns:
+        What the run consisted of.
+
+    Raises:
+        StageFailedError: a stage failed; those that do not depend on it have ended too.
+        KeyboardInterrupt: the run was interrupted; the same call goes on.
+        UserError: see :func:`read_plan` and :func:`run_stage`.
+    """
+    with open_repository(root) as repository:
+        plan = read_plan(repository, targets)
+    before = _lock_order(root)
+    open_ends = [stage for stage in plan if stage.name not in done]
+    try:
+        if jobs == 1:
+            ran = [stage.name for stage in open_ends if run_stage(root, stage, locks)]
+        else:
+            ran = _run_side_by_side(root, open_ends, set(done), jobs, locks)
+    finally:
+        if jobs > 1:
+            _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
+    return Finished([stage.name for stage in plan], ran)
+
+
+def _run_side_by_side(
+    root: Path, waiting: list[PlannedStage], done: set[str], jobs: int, locks: Path
+) -> list[str]:
+    ran: list[str] = []
+    working: dict[Future[bool], PlannedStage] = {}
+    failure: BaseException | None = None
+    context = multiprocessing.get_context("forkserver")
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        while True:
+            for stage in [s for s in waiting if done.issuperset(s.upstream)]:
+                if len(working) < jobs and not isinstance(failure, KeyboardInterrupt):
+                    waiting.remove(stage)
+                    working[pool.submit(run_stage, root, stage, locks)] = stage
+            if not working:
+                break
+            for future in wait(working, return_when=FIRST_COMPLETED).done:
+                stage = working.pop(future)
+                if (error := future.exception()) is not None:
+                    failure = failure or error
+                else:
+                    done.add(stage.name)
+                    ran += [stage.name] if future.result() else []
+    if failure is not None:
+        raise failure
+    return ran
+
+
+def _lock_order(root: Path) -> list[str]:
+    path = root / LOCK_FILE
+    if not path.exists():
+        return []
+    return list((yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("stages", {}))
+
+
+def _restore_lock_order(root: Path, order: Sequence[str]) -> None:
+    """Give ``dvc.lock`` the order in which a serial run would have written it."""
+    from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
+
+    path = root / LOCK_FILE
+    if not path.exists():
+        return
+    text = path.read_text(encoding="utf-8")
+    document = parse_yaml_for_update(text, str(path))
+    stages = document["stages"]
+    for name in dict.fromkeys(order):
+        if name in stages:
+            stages[name] = stages.pop(name)
+    ordered = dumps_yaml(document)
+    if ordered != text:
+        with replacing(path) as temporary:
+            temporary.write_text(ordered, encoding="utf-8")
+
+
+def lock_folder(root: Path) -> Path:
+    """Where a project's locks are, for all the workspaces that share its cache."""
+    return root / ".dvc" / "tmp" / "asterism" / "locks"
+
+
+def use_this_python() -> None:
+    """Let stages, which are started as ``python``, use the interpreter that runs this."""
+    binaries = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([binaries, os.environ.get("PATH", os.defpath)])

@@ -1,0 +1,179 @@
+"""One point of a sweep, wherever a launcher has put it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.artifacts import read_json, write_json
+from asterism.sweep import worker, workspace
+from asterism.sweep.locks import held, is_held
+from asterism.sweep.pipeline import INTERRUPTED, lock_folder
+from asterism.sweep.points import Point
+from asterism.sweep.worker import Answer, Order
+
+#: Seconds that an interrupted stage has to save its state.
+GRACE = 30.0
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What all points of a sweep have in common; it travels to where they run.
+
+    Attributes:
+        name: the sweep's.
+        project: root of the project.
+        revision: the commit that the points start from.
+        cache: the project's DVC cache.
+        targets: stages to run, none for all.
+        jobs: stages of a point at the same time.
+    """
+
+    name: str
+    project: Path
+    revision: str
+    cache: Path
+    targets: tuple[str, ...]
+    jobs: int
+
+    @property
+    def folder(self) -> Path:
+        """Where the sweep's results are."""
+        return self.project / "sweeps" / self.name
+
+    @property
+    def stop(self) -> Path:
+        """A file that tells all points to stop, when it is there."""
+        return self.folder / "stop"
+
+    def point_folder(self, number: int) -> Path:
+        """Where a point's record and log are."""
+        return self.folder / "points" / f"{number:04d}"
+
+    def workspace(self, point: Point) -> Path:
+        """Where a point runs."""
+        return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
+
+    def is_running(self, number: int) -> bool:
+        """Whether a point's process is alive."""
+        return is_held(self.point_folder(number) / "lock")
+
+
+def run_point(sweep: Sweep, point: Point) -> Answer:
+    """Run a point to its end and leave its record.
+
+    Returns:
+        How it went; a failure is a value, so that the other points go on.
+
+    Raises:
+        KeyboardInterrupt: the sweep was told to stop.
+    """
+    folder, here = sweep.point_folder(point.number), sweep.workspace(point)
+    folder.mkdir(parents=True, exist_ok=True)
+    started = time.perf_counter()
+    experiment = f"{sweep.name}-{point.key}"
+    with held(folder / "lock"), held(here.with_suffix(".lock")):
+        if sweep.stop.exists():
+            answer = Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
+        else:
+            workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+            (here / "params.yaml").write_text(point.composition, encoding="utf-8")
+            locks = str(lock_folder(sweep.project))
+            order = Order(str(sweep.project), sweep.targets, sweep.jobs, locks, experiment)
+            worker.give_order(here, order)
+            answer = _supervise(sweep, here, folder / "log.txt")
+        record = {
+            "number": point.number,
+            "overrides": list(point.overrides),
+            "experiment": experiment if answer.status == "finished" else "",
+            "metrics": read_metrics(here / "metrics") if answer.status == "finished" else {},
+            "host": socket.gethostname(),
+            "total_seconds": round(time.perf_counter() - started, 3),
+            **asdict(answer),
+        }
+        write_json(folder / "record.json", record)
+        _keep_logs(here / "logs", folder / "logs")
+        shutil.rmtree(here, ignore_errors=True)
+    if answer.status == "interrupted":
+        raise KeyboardInterrupt
+    return answer
+
+
+def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
+    """Run the point's process, its output into a log; stop it when the sweep is to stop."""
+    command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
+    source = str(Path(__file__).resolve().parents[2])
+    variables = workspace.environment(sweep.project)
+    variables["PYTHONPATH"] = os.pathsep.join(
+        filter(None, [source, os.environ.get("PYTHONPATH", "")])
+    )
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            command,
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            while process.poll() is None:
+                if sweep.stop.exists():
+                    raise KeyboardInterrupt
+                time.sleep(0.1)
+        except KeyboardInterrupt:
+            _stop(process)
+            return Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+    answer = worker.read_answer(here)
+    if answer is None and process.returncode < 0:
+        return Answer("lost", 128 - process.returncode, "it was killed; the same command goes on")
+    if answer is None:
+        return Answer("failed", process.returncode or 1, f"its process ended: see {log.name}")
+    if answer.status == "interrupted":
+        return Answer("failed", answer.exit_code, "its stage was interrupted by someone else")
+    return answer
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _keep_logs(logs: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    if logs.is_dir():
+        shutil.copytree(logs, target)
+
+
+def read_metrics(folder: Path) -> dict[str, float]:
+    """All numbers in a workspace's metrics, by ``file:path.of.keys``."""
+    return {
+        f"{file.stem}:{name}": value
+        for file in sorted(folder.glob("*.json"))
+        for name, value in _numbers(read_json(file))
+    }
+
+
+def _numbers(tree: Any, prefix: str = "") -> Sequence[tuple[str, float]]:
+    if isinstance(tree, dict):
+        return [
+            pair
+            for key, value in tree.items()
+            for pair in _numbers(value, f"{prefix}.{key}" if prefix else str(key))
+        ]
+    if isinstance(tree, (int, float)) and not isinstance(tree, bool):
+        return [(prefix, tree)]
+    return []

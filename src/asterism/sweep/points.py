@@ -1,0 +1,118 @@
+"""What a sweep consists of: its points, checked before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from omegaconf import OmegaConf
+
+from asterism.config import compose
+from asterism.core.errors import UserError
+
+#: Overrides of Hydra itself: they say how a sweep runs, not what.
+_HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a sweep.
+
+    Attributes:
+        number: its place in the sweep, from 0.
+        overrides: as Hydra takes them.
+        composition: its ``params.yaml``.
+    """
+
+    number: int
+    overrides: tuple[str, ...]
+    composition: str
+
+    @property
+    def key(self) -> str:
+        """Seven hexadecimal digits that stand for its parameters."""
+        return hashlib.sha256(self.composition.encode()).hexdigest()[:7]
+
+    @property
+    def values(self) -> dict[str, str]:
+        """Its overrides by parameter."""
+        return split_overrides(self.overrides)
+
+
+def split_overrides(overrides: Sequence[str]) -> dict[str, str]:
+    """``["fuzz.mutants=5"]`` as ``{"fuzz.mutants": "5"}``."""
+    pairs = (override.partition("=") for override in overrides)
+    return {name.lstrip("+~"): value for name, _, value in pairs}
+
+
+def is_hydras(override: str) -> bool:
+    """Whether an override says how the sweep runs."""
+    return override.startswith(_HYDRA)
+
+
+def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
+    """The name of a sweep that was given none: the same for the same command."""
+    text = "\n".join([*sorted(o for o in overrides if not is_hydras(o)), "", *targets])
+    return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def check_launcher(conf: Path, overrides: Sequence[str]) -> str:
+    """The launcher that the overrides name.
+
+    Raises:
+        UserError: there is none of that name, or it needs a program that is not here.
+    """
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    mine = [override for override in overrides if is_hydras(override)]
+    try:
+        with initialize_config_dir(str(conf.resolve()), version_base=None):
+            config = hydra_compose("config", overrides=mine, return_hydra_config=True)
+        launcher = OmegaConf.select(config, "hydra.launcher._target_")
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(" ".join(str(error).split())) from None
+    if "Slurm" in launcher and shutil.which("sbatch") is None:
+        raise UserError(
+            "hydra/launcher=slurm needs Slurm's sbatch, which is not on this machine's path: run "
+            "the sweep on a login node of the cluster, or with hydra/launcher=joblib"
+        )
+    return str(launcher).rpartition(".")[2].removesuffix("Launcher").lower()
+
+
+def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
+    """The points that Hydra's own sweeper makes of the overrides, each composed and validated.
+
+    Raises:
+        UserError: an override names no parameter or cannot be read, or a point's value is
+            impossible; the message names the point.
+    """
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    mine = [override for override in overrides if not is_hydras(override)]
+    parser = OverridesParser.create()
+    for override in mine:
+        try:
+            parser.parse_override(override)
+        except HydraException as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"the override {override!r} cannot be read: {reason}") from None
+    try:
+        (batch,) = BasicSweeper.split_arguments(parser.parse_overrides(mine), None)
+    except HydraException as error:
+        raise UserError(" ".join(str(error).split())) from None
+    points = []
+    for number, chosen in enumerate(batch):
+        try:
+            points.append(Point(number, tuple(chosen), compose(conf, list(chosen))))
+        except UserError as error:
+            where = f"point {number} ({' '.join(chosen)}): " if len(batch) > 1 else ""
+            raise UserError(f"{where}{error}") from None
+    return points

@@ -1,0 +1,178 @@
+"""The process of one point: brings its workspace up to date and saves the DVC experiment.
+
+``python -m asterism.sweep.worker WORKSPACE`` reads its order from ``.dvc/tmp/order.json`` there and
+answers in ``.dvc/tmp/answer.json``. It is a process of its own because DVC holds much state in the
+process that it runs in, and so that an interrupt reaches all of a point and nothing else.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.artifacts import read_json, write_json
+from asterism.core.errors import UserError
+from asterism.sweep.locks import held
+from asterism.sweep.pipeline import (
+    INTERRUPTED,
+    StageFailedError,
+    open_repository,
+    read_plan,
+    restore,
+    run_pipeline,
+    take_from_cache,
+    use_this_python,
+)
+from asterism.sweep.workspace import git
+
+ORDER = Path(".dvc/tmp/order.json")
+ANSWER = Path(".dvc/tmp/answer.json")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a point's process is to do.
+
+    Attributes:
+        project: the project that the sweep belongs to.
+        targets: stages to bring up to date; none for all.
+        jobs: stages at the same time.
+        locks: folder of the locks between points.
+        experiment: name of the DVC experiment to save.
+    """
+
+    project: str
+    targets: Sequence[str]
+    jobs: int
+    locks: str
+    experiment: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How it went.
+
+    Attributes:
+        status: ``finished``, ``failed``, ``interrupted``, or ``lost`` when its process was killed.
+        exit_code: of the stage that failed, else 0.
+        message: why it failed, one line.
+        ran: stages whose command ran.
+        seconds: spent on the stages.
+    """
+
+    status: str
+    exit_code: int = 0
+    message: str = ""
+    ran: Sequence[str] = ()
+    seconds: float = 0.0
+
+
+def give_order(workspace: Path, order: Order) -> None:
+    """Leave an order in a workspace."""
+    write_json(workspace / ORDER, asdict(order))
+
+
+def read_answer(workspace: Path) -> Answer | None:
+    """The answer, None where the process has ended without one."""
+    path = workspace / ANSWER
+    return Answer(**read_json(path)) if path.exists() else None
+
+
+def main(workspace: Path) -> int:
+    """Carry out the order in a workspace; the process's exit status."""
+    order = Order(**read_json(workspace / ORDER))
+    os.chdir(workspace)
+    use_this_python()
+    _end_with_parent()
+    started = time.perf_counter()
+    try:
+        _check_out_data(workspace)
+        done = take_from_cache(workspace, order.targets)
+        run = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks), done)
+        _save_experiment(workspace, order, run.stages)
+        answer = Answer("finished", ran=run.ran)
+    except KeyboardInterrupt:
+        answer = Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
+    except StageFailedError as error:
+        answer = Answer("failed", error.exit_code, str(error))
+    except UserError as error:
+        answer = Answer("failed", 1, str(error))
+    spent = round(time.perf_counter() - started, 3)
+    write_json(workspace / ANSWER, asdict(answer) | {"seconds": spent})
+    return answer.exit_code
+
+
+def _end_with_parent() -> None:
+    """Interrupt this process and its stages when the sweep's own process is gone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.5)
+        os.killpg(0, signal.SIGINT)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _check_out_data(workspace: Path) -> None:
+    """Files under ``dvc add`` come from the cache; outputs of stages need no such thing."""
+    from dvc.exceptions import DvcException
+
+    with open_repository(workspace) as repository:
+        added = [s.addressing for s in repository.index.stages if not s.cmd]
+        try:
+            if added:
+                repository.checkout(added)
+        except DvcException as error:
+            raise UserError(f"data under `dvc add` is not in the cache: {error}") from None
+
+
+def _save_experiment(workspace: Path, order: Order, stages: Sequence[str]) -> None:
+    """Save the workspace as a DVC experiment, and hand it to the project."""
+    from dvc.exceptions import DvcException
+
+    with open_repository(workspace) as repository:
+        try:
+            repository.experiments.save(list(stages), name=order.experiment, force=True)
+        except DvcException as error:
+            raise UserError(f"the experiment cannot be saved: {error}") from None
+    references = git(workspace, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines()
+    saved = [name for name in references if name.endswith(f"/{order.experiment}")]
+    project = Path(order.project)
+    with held(Path(order.locks) / "references.lock"):
+        git(project, "fetch", "--quiet", str(workspace), *(f"+{name}:{name}" for name in saved))
+
+
+def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[str, Any]]:
+    """Which stages each point would run.
+
+    Args:
+        workspace: one workspace, whose ``params.yaml`` is replaced for each point.
+        compositions: the points' ``params.yaml``.
+
+    Returns:
+        For each point ``runs``, the names of stages that are not in the cache, with their keys,
+        and ``cached``, the number of those that are.
+    """
+    logging.getLogger("dvc").setLevel(logging.WARNING)
+    order = Order(**read_json(workspace / ORDER))
+    plans = []
+    for text in compositions:
+        (workspace / "params.yaml").write_text(text, encoding="utf-8")
+        with open_repository(workspace) as repository:
+            plan = read_plan(repository, order.targets)
+            runs = {stage.name: stage.key for stage in restore(repository, plan)}
+        plans.append({"runs": runs, "cached": len(plan) - len(runs)})
+    return plans
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

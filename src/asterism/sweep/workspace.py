@@ -1,0 +1,102 @@
+"""A workspace of its own for one point of a sweep, which shares the project's cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from contextlib import chdir
+from pathlib import Path
+
+from asterism.core import machine
+from asterism.core.errors import UserError
+
+#: Links instead of copies of cached files: a cached point moves no data.
+LINKS = "reflink,hardlink,symlink,copy"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What a git command prints.
+
+    Raises:
+        UserError: it failed.
+    """
+    result = subprocess.run(
+        ["git", *arguments], cwd=folder, text=True, capture_output=True, check=False
+    )
+    if result.returncode:
+        reason = (result.stderr.strip() or result.stdout.strip() or "no reason given").splitlines()
+        raise UserError(f"git {arguments[0]}: {reason[-1]}")
+    return result.stdout.rstrip()
+
+
+def require_clean(root: Path) -> str:
+    """The commit that a sweep's points start from.
+
+    ``dvc.lock`` may differ from it: points take results from the cache, not from there.
+
+    Raises:
+        UserError: tracked files have changes, or nothing is committed.
+    """
+    changed = [
+        line[3:]
+        for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
+        if line[3:] != "dvc.lock"
+    ]
+    if changed:
+        shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        raise UserError(
+            f"the workspace has changes that are not committed ({shown}): commit or stash them, "
+            "because every point of a sweep starts from the commit"
+        )
+    return git(root, "rev-parse", "HEAD")
+
+
+def create(root: Path, target: Path, revision: str, cache: Path) -> None:
+    """A clone of the project at a commit, with the project's cache.
+
+    Args:
+        root: the project.
+        target: where the clone goes; what is there is removed.
+        revision: the commit.
+        cache: the project's DVC cache.
+
+    Raises:
+        UserError: git refuses.
+    """
+    from dvc.config import Config
+
+    shutil.rmtree(target, ignore_errors=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
+    git(target, "checkout", "--quiet", "--detach", revision)
+    for key, value in _identity(root).items():
+        git(target, "config", key, value)
+    local = root / ".dvc" / "config.local"
+    if local.exists():
+        shutil.copy2(local, target / ".dvc" / "config.local")
+    with Config(str(target / ".dvc")).edit("local") as settings:
+        settings.setdefault("cache", {}).setdefault("type", LINKS)
+        settings["cache"]["dir"] = str(cache)
+        settings.setdefault("core", {})["site_cache_dir"] = str(target / ".dvc" / "tmp" / "site")
+
+
+def _identity(root: Path) -> dict[str, str]:
+    """Who commits the point's experiment: the project's user, where git knows one."""
+    known = {}
+    for key, otherwise in (("user.name", "asterism"), ("user.email", "asterism@localhost")):
+        try:
+            known[key] = git(root, "config", key)
+        except UserError:
+            known[key] = otherwise
+    return known
+
+
+def environment(root: Path) -> dict[str, str]:
+    """Environment of a point's processes: the facts of the machine as the project has them."""
+    with chdir(root):
+        roots = {
+            "ASTERISM_DATA_ROOT": str(machine.data_root().absolute()),
+            "ASTERISM_STATE_ROOT": str(machine.state_root().absolute()),
+        }
+    return os.environ | roots

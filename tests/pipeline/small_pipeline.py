@@ -1,0 +1,113 @@
+"""Asterism's configuration over a pipeline whose stages take no time: for tests of what runs it."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+from workspace import ENVIRONMENT, ROOT, commit, copy_project
+
+DVC_YAML = """\
+stages:
+  base:
+    cmd: python stages/small.py base
+    deps: [stages/small.py]
+    params: [seed]
+    outs: [artifacts/base]
+  left:
+    cmd: python stages/small.py left
+    deps: [stages/small.py, artifacts/base]
+    params: [abstraction.k]
+    metrics: [metrics/left.json]
+  right:
+    cmd: python stages/small.py right
+    deps: [stages/small.py, artifacts/base]
+    params: [fuzz.mutants]
+    metrics: [metrics/right.json]
+  end:
+    cmd: python stages/small.py end
+    deps: [stages/small.py, metrics/left.json, metrics/right.json]
+    outs: [artifacts/end]
+"""
+
+SCRIPT = '''\
+"""A stage that notes that it ran, waits as long as it is told, and computes next to nothing."""
+
+import json, os, sys, time
+from pathlib import Path
+
+name = sys.argv[1]
+lines = Path("params.yaml").read_text().splitlines()
+value = {key: int(next(line for line in lines if line.strip().startswith(f"{key}:")).split()[1])
+         for key in ("seed", "k", "mutants")}
+notes = Path(os.environ["NOTES"])
+with (notes / "ran").open("a") as file:
+    file.write(f"{name}\\n")
+print("this is", name)
+if value["mutants"] == 13 and name == "right":
+    print("thirteen mutants are bad luck", file=sys.stderr)
+    sys.exit(3)
+begun = time.monotonic()
+while (notes / f"hold-{name}").exists() and time.monotonic() - begun < 60:
+    time.sleep(0.05)
+Path("artifacts").mkdir(exist_ok=True)
+Path("metrics").mkdir(exist_ok=True)
+if name == "base":
+    Path("artifacts/base").write_text(str(value["seed"]))
+elif name == "end":
+    Path("artifacts/end").write_text("end")
+else:
+    key = {"left": "k", "right": "mutants"}[name]
+    metrics = {key: value[key], "square": value[key] ** 2}
+    Path(f"metrics/{name}.json").write_text(json.dumps(metrics))
+'''
+
+
+class Project:
+    """A project with the small pipeline."""
+
+    def __init__(self, folder, copied=None):
+        self.root = folder / "project"
+        self.notes = folder / "notes"
+        self.notes.mkdir(parents=True)
+        if copied is None:
+            copy_project(self.root, [])
+            (self.root / "dvc.yaml").write_text(DVC_YAML)
+            for script in (self.root / "stages").glob("*.py"):
+                script.unlink()
+            (self.root / "stages" / "small.py").write_text(SCRIPT)
+            commit(self.root, "small")
+        self.environment = ENVIRONMENT | {
+            "NOTES": str(self.notes),
+            "PYTHONPATH": str(ROOT / "src"),
+        }
+
+    def ran(self):
+        """Names of stages whose commands ran, sorted, since the last call."""
+        path = self.notes / "ran"
+        names = path.read_text().split() if path.exists() else []
+        path.unlink(missing_ok=True)
+        return sorted(names)
+
+    def records(self, sweep):
+        """The records of a sweep's points."""
+        folder = self.root / "sweeps" / sweep / "points"
+        return [json.loads(p.read_text()) for p in sorted(folder.glob("*/record.json"))]
+
+    def wait_for(self, name, count=1, seconds=60):
+        """Wait until a stage has begun so many times."""
+        path, begun = self.notes / "ran", time.monotonic()
+        while not (path.exists() and path.read_text().split().count(name) >= count):
+            assert time.monotonic() - begun < seconds, f"{name} did not begin"
+            time.sleep(0.05)
+
+
+def asterism(*arguments):
+    """The command line of the ``asterism`` command from this checkout's source."""
+    program = "from asterism.cli import main; main()"
+    return [os.sys.executable, "-c", program, *map(str, arguments)]
+
+
+def read(path):
+    """A JSON file."""
+    return json.loads(Path(path).read_text())

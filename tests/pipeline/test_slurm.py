@@ -1,0 +1,205 @@
+"""A sweep through a real Slurm cluster of one node, on loopback."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from small_pipeline import Project, asterism
+
+pytestmark = pytest.mark.slow
+
+NEEDED = ("munged", "slurmctld", "slurmd", "sbatch")
+
+CONFIGURATION = """\
+ClusterName=test
+SlurmctldHost=localhost(127.0.0.1)
+SlurmctldPort={port}
+SlurmdPort={node_port}
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge/socket
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+KillWait=5
+SchedulerParameters=sched_interval=1,batch_sched_delay=0
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def install():
+    """Slurm's daemons, installed when this process may do so."""
+    if os.geteuid() != 0:
+        pytest.skip("a Slurm cluster of one's own needs root")
+    if all(map(shutil.which, NEEDED)):
+        return
+    if shutil.which("apt-get") is None:
+        pytest.skip("Slurm is not installed, and there is no apt-get to install it")
+    command = ["apt-get", "install", "-y", "-q", "slurmctld", "slurmd", "munge"]
+    environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
+    if subprocess.run(command, env=environment, capture_output=True, check=False).returncode:
+        pytest.skip("apt-get could not install Slurm")
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """The environment in which Slurm's commands talk to the cluster."""
+    install()
+    folder = tmp_path_factory.mktemp("slurm")
+    for parent in [folder, *folder.parents]:  # munged trusts no path that others may write
+        if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
+            parent.chmod(0o755)
+    for name in ("state", "spool", "munge"):
+        (folder / name).mkdir()
+    key = folder / "munge" / "key"
+    key.write_bytes(os.urandom(128))
+    key.chmod(0o400)
+    for path in (folder / "munge", key):
+        shutil.chown(path, "munge", "munge")
+    munge = [
+        "runuser", "-u", "munge", "--", "munged", "--force", "--foreground",
+        f"--key-file={key}", f"--socket={folder}/munge/socket",
+        f"--pid-file={folder}/munge/pid", f"--log-file={folder}/munge/log",
+        f"--seed-file={folder}/munge/seed",
+    ]  # fmt: skip
+    host = subprocess.run(["hostname", "-s"], text=True, capture_output=True, check=True)
+    configuration = folder / "slurm.conf"
+    configuration.write_text(
+        CONFIGURATION.format(
+            folder=folder,
+            host=host.stdout.strip(),
+            port=free_port(),
+            node_port=free_port(),
+            cpus=max(2, os.cpu_count()),
+        )
+    )
+    environment = {"SLURM_CONF": str(configuration)}
+    daemons = []
+
+    def start(*command):
+        daemons.append(
+            subprocess.Popen(
+                command,
+                env=os.environ | environment,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        )
+
+    try:
+        start(*munge)
+        wait_until(lambda: (folder / "munge" / "socket").exists(), "munged does not start")
+        start("slurmctld", "-D", "-f", str(configuration))
+        start("slurmd", "-D", "-f", str(configuration))
+
+        def idle():
+            command = ["sinfo", "--noheader", "--format=%t"]
+            shown = subprocess.run(
+                command, env=os.environ | environment, text=True, capture_output=True, check=False
+            )
+            return shown.stdout.strip() == "idle"
+
+        wait_until(idle, "the node does not come up")
+        yield environment
+    finally:
+        for daemon in reversed(daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+
+
+def wait_until(true, otherwise, seconds=60):
+    begun = time.monotonic()
+    while not true():
+        assert time.monotonic() - begun < seconds, otherwise
+        time.sleep(0.2)
+
+
+SWEEP = [
+    "sweep", "--name", "s", "fuzz.mutants=5,6",
+    "hydra/launcher=slurm_light", "hydra.launcher.mem_gb=null",
+]  # fmt: skip
+
+
+def queued(cluster):
+    command = ["squeue", "--noheader", "--array", "--format=%i %T"]
+    shown = subprocess.run(
+        command, env=os.environ | cluster, text=True, capture_output=True, check=True
+    )
+    return [line.split()[0] for line in shown.stdout.splitlines() if "RUNNING" in line]
+
+
+@pytest.fixture
+def project(tmp_path, cluster):
+    project = Project(tmp_path)
+    project.environment |= cluster
+    return project
+
+
+def start(project):
+    return subprocess.Popen(
+        asterism(*SWEEP),
+        cwd=project.root,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project, cluster):
+    (project.notes / "hold-right").touch()
+    process = start(project)
+    project.wait_for("right", count=2)
+    killed = queued(cluster)[0]
+    subprocess.run(["scancel", killed], env=os.environ | cluster, check=True)
+    wait_until(lambda: len(queued(cluster)) == 1, "the job is not gone")
+    (project.notes / "hold-right").unlink()
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 1, output
+    assert output.count("finished,") == 1, output
+    assert output.count("lost,") == 1, output
+    before = project.ran()
+    assert before.count("base") == before.count("left") == before.count("end") == 1
+
+    process = start(project)
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+    assert project.ran() == ["end", "right"]
+
+
+def test_an_interrupt_reaches_the_jobs(project, cluster):
+    (project.notes / "hold-base").touch()
+    process = start(project)
+    project.wait_for("base")
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    wait_until(lambda: not queued(cluster), "jobs are left")
+    assert project.ran() == ["base"]

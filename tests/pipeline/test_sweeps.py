@@ -1,0 +1,229 @@
+"""Sweeps as users start them, over a small pipeline."""
+
+import csv
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from small_pipeline import Project, asterism
+from workspace import run
+
+
+@pytest.fixture
+def project(tmp_path):
+    return Project(tmp_path)
+
+
+def start(project, *arguments):
+    return subprocess.Popen(
+        asterism(*arguments),
+        cwd=project.root,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def call(project, *arguments):
+    process = start(project, *arguments)
+    output, _ = process.communicate(timeout=300)
+    return process.returncode, output
+
+
+def table(project, name):
+    with (project.root / "sweeps" / name / "table.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.slow
+def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(project):
+    points = ["sweep", "--name", "s", "abstraction.k=1,2", "fuzz.mutants=5,6"]
+    status, output = call(project, *points, "--dry-run")
+    assert status == 0, output
+    assert "4 points, 9 stages to run in all" in output
+    assert "left (shared)" in output
+    assert project.ran() == []
+
+    status, output = call(project, *points)
+    assert status == 0, output
+    assert project.ran() == ["base", *["end"] * 4, *["left"] * 2, *["right"] * 2]
+    rows = table(project, "s")
+    assert [(r["abstraction.k"], r["fuzz.mutants"]) for r in rows] == [
+        ("1", "5"),
+        ("1", "6"),
+        ("2", "5"),
+        ("2", "6"),
+    ]
+    assert [float(r["left:square"]) for r in rows] == [1, 1, 4, 4]
+    assert {r["status"] for r in rows} == {"finished"}
+    page = (project.root / "sweeps/s/index.html").read_text()
+    assert "By abstraction.k" in page
+    assert "src=" not in page
+    assert "<link" not in page
+    assert (project.root / "sweeps/s/plots/fuzz.mutants.svg").exists()
+
+    shown = run(project.root, "dvc", "exp", "show", "--csv")
+    assert all(r["experiment"] in shown for r in rows)
+    run(project.root, "dvc", "exp", "apply", rows[3]["experiment"])
+    assert '"square": 36' in (project.root / "metrics/right.json").read_text()
+    run(project.root, "git", "checkout", "--", ".")
+
+    assert not list((project.root / ".dvc/tmp/asterism/workspaces").glob("s-*/"))
+    status, output = call(project, *points)
+    assert status == 0, output
+    assert project.ran() == []
+
+
+def test_points_side_by_side_wait_for_each_others_stages(project):
+    (project.notes / "hold-base").touch()
+    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    process = start(project, "sweep", "--name", "s", "abstraction.k=1,2", *launcher)
+    project.wait_for("base")
+    (project.notes / "hold-base").unlink()
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output
+    assert project.ran() == ["base", "end", "end", "left", "left", "right"]
+
+
+@pytest.mark.slow
+def test_the_local_submitit_launcher(project):
+    sweep = ["sweep", "--name", "s", "abstraction.k=1,2", "hydra/launcher=submitit_local"]
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == ["base", "end", "end", "left", "left", "right"]
+
+
+def test_a_failing_point_is_reported_and_the_others_finish(project):
+    status, output = call(project, "sweep", "--name", "s", "fuzz.mutants=13,5")
+    assert status == 1
+    assert "exit code 3: stage right failed" in output
+    assert "thirteen mutants are bad luck" in output
+    rows = table(project, "s")
+    assert [r["status"] for r in rows] == ["failed", "finished"]
+    assert [r["exit_code"] for r in rows] == ["3", "0"]
+    assert rows[0]["experiment"] == ""
+    page = (project.root / "sweeps/s/index.html").read_text()
+    assert "thirteen mutants are bad luck" in page
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["basic", "joblib"])
+def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
+    (project.notes / "hold-right").touch()
+    sweep = ["sweep", "--name", "s", "fuzz.mutants=5,6", f"hydra/launcher={launcher}"]
+    process = start(project, *sweep)
+    project.wait_for("right")
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "the same command goes on" in output
+    assert "Traceback" not in output
+    assert "left" in project.ran()
+    (project.notes / "hold-right").unlink()
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == ["end", "end", "right", "right"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["abstraction.kk=1,2"], "abstraction.kk"),
+        (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
+        (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
+        (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'"),
+        (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
+        (["data=nope,digits"], "nope"),
+    ],
+)
+def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
+    status, output = call(project, "sweep", *arguments)
+    assert status == 1
+    assert output.startswith("error: ")
+    assert output.count("\n") == 1
+    assert message in output
+    assert not (project.root / "sweeps").exists()
+
+
+def test_a_dirty_workspace_is_refused(project):
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text() + "# changed\n")
+    status, output = call(project, "sweep", "abstraction.k=1,2")
+    assert status == 1
+    assert "not committed (params.yaml): commit or stash" in output
+    assert output.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_two_sweeps_at_once(project):
+    """Of one name, the second is refused; of two names, they share what both need."""
+    (project.notes / "hold-base").touch()
+    first = start(project, "sweep", "--name", "one", "abstraction.k=1,2")
+    project.wait_for("base")
+    status, output = call(project, "sweep", "--name", "one", "abstraction.k=1,2")
+    assert status == 1
+    assert "the sweep one is running already" in output
+    second = start(project, "sweep", "--name", "two", "abstraction.k=2,3")
+    (project.notes / "hold-base").unlink()
+    for process in (first, second):
+        output, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, output
+    ran = project.ran()
+    assert ran.count("base") == 1
+    assert ran.count("left") == 3
+
+
+def test_slurm_where_there_is_none(project, tmp_path):
+    programs = tmp_path / "programs"  # a path on which there is git and nothing else
+    programs.mkdir()
+    (programs / "git").symlink_to(shutil.which("git"))
+    project.environment["PATH"] = str(programs)
+    status, output = call(project, "sweep", "abstraction.k=1,2", "hydra/launcher=slurm")
+    assert status == 1
+    assert "needs Slurm's sbatch" in output
+
+
+@pytest.mark.slow
+def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
+    locks = {}
+    for jobs in (1, 4):
+        project = Project(tmp_path / str(jobs))
+        status, output = call(project, "repro", "--jobs", jobs)
+        assert status == 0, output
+        assert project.ran() == ["base", "end", "left", "right"]
+        locks[jobs] = (project.root / "dvc.lock").read_bytes()
+        assert "up to date" in run(project.root, "dvc", "status")
+        status, output = call(project, "repro", "--jobs", jobs)
+        assert "up to date" in output
+        assert project.ran() == []
+    serial = Project(tmp_path / "dvc")
+    subprocess.run(["dvc", "repro", "-q"], cwd=serial.root, env=serial.environment, check=True)
+    assert locks[1] == locks[4] == (serial.root / "dvc.lock").read_bytes()
+
+
+def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_other(project):
+    (project.notes / "hold-left").touch()
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("mutants: 20000", "mutants: 13"))
+    process = start(project, "repro", "--jobs", "2")
+    project.wait_for("left")
+    project.wait_for("right")
+    (project.notes / "hold-left").unlink()
+    output, _ = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "error: stage right failed with exit status 3" in output
+    assert (project.root / "metrics/left.json").exists()
+    assert "end" not in project.ran()
+
+
+@pytest.mark.slow
+def test_hydras_own_spelling(project):
+    command = [sys.executable, "-m", "asterism.sweep", "-m", "abstraction.k=1,2", "--dry-run"]
+    result = subprocess.run(
+        command, cwd=project.root, env=project.environment, text=True, capture_output=True
+    )
+    assert result.returncode == 0, result.stderr
+    assert "2 points" in result.stdout

@@ -48,7 +48,13 @@ def data():
 def original(data, tmp_path_factory):
     training = TrainingParams(**(TRAINING | {"epochs": 3}))
     params = ClassifierParams(
-        architecture="lenet4", training=training, learning_rate_drops=[], augment=False
+        source="train",
+        path="",
+        weights="",
+        architecture="lenet4",
+        training=training,
+        learning_rate_drops=[],
+        augment=False,
     )
     model, history = train_classifier(params, UNIT, data, 0)
     assert history["accuracy"][-1] > 0.8

@@ -49,6 +49,9 @@ REPAIR = {
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     model = keras_model()
+    dense = model.layers[-2]
+    kernel = np.asarray(dense.kernel)
+    dense.kernel.assign(4 * (kernel - kernel.mean(axis=0)))  # every class wins some images
     original = write(model, folder / "original.onnx")
     rng = np.random.default_rng(0)
     model.set_weights([w + rng.normal(0, 0.05, w.shape) for w in model.get_weights()])
@@ -114,6 +117,20 @@ def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
         tmp_path / "t", tmp_path / "r",
     )  # fmt: skip
     assert "nothing to repair" in results["status"]
+
+
+def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files, data, tmp_path):
+    model = keras_model()
+    dense = model.layers[-2]
+    dense.bias.assign([0.0, 60.0, 0.0, 0.0])
+    constant = write(model, tmp_path / "constant.onnx")
+    search((constant, files[0]), data, tmp_path / "t", queries=1, minimise_queries=0)
+    results = repair_images(
+        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(constant, files[0]), UNIT, data, 0,
+        tmp_path / "t", tmp_path / "r",
+    )  # fmt: skip
+    assert "nothing to learn from" in results["status"]
+    assert read_json(tmp_path / "r" / "summary.json") == results
 
 
 def test_a_killed_search_goes_on_from_its_checkpoint(files, data, tmp_path, monkeypatch):
@@ -192,7 +209,7 @@ def test_images_of_another_size_and_an_unknown_pair(files, tmp_path):
 
 
 def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):
-    with pytest.raises(UserError, match="repair.search is 'diffchaser'"):
+    with pytest.raises(UserError, match=r"repair\.search is 'diffchaser'"):
         repair_images(
             RepairParams(**(REPAIR | {"search": "diffchaser"})), TriggerParams(**TRIGGER),
             pair(*files[:2]), UNIT, data, 0, tmp_path / "t", tmp_path / "r",

@@ -10,8 +10,10 @@ from onnx import TensorProto, helper, save
 from asterism.core.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import RepairedModel, write_fused, write_head
+from asterism.dflare.outcome import Findings, Trigger
+from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repair import Examples, choose, compare_repairers
+from asterism.dflare.repair import Examples, choose, compare_repairers, gather
 from asterism.dflare.repairers import REPAIRERS
 
 OPTIONS = {
@@ -200,3 +202,21 @@ def test_an_unknown_option_names_the_repairer():
     wrong = params(repairers={"perceptron": {"hidden_units": 3, "epochs": 5, "hidden": 3}})
     with pytest.raises(UserError, match="options of perceptron: unknown parameter hidden"):
         compare_repairers(wrong, examples(), examples(), 0)
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRERS))
+def test_a_label_that_occurs_once_or_in_no_other_part_is_learnt_all_the_same(name):
+    probabilities = np.random.default_rng(0).dirichlet(np.ones(3), 12).astype(np.float32)
+    labels = np.array([2] + 11 * [0], np.int64)
+    repairer = REPAIRERS[name](REPAIRERS[name].Options(**OPTIONS[name]), 3, 0)
+    repairer.fit(probabilities, labels)
+    assert set(repairer.labels(probabilities)) <= {0, 2}
+
+
+def test_seeds_without_an_answer_are_left_out():
+    f = np.array([[0.9, 0.1], [np.nan, np.nan], [0.2, 0.8]], np.float32)
+    g = np.array([[0.7, 0.3], [0.5, 0.5], [0.6, 0.4]], np.float32)
+    trigger = Trigger(0, 3, ("x",), np.zeros(1), f[2], g[0])
+    examples = gather(Answers(f, g, {1: "it crashed"}), Findings([], [trigger]))
+    assert examples.original.tolist() == [0, 1, 1]
+    assert np.array_equal(examples.probabilities, g[[0, 2, 0]])

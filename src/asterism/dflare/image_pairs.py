@@ -18,7 +18,6 @@ from asterism.dflare.lockstep import Subject
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.dflare.repair import Examples
 from asterism.dflare.trigger import (
     Seeds,
     draw_seeds,
@@ -124,14 +123,15 @@ def repair_images(
         )
     seeds, findings = load_seeds(found), Findings.load(found / params.search)
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
-        examples = drepair.gather(f.predict(seeds.items), g.predict(seeds.items), findings)
-        if examples.agreement == 1.0:
-            nothing = {"status": "the models agree on every input: there is nothing to repair"}
+        models = Pair(f, g)
+        examples = drepair.gather(models.ask(seeds.items), findings)
+        obstacle = drepair.why_not(examples)
+        if obstacle:
             with replacing(folder) as temporary:
-                write_json(temporary / "summary.json", nothing)
-            return nothing
+                write_json(temporary / "summary.json", {"status": obstacle})
+            return {"status": obstacle}
         rest = drepair.unused_images(data.test_images, seeds)
-        test = Examples(g.predict(rest), f.predict(rest).argmax(axis=1))
+        test = drepair.examples_of(models.ask(rest))
         results = drepair.compare_repairers(params, examples, test, seed)
         chosen = drepair.choose(results)
         repairer = drepair.train(params, chosen, examples, seed)

@@ -17,6 +17,7 @@ from asterism.core.streams import spawn_integer
 from asterism.dflare.cross_validation import RepairCounts, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repairers import REPAIRERS, Repairer
 from asterism.dflare.trigger import Seeds
@@ -49,19 +50,34 @@ class Examples:
         return float((labels == self.original).mean())
 
 
-def gather(
-    seeds_f: NDArray[np.float32], seeds_g: NDArray[np.float32], findings: Findings
-) -> Examples:
+def examples_of(answers: Answers) -> Examples:
+    """The inputs that both models have an answer for."""
+    known = [row for row in range(len(answers.f)) if row not in answers.failures]
+    return Examples(answers.g[known], answers.f[known].argmax(axis=1).astype(np.int64))
+
+
+def gather(seeds: Answers, findings: Findings) -> Examples:
     """Seeds and triggering inputs, as examples to learn from.
 
     Args:
-        seeds_f: outputs of the original for the seeds, ``(S, K)``.
-        seeds_g: outputs of the compressed model for the seeds, ``(S, K)``.
+        seeds: both models' outputs for the seeds.
         findings: the triggering inputs with both outputs.
     """
-    f = np.concatenate([seeds_f, *(t.f[np.newaxis] for t in findings.triggers)])
-    g = np.concatenate([seeds_g, *(t.g[np.newaxis] for t in findings.triggers)])
-    return Examples(g, f.argmax(axis=1).astype(np.int64))
+    known = examples_of(seeds)
+    labels = np.array([t.f.argmax() for t in findings.triggers], np.int64)
+    return Examples(
+        np.concatenate([known.probabilities, *(t.g[np.newaxis] for t in findings.triggers)]),
+        np.concatenate([known.original, labels]),
+    )
+
+
+def why_not(examples: Examples) -> str:
+    """Why no repairer can learn from these; empty where one can."""
+    if examples.agreement == 1.0:
+        return "the models agree on every input: there is nothing to repair"
+    if len(np.unique(examples.original)) == 1:
+        return "the original gives every input the same label: there is nothing to learn from"
+    return ""
 
 
 def unused_images(images: NDArray[np.uint8], seeds: Seeds) -> NDArray[np.uint8]:

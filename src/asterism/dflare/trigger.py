@@ -190,7 +190,8 @@ def _distances(
     versions = {"": items}
     if queries:
         versions["minimal_"] = minimise(subject, items, references, queries)
-        write_arrays(folder / "minimal.npz", items=versions["minimal_"])
+        answers = subject.pair.ask(versions["minimal_"])
+        write_arrays(folder / "minimal.npz", items=versions["minimal_"], f=answers.f, g=answers.g)
     columns: dict[str, Any] = {"seed": owners}
     means = {}
     for prefix, version in versions.items():

@@ -55,6 +55,8 @@ def compile_for(model: keras.Model, params: TrainingParams) -> None:
             f"no optimiser is called {params.optimizer!r} (known: {', '.join(known)})"
         ) from None
     optimizer.learning_rate = params.learning_rate
+    # Keras counts a process' optimisers in their names, which are written into the model's file.
+    optimizer.name = params.optimizer
     model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import KFold
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
@@ -80,16 +78,21 @@ class Logistic(Repairer):
         return np.concatenate([logits, top[:, :-1] - top[:, 1:]], axis=1).astype(np.float64)
 
     def _loss(self, strength: float, features: NDArray[np.float64], labels: Labels) -> float:
-        parts = KFold(_PARTS, shuffle=True, random_state=self.seed)
-        model = LogisticRegression(C=strength, max_iter=300)
-        with warnings.catch_warnings():
-            # A part may lack a class that the others have; such a strength scores NaN.
-            warnings.simplefilter("ignore")
-            scores = cross_val_score(
-                model, features, labels, cv=parts, scoring="neg_log_loss", error_score=np.nan
-            )
-        known = scores[~np.isnan(scores)]
-        return float(-known.mean()) if len(known) else float("inf")
+        """Logarithmic loss on held-out parts; infinite where no part can be learnt from."""
+        parts = KFold(min(_PARTS, len(labels)), shuffle=True, random_state=self.seed)
+        losses = []
+        for learn, held_out in parts.split(features):
+            if len(np.unique(labels[learn])) < 2:
+                continue
+            model = LogisticRegression(C=strength, max_iter=300)
+            model.fit(features[learn], labels[learn])
+            known = np.isin(labels[held_out], model.classes_)
+            if known.any():
+                column = np.searchsorted(model.classes_, labels[held_out][known])
+                probabilities = model.predict_proba(features[held_out][known])
+                right = probabilities[np.arange(len(column)), column]
+                losses.append(-np.log(np.maximum(right, _SMALLEST)).mean())
+        return float(np.mean(losses)) if losses else float("inf")
 
 
 def _columns(graph: GraphBuilder, value: str, start: int, end: int) -> str:

@@ -44,8 +44,8 @@ def compressed(workspace: Path) -> Section | None:
         ratios=_ratios(searches),
         tests=_wilcoxon_tests(folders),
         histogram=_histogram(folders, first),
-        confusions={folder.name: _confusion(folder / first) for folder in folders},
-        galleries={folder.name: _gallery(folder, first) for folder in folders},
+        confusions={f.name: _confusion(f / first) for f in folders if (f / first).is_dir()},
+        galleries={f.name: _gallery(f, first) for f in folders if (f / first).is_dir()},
         notes=_notes(folders),
         first=first,
     )
@@ -96,15 +96,16 @@ def _notes(folders: list[Path]) -> list[str]:
     return [f"{fact} ({', '.join(dict.fromkeys(names))})" for fact, names in pairs.items()]
 
 
-def _ratios(searches: dict[str, Any]) -> list[dict[str, Any]]:
-    """Dflare's mean queries as a share of those of each other search."""
-    rows = []
+def _ratios(searches: dict[str, Any]) -> dict[str, dict[str, float | None]]:
+    """Dflare's mean queries as a share of those of each other search, by pair and search."""
+    ratios: dict[str, dict[str, float | None]] = {}
     for pair, summary in searches.items():
         own = summary.get("dflare", {}).get("mean_queries")
-        for name, other in summary.items():
-            if name != "dflare" and own and other["mean_queries"]:
-                rows.append({"pair": pair, "search": name, "ratio": own / other["mean_queries"]})
-    return rows
+        ratios[pair] = {
+            name: own / other["mean_queries"] if own and other["mean_queries"] else None
+            for name, other in summary.items()
+        }
+    return ratios
 
 
 def _wilcoxon_tests(folders: list[Path]) -> list[dict[str, Any]]:
@@ -135,17 +136,22 @@ def _wilcoxon_tests(folders: list[Path]) -> list[dict[str, Any]]:
 
 
 def _histogram(folders: list[Path], first: str) -> Markup:
-    figure = Figure(figsize=(7, 3))
-    axes = figure.subplots()
     counts = {}
     for folder in folders:
-        table = read_table(folder / first / "seeds.csv")
-        counts[folder.name] = table.filter(pl.col("outcome") == "triggered")["queries"].to_numpy()
+        if (folder / first / "seeds.csv").is_file():
+            table = read_table(folder / first / "seeds.csv")
+            counts[folder.name] = table.filter(pl.col("outcome") == "triggered")[
+                "queries"
+            ].to_numpy()
     largest = max((int(c.max()) for c in counts.values() if len(c)), default=1)
     edges = np.unique(np.geomspace(1, largest + 1, 25).astype(np.int64))
-    axes.hist(list(counts.values()), bins=list(edges), label=list(counts), stacked=False)
-    axes.set(xscale="log", xlabel="queries until the first triggering input", ylabel="seeds")
-    axes.legend(frameon=False)
+    figure = Figure(figsize=(7, 0.8 + 1.1 * len(counts)), layout="constrained")
+    panels = figure.subplots(len(counts), sharex=True, sharey=True, squeeze=False)[:, 0]
+    for axes, (pair, queries) in zip(panels, counts.items(), strict=True):
+        axes.hist(queries, bins=list(edges))
+        axes.set(xscale="log", ylabel="seeds")
+        axes.set_title(pair, fontsize="medium", loc="left")
+    panels[-1].set_xlabel(f"queries of {first} until the first triggering input")
     return svg(figure, f"Histogram of the queries of {first}, by pair")
 
 
@@ -161,12 +167,12 @@ def _gallery(folder: Path, first: str) -> list[dict[str, Any]]:
     triggers = read_table(folder / first / "triggers.csv").to_dicts()
     seeds = read_arrays(folder / "seeds.npz")
     minimal = folder / first / "minimal.npz"
-    shown = read_arrays(minimal)["items"] if minimal.is_file() else arrays["items"]
+    shown = read_arrays(minimal) if minimal.is_file() else arrays
     entries = []
     # The triggers with the fewest changes show best what it takes.
     positions = np.searchsorted(seeds["numbers"], [t["seed"] for t in triggers])
     for row in range(len(triggers)):
-        item, seed = shown[row], seeds["items"][positions[row]]
+        item, seed = shown["items"][row], seeds["items"][positions[row]]
         difference = np.abs(item.astype(np.int64) - seed)
         entries.append((int((difference > 0).any(axis=-1).sum()), row, item, seed, difference))
     entries.sort(key=lambda entry: entry[:2])
@@ -176,8 +182,8 @@ def _gallery(folder: Path, first: str) -> list[dict[str, Any]]:
             "item": png(item, "triggering input"),
             "difference": png(_amplified(difference), "amplified difference"),
             "pixels": changed,
-            "original": _top(arrays["f"][row]),
-            "compressed": _top(arrays["g"][row]),
+            "original": _top(shown["f"][row]),
+            "compressed": _top(shown["g"][row]),
             "queries": triggers[row]["queries"],
         }
         for changed, row, item, seed, difference in entries[:_SHOWN]

@@ -86,7 +86,7 @@ def measure(name, params, subject, seeds, queries):
 
 def run(name, count, everything):
     source, original, compressed, preprocessing, baseline_ms, baseline_queries = SUBJECTS[name]
-    data = load(DataParams(name=source, path="", train=None, test=None))
+    data = load(DataParams(name=source, path="", train=10, test=None))
     params = TriggerParams(**conf("trigger/default.yaml"))
     scaling = PreprocessingParams(**conf(f"preprocessing/{preprocessing}.yaml"))
     seeds = draw_seeds(data.test_images, count, 0)

@@ -63,6 +63,9 @@ def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) 
     opset = next(entry.version for entry in body.opset_import if entry.domain in ("", "ai.onnx"))
     head = _head(repairer, opset, logits)
     head.ir_version = body.ir_version
+    versions = {entry.domain: entry.version for entry in body.opset_import}
+    for entry in head.opset_import:  # the head's operators mean the same in all versions
+        entry.version = versions.get(entry.domain, entry.version)
     fused = compose.merge_models(body, head, io_map=[(body.graph.output[0].name, "probabilities")])
     _write(fused, path)
 

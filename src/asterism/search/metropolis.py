@@ -40,7 +40,9 @@ class Uniform(Generic[Candidate]):
 
 
 class MetropolisHastings(Generic[Candidate]):
-    """A chain over candidates whose stationary distribution is geometric in their rank.
+    """A chain that prefers candidates of high rank.
+
+    Proposals are drawn until one is accepted, as both papers' algorithms do.
 
     Args:
         candidates: at least one; equal scores keep this order.

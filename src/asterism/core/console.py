@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 import structlog
 from tqdm import tqdm
+
+#: Where this is set in the environment, no bar is drawn.
+_NO_BARS = "ASTERISM_NO_BARS"
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -26,9 +31,27 @@ def progress(
     Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
     """
     bar: tqdm[Any] = tqdm(
-        items, total=total, desc=label, unit=unit, unit_scale=True, disable=None, mininterval=0.2
+        items,
+        total=total,
+        desc=label,
+        unit=unit,
+        unit_scale=True,
+        disable=True if os.environ.get(_NO_BARS) else None,
+        mininterval=0.2,
     )
     return bar
+
+
+@contextmanager
+def one_bar() -> Iterator[None]:
+    """Processes that are started meanwhile draw no bars: several would tear each other apart."""
+    before = os.environ.get(_NO_BARS)
+    os.environ[_NO_BARS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NO_BARS]
 
 
 class _AboveTheBar:

@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
@@ -26,6 +26,7 @@ from typing import Any
 import yaml
 
 from asterism.core.artifacts import replacing
+from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.sweep.locks import held
 
@@ -186,6 +187,29 @@ def restore(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]
     return list(missing.values())
 
 
+def unchanged(
+    repository: Any, plan: Sequence[PlannedStage], done: Collection[str] = ()
+) -> set[str]:
+    """The stages of a run that are up to date, as all those before them are.
+
+    Seen at once, in one opening of the repository, where :func:`run_stage` opens it for each.
+
+    Args:
+        repository: the workspace's.
+        plan: the run.
+        done: those that are known to be up to date.
+    """
+    stages = {stage.addressing: stage for stage in repository.index.stages}
+    settled = set(done)
+    with repository.lock:
+        for planned in plan:
+            if planned.name in settled or not settled.issuperset(planned.upstream):
+                continue
+            if not stages[planned.name].changed():
+                settled.add(planned.name)
+    return settled
+
+
 def take_from_cache(root: Path, targets: Sequence[str]) -> list[str]:
     """Do the cached part of a run at once, which is faster than stage by stage.
 
@@ -257,13 +281,14 @@ def run_pipeline(
     """
     with open_repository(root) as repository:
         plan = read_plan(repository, targets)
+        settled = unchanged(repository, plan, done)
     before = _lock_order(root)
-    open_ends = [stage for stage in plan if stage.name not in done]
+    open_ends = [stage for stage in plan if stage.name not in settled]
     try:
         if jobs == 1:
             ran = [stage.name for stage in open_ends if run_stage(root, stage, locks)]
         else:
-            ran = _run_side_by_side(root, open_ends, set(done), jobs, locks)
+            ran = _run_side_by_side(root, open_ends, settled, jobs, locks)
     finally:
         if jobs > 1:
             _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
@@ -277,7 +302,11 @@ def _run_side_by_side(
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
     context = multiprocessing.get_context("forkserver")
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with (
+        progress(total=len(waiting), label="pipeline", unit="stage") as bar,
+        one_bar(),
+        ProcessPoolExecutor(jobs, mp_context=context) as pool,
+    ):
         while True:
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:
                 if len(working) < jobs and not isinstance(failure, KeyboardInterrupt):
@@ -285,8 +314,10 @@ def _run_side_by_side(
                     working[pool.submit(run_stage, root, stage, locks)] = stage
             if not working:
                 break
+            bar.set_postfix_str(", ".join(s.name for s in working.values()))
             for future in wait(working, return_when=FIRST_COMPLETED).done:
                 stage = working.pop(future)
+                bar.update()
                 if (error := future.exception()) is not None:
                     failure = failure or error
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import sys
@@ -67,6 +68,20 @@ class _AboveTheBar:
 
     def flush(self) -> None:
         self._stream.flush()
+
+
+def divert_native_messages(path: Path) -> None:
+    """Send what native libraries print on standard error to a file; Python's own stays here.
+
+    TensorFlow prints about graphics cards before any setting of its can keep it from that. Where
+    the interpreter crashes, the place is shown here.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    screen = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    sys.stderr = os.fdopen(screen, "w", buffering=1, encoding="utf-8", errors="replace")
+    faulthandler.enable(sys.stderr)
 
 
 def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -> None:

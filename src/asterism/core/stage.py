@@ -6,6 +6,7 @@ A stage script declares ``Params`` (the sections of ``params.yaml`` that it read
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import inspect
 import platform
@@ -20,7 +21,7 @@ from types import FrameType, ModuleType
 
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import Checkpoint, dependency_key
-from asterism.core.console import configure_logging, get_logger
+from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError
 from asterism.core.params import Section, read_params
 
@@ -42,8 +43,7 @@ def main(folder: Path, arguments: list[str]) -> int:
     if not arguments or arguments[0] in ("-h", "--help"):
         print(USAGE)
         for name in names:
-            summary = (inspect.getdoc(_load(folder, name)) or "").partition("\n")[0]
-            print(f"  {name:20}{summary}")
+            print(f"  {name:20}{_summary(folder / f'{name}.py')}")
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in names:
@@ -76,6 +76,7 @@ def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint
 
 def _run(folder: Path, name: str, variant: list[str]) -> int:
     label = "-".join([name, *variant])
+    divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
     signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
@@ -99,6 +100,12 @@ def _run(folder: Path, name: str, variant: list[str]) -> int:
     _record(label, seconds)
     log.info("finished", stage=label, seconds=round(seconds, 1))
     return 0
+
+
+def _summary(script: Path) -> str:
+    """The first line of a script's docstring, read without running its imports."""
+    docstring = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
 
 
 def _load(folder: Path, name: str) -> ModuleType:

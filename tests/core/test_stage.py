@@ -1,0 +1,70 @@
+"""What a person sees of a stage, run as DVC runs it."""
+
+import subprocess
+import sys
+
+import pytest
+from tests.places import ROOT
+
+SCRIPT = '''"""Says and does what a test wants."""
+import os, sys
+from asterism.core.errors import UserError
+from asterism.core.params import Section
+
+class Params(Section):
+    seed: int
+
+def run(params: Params) -> None:
+    print("python's word", file=sys.stderr)
+    os.write(2, b"a library's word")
+    BODY
+'''
+
+LAUNCH = (
+    "import sys; from pathlib import Path; from asterism.core.stage import main; "
+    "sys.exit(main(Path('scripts'), ['say']))"
+)
+
+
+def run_stage(folder, body="pass"):
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body))
+    (folder / "params.yaml").write_text("seed: 0\n")
+    return subprocess.run(
+        [sys.executable, "-c", LAUNCH],
+        cwd=folder,
+        env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_messages_of_native_libraries_go_to_the_log(tmp_path):
+    ended = run_stage(tmp_path)
+    assert ended.returncode == 0
+    assert "python's word" in ended.stderr
+    assert "a library's word" not in ended.stderr
+    assert (tmp_path / "logs" / "say.native.log").read_text() == "a library's word"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "line"),
+    [
+        ("raise UserError('no such file')", 1, "error: say: no such file"),
+        ("raise KeyboardInterrupt", 130, "error: say: interrupted; the same command goes on"),
+        ("1 / 0", 1, "error: say: ZeroDivisionError: division by zero"),
+    ],
+)
+def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
+    ended = run_stage(tmp_path, body)
+    assert ended.returncode == status
+    told = [text for text in ended.stderr.splitlines() if "python's word" not in text]
+    assert line in told[:2]
+
+
+def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):
+    ended = run_stage(tmp_path, "os.abort()")
+    assert ended.returncode < 0
+    assert "Fatal Python error: Aborted" in ended.stderr
+    assert "in run" in ended.stderr

@@ -21,6 +21,7 @@ def params(**changes):
         "strategy": "memo",
         "compared": [],
         "models": 30,
+        "chains": 1,
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",

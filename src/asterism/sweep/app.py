@@ -15,8 +15,8 @@ from omegaconf import DictConfig, OmegaConf
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.locks import held_now
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, Sweep, run_point
 from asterism.sweep.points import Point, check_launcher, enumerate_points, sweep_name

@@ -27,7 +27,7 @@ import yaml
 
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
-from asterism.sweep.locks import held
+from asterism.core.locks import held
 
 LOCK_FILE = "dvc.lock"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
+from asterism.core.locks import held, is_held
 from asterism.sweep import worker, workspace
-from asterism.sweep.locks import held, is_held
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
 from asterism.sweep.points import Point
 from asterism.sweep.worker import Answer, Order

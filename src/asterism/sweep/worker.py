@@ -20,7 +20,7 @@ from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
-from asterism.sweep.locks import held
+from asterism.core.locks import held
 from asterism.sweep.pipeline import (
     INTERRUPTED,
     StageFailedError,

@@ -73,17 +73,22 @@ def repro(
     jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from asterism.sweep.hashes import Hashes
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
-        run_pipeline,
+        open_repository,
+        read_plan,
+        run_stages,
         use_this_python,
     )
 
     root = Path.cwd()
     use_this_python()
     try:
-        ran = run_pipeline(root, targets or [], jobs, lock_folder(root)).ran
+        with open_repository(root) as repository:
+            plan = read_plan(repository, targets or [], Hashes())
+        ran = run_stages(root, plan, plan, jobs, lock_folder(root))
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

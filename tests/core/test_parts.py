@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from asterism.core.locks import held, is_held
-from asterism.core.parts import ALONE, SharedParts, ShardEnded
+from asterism.core.parts import ALONE, ShardEnded, SharedParts
 
 
 class Text:

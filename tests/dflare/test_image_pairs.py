@@ -12,10 +12,12 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
+from asterism.core.parts import ALONE, ShardEnded, SharedParts
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import find_pair, repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.searches.dflare import Dflare
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
 
@@ -140,7 +142,7 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     search(files[:2], data, tmp_path / "groups")
     assert tree(tmp_path / "groups") == tree(tmp_path / "whole")
 
-    real, calls = DflareSearch.run, []
+    real, calls = Dflare.run, []
 
     def dying(self):
         calls.append(1)
@@ -148,17 +150,16 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
             raise KeyboardInterrupt
         return real(self)
 
-    monkeypatch.setattr(DflareSearch, "run", dying)
+    monkeypatch.setattr(Dflare, "run", dying)
     with pytest.raises(KeyboardInterrupt):
         search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
     with pytest.raises(ShardEnded):
         search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key", True))
     assert not (tmp_path / "killed").exists()
-    monkeypatch.delattr(DflareSearch, "run")
     search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
-    assert len(calls) == 4  # three groups, one of them begun twice
+    assert len(calls) == 7  # three groups, two searches, one part begun twice
 
 
 def test_findings_come_back_as_they_were(files, data, tmp_path):

@@ -45,7 +45,7 @@ class Chain:
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote; what a mutant gained is for the union to say."""
         rows = read_json(folder / "mutants.json")
-        mutants = [Mutant(Graph.from_json(graph), *names, gain=0) for graph, *names in rows]
+        mutants = [Mutant(Graph.from_json(g), seed, operator, 0) for g, seed, operator in rows]
         return cls(mutants, Counter(read_json(folder / "refused.json")))
 
 

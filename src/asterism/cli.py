@@ -10,6 +10,14 @@ import typer
 
 from asterism.core.errors import UserError
 
+ShardCount = Annotated[
+    int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
+]
+ShardLauncher = Annotated[
+    str | None,
+    typer.Option(help="A choice of hydra/launcher for Slurm, to run shards as its jobs."),
+]
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -54,6 +62,8 @@ def sweep(
     ] = None,
     name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List points and what they would run.")
     ] = False,
@@ -64,13 +74,19 @@ def sweep(
     def say(line: str) -> None:
         print(line, flush=True)
 
-    sys.exit(sweep_command(overrides or [], name, target or [], jobs, dry_run, say))
+    sys.exit(
+        sweep_command(
+            overrides or [], name, target or [], jobs, shards, shard_launcher, dry_run, say
+        )
+    )
 
 
 @app.command()
 def repro(
     targets: Annotated[list[str] | None, typer.Argument(help="Stages; all if none.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from asterism.sweep.hashes import Hashes
@@ -82,13 +98,15 @@ def repro(
         run_stages,
         use_this_python,
     )
+    from asterism.sweep.points import make_shards
 
     root = Path.cwd()
+    spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
         with open_repository(root) as repository:
             plan = read_plan(repository, targets or [], Hashes())
-        ran = run_stages(root, plan, plan, jobs, lock_folder(root))
+        ran = run_stages(root, plan, plan, jobs, lock_folder(root), spread)
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

@@ -19,7 +19,15 @@ from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, Sweep, run_point
-from asterism.sweep.points import Point, check_launcher, enumerate_points, sweep_name
+from asterism.sweep.points import (
+    Point,
+    enumerate_points,
+    launcher_name,
+    launcher_settings,
+    make_shards,
+    sweep_name,
+)
+from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
 
 log = get_logger(__name__)
@@ -29,7 +37,13 @@ TAIL = 15
 
 
 def prepare(
-    project: Path, overrides: Sequence[str], name: str | None, targets: Sequence[str], jobs: int
+    project: Path,
+    overrides: Sequence[str],
+    name: str | None,
+    targets: Sequence[str],
+    jobs: int,
+    shards: int,
+    shard_launcher: str | None,
 ) -> tuple[Sweep, list[Point], str]:
     """Check everything that can be checked before anything runs.
 
@@ -37,11 +51,12 @@ def prepare(
         The sweep, its points and its launcher's name.
 
     Raises:
-        UserError: see :func:`check_launcher`, :func:`enumerate_points` and
-            :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage.
+        UserError: see :func:`launcher_settings`, :func:`make_shards`, :func:`enumerate_points`
+            and :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage.
     """
     conf = project / "conf"
-    launcher = check_launcher(conf, overrides)
+    launcher = launcher_name(launcher_settings(conf, overrides))
+    spread = make_shards(conf, shards, shard_launcher, launcher)
     points = enumerate_points(conf, overrides)
     revision = workspace.require_clean(project)
     with open_repository(project) as repository:
@@ -51,7 +66,8 @@ def prepare(
         if target.partition("@")[0] not in known:
             raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(known))})")
     chosen = name or sweep_name(overrides, targets)
-    return Sweep(chosen, project, revision, cache, tuple(targets), jobs), points, launcher
+    sweep = Sweep(chosen, project, revision, cache, tuple(targets), jobs, spread)
+    return sweep, points, launcher
 
 
 def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -60,7 +76,9 @@ def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
     try:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
         locks = str(lock_folder(sweep.project))
-        worker.give_order(here, worker.Order(str(sweep.project), sweep.targets, 1, locks, ""))
+        worker.give_order(
+            here, worker.Order(str(sweep.project), sweep.targets, 1, locks, "", Shards())
+        )
         return worker.plan_of_points(here, [point.composition for point in points])
     finally:
         shutil.rmtree(here, ignore_errors=True)
@@ -197,6 +215,8 @@ def sweep_command(
     name: str | None,
     targets: Sequence[str],
     jobs: int,
+    shards: int,
+    shard_launcher: str | None,
     dry: bool,
     say: Callable[[str], None],
 ) -> int:
@@ -208,7 +228,9 @@ def sweep_command(
     project = Path.cwd()
     if not (project / "dvc.yaml").exists():
         raise UserError("there is no dvc.yaml here: run the command in the project's root")
-    sweep, points, launcher = prepare(project, overrides, name, targets, jobs)
+    sweep, points, launcher = prepare(
+        project, overrides, name, targets, jobs, shards, shard_launcher
+    )
     if dry:
         _say_plan(sweep, points, say)
         return 0

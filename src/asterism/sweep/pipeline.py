@@ -16,7 +16,7 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
@@ -27,6 +27,7 @@ from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep import lockfile
 from asterism.sweep.hashes import Hashes
+from asterism.sweep.shards import Helpers, Shards
 
 #: How a stage ends that was interrupted (128 + SIGINT), as its process says.
 INTERRUPTED = 130
@@ -40,11 +41,15 @@ class PlannedStage:
         name: as ``dvc repro`` takes it, ``fuzz@state``.
         upstream: names of those whose outputs it reads.
         key: hash of all that its result depends on, known before anything has run.
+        command: its command.
+        is_long: whether it cuts its work into parts, which shards can help with.
     """
 
     name: str
     upstream: tuple[str, ...]
     key: str
+    command: str
+    is_long: bool
 
 
 class StageFailedError(Exception):
@@ -103,6 +108,8 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
             stage.addressing,
             tuple(sorted(s.name for s in above)),
             _key(stage, produced, sorted(s.key for s in above), hashes),
+            stage.cmd,
+            bool((stage.meta or {}).get("shards")),
         )
     return list(planned.values())
 
@@ -132,13 +139,14 @@ def _key(stage: Any, produced: _Produced, upstream: list[str], hashes: Hashes) -
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
+def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
         root: the workspace.
         stage: the stage.
         locks: folder of the locks, common to all workspaces that share the cache.
+        shards: help for a long stage.
 
     Returns:
         Whether its command ran, rather than its outputs being there or in the cache.
@@ -151,7 +159,8 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     from dvc.exceptions import DvcException, ReproductionError
     from dvc.stage.exceptions import StageCmdFailedError
 
-    said = _Announcements()
+    helpers = Helpers(shards if stage.is_long else Shards(), root, stage.command)
+    said = _Announcements(helpers.start)
     try:
         with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
             repository.reproduce([stage.name], single_item=True)
@@ -165,17 +174,28 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
         raise UserError(f"stage {stage.name}: {cause or error}") from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None
+    finally:
+        helpers.stop()
     return said.ran
 
 
 class _Announcements(logging.Handler):
-    """Notes whether DVC said that it runs a command while the block lasted."""
+    """Notes whether DVC said that it runs a command while the block lasted.
 
-    ran = False
+    Args:
+        begun: called at that moment.
+    """
+
+    def __init__(self, begun: Callable[[], None]) -> None:
+        super().__init__()
+        self._begun = begun
+        self.ran = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of one of DVC's messages."""
-        self.ran |= str(record.msg).startswith("Running stage")
+        if str(record.msg).startswith("Running stage"):
+            self.ran = True
+            self._begun()
 
     def __enter__(self) -> None:
         self._logger = logging.getLogger("dvc.stage.run")
@@ -191,6 +211,7 @@ def run_stages(
     open_ends: Sequence[PlannedStage],
     jobs: int,
     locks: Path,
+    shards: Shards,
 ) -> list[str]:
     """Bring the rest of a run up to date.
 
@@ -200,6 +221,7 @@ def run_stages(
         open_ends: those of them that are not known to be up to date.
         jobs: stages that may run at the same time.
         locks: see :func:`run_stage`.
+        shards: see :func:`run_stage`.
 
     Returns:
         Names of the stages whose command ran.
@@ -210,17 +232,22 @@ def run_stages(
         UserError: see :func:`run_stage`.
     """
     if jobs == 1:
-        return [stage.name for stage in open_ends if run_stage(root, stage, locks)]
+        return [stage.name for stage in open_ends if run_stage(root, stage, locks, shards)]
     before = lockfile.stage_names(root)
     done = {stage.name for stage in plan} - {stage.name for stage in open_ends}
     try:
-        return _run_side_by_side(root, list(open_ends), done, jobs, locks)
+        return _run_side_by_side(root, list(open_ends), done, jobs, locks, shards)
     finally:
         lockfile.set_order(root, [*before, *(stage.name for stage in plan)])
 
 
 def _run_side_by_side(
-    root: Path, waiting: list[PlannedStage], done: set[str], jobs: int, locks: Path
+    root: Path,
+    waiting: list[PlannedStage],
+    done: set[str],
+    jobs: int,
+    locks: Path,
+    shards: Shards,
 ) -> list[str]:
     ran: list[str] = []
     working: dict[Future[bool], PlannedStage] = {}
@@ -231,7 +258,7 @@ def _run_side_by_side(
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:
                 if len(working) < jobs and not isinstance(failure, KeyboardInterrupt):
                     waiting.remove(stage)
-                    working[pool.submit(run_stage, root, stage, locks)] = stage
+                    working[pool.submit(run_stage, root, stage, locks, shards)] = stage
             if not working:
                 break
             for future in wait(working, return_when=FIRST_COMPLETED).done:

@@ -19,6 +19,7 @@ from asterism.core.locks import held, is_held
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
 from asterism.sweep.points import Point
+from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
 #: Seconds that an interrupted stage has to save its state.
@@ -36,6 +37,7 @@ class Sweep:
         cache: the project's DVC cache.
         targets: stages to run, none for all.
         jobs: stages of a point at the same time.
+        shards: help for long stages.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Sweep:
     cache: Path
     targets: tuple[str, ...]
     jobs: int
+    shards: Shards
 
     @property
     def folder(self) -> Path:
@@ -88,7 +91,9 @@ def run_point(sweep: Sweep, point: Point) -> Answer:
             workspace.create(sweep.project, here, sweep.revision, sweep.cache)
             (here / "params.yaml").write_text(point.composition, encoding="utf-8")
             locks = str(lock_folder(sweep.project))
-            order = Order(str(sweep.project), sweep.targets, sweep.jobs, locks, experiment)
+            order = Order(
+                str(sweep.project), sweep.targets, sweep.jobs, locks, experiment, sweep.shards
+            )
             worker.give_order(here, order)
             answer = _supervise(sweep, here, folder / "log.txt")
         record = {

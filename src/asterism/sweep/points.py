@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from omegaconf import OmegaConf
+from typing import Any
 
 from asterism.config import compose
 from asterism.core.errors import UserError
+from asterism.sweep.shards import Shards
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -59,8 +59,8 @@ def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def check_launcher(conf: Path, overrides: Sequence[str]) -> str:
-    """The launcher that the overrides name.
+def launcher_settings(conf: Path, overrides: Sequence[str]) -> dict[str, Any]:
+    """The launcher that the overrides name, with its settings.
 
     Raises:
         UserError: there is none of that name, or it needs a program that is not here.
@@ -68,21 +68,52 @@ def check_launcher(conf: Path, overrides: Sequence[str]) -> str:
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     mine = [override for override in overrides if is_hydras(override)]
     try:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose("config", overrides=mine, return_hydra_config=True)
-        launcher = OmegaConf.select(config, "hydra.launcher._target_")
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(" ".join(str(error).split())) from None
-    if "Slurm" in launcher and shutil.which("sbatch") is None:
+    settings = {str(k): v for k, v in OmegaConf.to_container(config.hydra.launcher).items()}
+    if "Slurm" in settings["_target_"] and shutil.which("sbatch") is None:
         raise UserError(
             "hydra/launcher=slurm needs Slurm's sbatch, which is not on this machine's path: run "
             "the sweep on a login node of the cluster, or with hydra/launcher=joblib"
         )
-    return str(launcher).rpartition(".")[2].removesuffix("Launcher").lower()
+    return settings
+
+
+def launcher_name(settings: Mapping[str, Any]) -> str:
+    """Its name in a word: ``"slurm"``, ``"joblib"`` or ``"basic"``."""
+    target = str(settings["_target_"])
+    return target.rpartition(".")[2].removesuffix("Launcher").lower()
+
+
+def make_shards(conf: Path, count: int, launcher: str | None, points_on: str) -> Shards:
+    """How long stages are spread.
+
+    Args:
+        conf: the Hydra tree.
+        count: see :class:`~asterism.sweep.shards.Shards`.
+        launcher: a choice of ``hydra/launcher`` for a Slurm cluster; None to follow the points.
+        points_on: name of the points' launcher.
+
+    Raises:
+        UserError: see :func:`launcher_settings`, or the launcher is not for Slurm.
+    """
+    if launcher is None and (count == 1 or points_on != "slurm"):
+        return Shards(count)
+    settings = launcher_settings(conf, [f"hydra/launcher={launcher or 'slurm_shard'}"])
+    if launcher_name(settings) != "slurm":
+        raise UserError(
+            f"shards run as jobs of Slurm, and hydra/launcher={launcher} is another launcher: "
+            "leave --shard-launcher out for processes on this machine"
+        )
+    leave_out = ("_target_", "submitit_folder")
+    return Shards(count, {k: v for k, v in settings.items() if k not in leave_out})
 
 
 def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:

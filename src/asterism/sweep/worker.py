@@ -32,6 +32,7 @@ from asterism.sweep.pipeline import (
     run_stages,
     use_this_python,
 )
+from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
 ORDER = Path(".dvc/tmp/order.json")
@@ -48,6 +49,7 @@ class Order:
         jobs: stages at the same time.
         locks: folder of the locks between points.
         experiment: name of the DVC experiment to save.
+        shards: help for long stages.
     """
 
     project: str
@@ -55,6 +57,7 @@ class Order:
     jobs: int
     locks: str
     experiment: str
+    shards: Shards
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,12 @@ def give_order(workspace: Path, order: Order) -> None:
     write_json(workspace / ORDER, asdict(order))
 
 
+def read_order(workspace: Path) -> Order:
+    """What :func:`give_order` left."""
+    facts = read_json(workspace / ORDER)
+    return Order(**{**facts, "shards": Shards(**facts["shards"])})
+
+
 def read_answer(workspace: Path) -> Answer | None:
     """The answer, None where the process has ended without one."""
     path = workspace / ANSWER
@@ -89,7 +98,7 @@ def read_answer(workspace: Path) -> Answer | None:
 
 def main(workspace: Path) -> int:
     """Carry out the order in a workspace; the process's exit status."""
-    order = Order(**read_json(workspace / ORDER))
+    order = read_order(workspace)
     os.chdir(workspace)
     use_this_python()
     _end_with_parent()
@@ -100,7 +109,7 @@ def main(workspace: Path) -> int:
             _check_out_data(repository)
             plan = read_plan(repository, order.targets, hashes)
             open_ends = take_from_cache(repository, plan, hashes)
-        ran = run_stages(workspace, plan, open_ends, order.jobs, Path(order.locks))
+        ran = run_stages(workspace, plan, open_ends, order.jobs, Path(order.locks), order.shards)
         _save_experiment(workspace, order)
         answer = Answer("finished", ran=ran)
     except KeyboardInterrupt:
@@ -171,7 +180,7 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
         and ``cached``, the number of those that are.
     """
     logging.getLogger("dvc").setLevel(logging.WARNING)
-    order = Order(**read_json(workspace / ORDER))
+    order = read_order(workspace)
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")

@@ -64,6 +64,9 @@ def sweep(
     jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
     shards: ShardCount = 1,
     shard_launcher: ShardLauncher = None,
+    objective: Annotated[
+        str, typer.Option(help="The metric that hydra/sweeper=optuna goes by (fuzz-state:crashes).")
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List points and what they would run.")
     ] = False,
@@ -76,7 +79,15 @@ def sweep(
 
     sys.exit(
         sweep_command(
-            overrides or [], name, target or [], jobs, shards, shard_launcher, dry_run, say
+            overrides or [],
+            name,
+            target or [],
+            jobs,
+            shards,
+            shard_launcher,
+            objective,
+            dry_run,
+            say,
         )
     )
 

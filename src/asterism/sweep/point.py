@@ -38,6 +38,7 @@ class Sweep:
         targets: stages to run, none for all.
         jobs: stages of a point at the same time.
         shards: help for long stages.
+        objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Sweep:
     targets: tuple[str, ...]
     jobs: int
     shards: Shards
+    objective: str = ""
 
     @property
     def folder(self) -> Path:
@@ -66,16 +68,21 @@ class Sweep:
         """Where a point runs."""
         return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
 
-    def is_running(self, number: int) -> bool:
-        """Whether a point's process is alive."""
-        return is_held(self.point_folder(number) / "lock")
+    def begun(self) -> list[int]:
+        """Numbers of the points that have begun, ascending."""
+        return sorted(int(folder.name) for folder in (self.folder / "points").glob("*/"))
+
+    def running(self) -> list[int]:
+        """Numbers of the points whose processes are alive."""
+        return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
 
 
-def run_point(sweep: Sweep, point: Point) -> Answer:
+def run_point(sweep: Sweep, point: Point) -> float | None:
     """Run a point to its end and leave its record.
 
     Returns:
-        How it went; a failure is a value, so that the other points go on.
+        The sweep's objective; None where there is none, or the point failed. A failure is no
+        exception, so that the other points go on.
 
     Raises:
         KeyboardInterrupt: the sweep was told to stop.
@@ -96,7 +103,7 @@ def run_point(sweep: Sweep, point: Point) -> Answer:
             )
             worker.give_order(here, order)
             answer = _supervise(sweep, here, folder / "log.txt")
-        record = {
+        record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
             "experiment": experiment if answer.status == "finished" else "",
@@ -110,7 +117,8 @@ def run_point(sweep: Sweep, point: Point) -> Answer:
         shutil.rmtree(here, ignore_errors=True)
     if answer.status == "interrupted":
         raise KeyboardInterrupt
-    return answer
+    value: float | None = record["metrics"].get(sweep.objective)
+    return value
 
 
 def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:

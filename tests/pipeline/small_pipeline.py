@@ -143,7 +143,7 @@ class Project:
             commit(self.root, "small")
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         }
 
     def ran(self):

@@ -3,10 +3,9 @@
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
 from asterism.core.params import Section, Seed
-from asterism.core.stage import checkpoint
+from asterism.core.stage import parts
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
@@ -31,10 +30,7 @@ class Params(Section):
 
 def run(params: Params, criterion: str) -> None:
     """Write queue, crashes, history and metrics of one campaign."""
-
-    def store(island: int) -> Checkpoint:
-        return checkpoint(f"fuzz-{criterion}-{island}", params, [NETWORK, MODEL, SEEDS])
-
+    islands = parts(f"fuzz-{criterion}", params, [NETWORK, MODEL, SEEDS])
     found = fuzz(
         open_trained(NETWORK),
         TraceModel.load(MODEL),
@@ -42,13 +38,12 @@ def run(params: Params, criterion: str) -> None:
         params.fuzz,
         criterion,
         params.seed,
-        store,
+        islands,
     )
     names = Breeder.configured(params.fuzz).names
     crashes = results.save(found, names, Path("artifacts/fuzz") / criterion)
     metrics = results.metrics(found, crashes)
     write_json(Path(f"metrics/fuzz-{criterion}.json"), metrics)
     write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history(found))
-    for island in range(params.fuzz.islands):
-        store(island).discard()
+    islands.discard()
     log.info("campaign ended", **{k: v for k, v in metrics.items() if isinstance(v, int)})

@@ -4,11 +4,14 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
-from asterism.memo.generate import campaign, start_coverage
+from asterism.core.stage import parts
+from asterism.memo.chains import generate
+from asterism.memo.generate import start_coverage
 from asterism.memo.params import GenerateParams
 from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
 
+SEEDS = Path("artifacts/reduce_models")
 ARTIFACTS = Path("artifacts/generate_models")
 
 
@@ -21,9 +24,9 @@ class Params(Section):
 
 def run(params: Params) -> None:
     """Write the models, and the growth of coverage for this strategy and those compared."""
-    seeds = read_models(Path("artifacts/reduce_models"))
-    strategies = dict.fromkeys([params.generate.strategy, *params.generate.compared])
-    campaigns = {s: campaign(seeds, params.generate, params.seed, s) for s in strategies}
+    seeds = read_models(SEEDS)
+    chains = parts("generate_models", params, [SEEDS])
+    campaigns = generate(seeds, params.generate, params.seed, chains)
     main = campaigns[params.generate.strategy]
     models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}
     write_models(ARTIFACTS, models)
@@ -37,3 +40,4 @@ def run(params: Params) -> None:
         "refused_draws": sum(main.refused.values()),
     }
     write_json(Path("metrics/generate_models.json"), metrics)
+    chains.discard()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section
-from asterism.core.stage import checkpoint
+from asterism.core.stage import parts
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import find_pair, search_images
 from asterism.dflare.params import PairParams, TriggerParams
@@ -24,7 +24,7 @@ class Params(Section):
 def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
     pair = find_pair(params.pairs, name)
-    files = [Path(pair.original), Path(pair.compressed)]
+    groups = parts(f"trigger-{name}", params, [Path(pair.original), Path(pair.compressed)])
     summaries = search_images(
         params.trigger,
         pair,
@@ -32,6 +32,7 @@ def run(params: Params, name: str) -> None:
         load(params.data),
         params.seed,
         Path("artifacts/trigger") / name,
-        checkpoint(f"trigger-{name}", params, files),
+        groups,
     )
     write_json(Path(f"metrics/trigger-{name}.json"), summaries)
+    groups.discard()

@@ -10,6 +10,14 @@ import typer
 
 from asterism.core.errors import UserError
 
+ShardCount = Annotated[
+    int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
+]
+ShardLauncher = Annotated[
+    str | None,
+    typer.Option(help="A choice of hydra/launcher for Slurm, to run shards as its jobs."),
+]
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -54,6 +62,11 @@ def sweep(
     ] = None,
     name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
+    objective: Annotated[
+        str, typer.Option(help="The metric that hydra/sweeper=optuna goes by (fuzz-state:crashes).")
+    ] = "",
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="List points and what they would run.")
     ] = False,
@@ -64,26 +77,49 @@ def sweep(
     def say(line: str) -> None:
         print(line, flush=True)
 
-    sys.exit(sweep_command(overrides or [], name, target or [], jobs, dry_run, say))
+    sys.exit(
+        sweep_command(
+            overrides or [],
+            name,
+            target or [],
+            jobs,
+            shards,
+            shard_launcher,
+            objective,
+            dry_run,
+            say,
+        )
+    )
 
 
 @app.command()
 def repro(
     targets: Annotated[list[str] | None, typer.Argument(help="Stages; all if none.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from asterism.sweep.hashes import Hashes
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
-        run_pipeline,
+        open_ends,
+        open_repository,
+        read_plan,
+        run_stages,
         use_this_python,
     )
+    from asterism.sweep.points import make_shards
 
     root = Path.cwd()
+    spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
-        ran = run_pipeline(root, targets or [], jobs, lock_folder(root)).ran
+        with open_repository(root) as repository:
+            plan = read_plan(repository, targets or [], Hashes())
+            stale = open_ends(repository, plan)
+        ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

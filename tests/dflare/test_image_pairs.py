@@ -11,12 +11,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
 from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.artifacts import read_json
-from asterism.core.checkpoints import Checkpoint
 from asterism.core.errors import UserError
+from asterism.core.parts import ALONE, ShardEnded, SharedParts
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import find_pair, repair_images, search_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.searches.dflare import Dflare
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
 
@@ -68,9 +69,9 @@ def pair(original, compressed):
     return PairParams(original=str(original), compressed=str(compressed))
 
 
-def search(files, data, folder, checkpoint=None, **changed):
+def search(files, data, folder, parts=ALONE, **changed):
     params = TriggerParams(**(TRIGGER | changed))
-    return search_images(params, pair(*files), UNIT, data, 0, folder, checkpoint)
+    return search_images(params, pair(*files), UNIT, data, 0, folder, parts)
 
 
 def tree(folder):
@@ -133,26 +134,32 @@ def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files,
     assert read_json(tmp_path / "r" / "summary.json") == results
 
 
-def test_a_killed_search_goes_on_from_its_checkpoint(files, data, tmp_path, monkeypatch):
-    monkeypatch.setattr("asterism.dflare.trigger._SHARD", 8)
+def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
+    files, data, tmp_path, monkeypatch
+):
     search(files[:2], data, tmp_path / "whole")
-    kept = Checkpoint("trigger-test", "0" * 32)
-    real, calls = Findings.add, []
+    monkeypatch.setattr("asterism.dflare.trigger._GROUP", 8)
+    search(files[:2], data, tmp_path / "groups")
+    assert tree(tmp_path / "groups") == tree(tmp_path / "whole")
 
-    def dying(self, other):
+    real, calls = Dflare.run, []
+
+    def dying(self):
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        real(self, other)
+        return real(self)
 
-    monkeypatch.setattr(Findings, "add", dying)
+    monkeypatch.setattr(Dflare, "run", dying)
     with pytest.raises(KeyboardInterrupt):
-        search(files[:2], data, tmp_path / "killed", kept)
+        search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
-    monkeypatch.setattr(Findings, "add", real)
-    search(files[:2], data, tmp_path / "killed", kept)
+    with pytest.raises(ShardEnded):
+        search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key", True))
+    assert not (tmp_path / "killed").exists()
+    search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
-    assert kept.load() is None
+    assert len(calls) == 7  # three groups, two searches, one part begun twice
 
 
 def test_findings_come_back_as_they_were(files, data, tmp_path):

@@ -1,11 +1,15 @@
-"""Operators, strategies and the selection."""
+"""Operators, strategies, the selection and chains."""
+
+from collections import Counter
 
 import numpy as np
 import pytest
 
+from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.streams import stream
-from asterism.memo.coverage import Coverage
-from asterism.memo.generate import STRATEGIES, attempt, campaign
+from asterism.memo.chains import generate
+from asterism.memo.coverage import Coverage, elements_of
+from asterism.memo.generate import STRATEGIES, attempt, campaign, start_coverage
 from asterism.memo.graph import Graph, infer
 from asterism.memo.keras_build import build
 from asterism.memo.operator import OPERATORS, Context
@@ -21,6 +25,7 @@ def params(**changes):
         "strategy": "memo",
         "compared": [],
         "models": 30,
+        "chains": 1,
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",
@@ -61,6 +66,31 @@ def test_a_strategy_spends_its_budget_the_same_way_every_time(name):
 def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
     short, long = (campaign(SEEDS, params(models=n), 1, "memo").mutants for n in (8, 20))
     assert [m.graph for m in short] == [m.graph for m in long[:8]]
+
+
+def test_chains_are_united_in_turns_whoever_runs_them():
+    budget = params(models=11, chains=3, compared=["cradle"])
+    alone = generate(SEEDS, budget, 4)
+    with pytest.raises(ShardEnded):
+        generate(SEEDS, budget, 4, SharedParts("generate", "key", is_shard=True))
+    shared = generate(SEEDS, budget, 4, SharedParts("generate", "key"))
+    assert alone == shared
+    whole = alone["memo"]
+    assert len(whole.mutants) == 11
+    assert len(alone["cradle"].mutants) == len(SEEDS), "one chain: three would repeat the seeds"
+
+    twins = [
+        campaign(SEEDS, params(models=n), 4, "memo", number) for number, n in enumerate((4, 4, 3))
+    ]
+    turns = [twins[n % 3].mutants[n // 3].graph for n in range(11)]
+    assert [m.graph for m in whole.mutants] == turns
+    covered = start_coverage(SEEDS)
+    for mutant in whole.mutants:
+        assert mutant.gain == covered.gain(elements_of(mutant.graph))
+        covered.update(elements_of(mutant.graph))
+    assert whole.coverage == covered
+    assert whole.refused == sum((twin.refused for twin in twins), Counter())
+    assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
 
 
 def test_fitness_and_acceptance_equal_a_slow_twin():

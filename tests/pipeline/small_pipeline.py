@@ -62,24 +62,88 @@ else:
     Path(f"metrics/{name}.json").write_text(json.dumps(metrics))
 '''
 
+#: A stage in twelve parts, run by the project's own runner of stages.
+LONG_YAML = """\
+stages:
+  long:
+    cmd: python stages long
+    meta: {shards: true}
+    deps: [stages/long.py]
+    params: [seed]
+    outs: [artifacts/long]
+"""
+
+LONG = '''\
+"""A stage in parts, each of which notes who computed it."""
+
+import os
+import time
+from functools import partial
+from pathlib import Path
+
+from asterism.core.params import Section
+from asterism.core.stage import parts
+
+notes = Path(os.environ["NOTES"])
+
+
+class Params(Section):
+    seed: int
+
+
+class Text:
+    def __init__(self, text):
+        self.text = text
+
+    def save(self, folder):
+        (folder / "text").write_text(self.text)
+
+    @classmethod
+    def load(cls, folder):
+        return cls((folder / "text").read_text())
+
+
+def compute(number, seed, _checkpoint):
+    who = os.environ.get("SLURM_JOB_ID", "") + "-" + str(os.getpid())
+    with (notes / "parts").open("a") as file:
+        file.write(f"{number} {who}\\n")
+    begun = time.monotonic()
+    while time.monotonic() - begun < 60:  # until as many processes are at it as there should be
+        everybody = {line.split()[1] for line in (notes / "parts").read_text().splitlines()}
+        if len(everybody) >= int((notes / "expected").read_text()):
+            break
+        time.sleep(0.05)
+    return Text(f"part {number} of {seed}\\n")
+
+
+def run(params):
+    shared = parts("long", params, [])
+    jobs = {str(n): partial(compute, n, params.seed) for n in range(12)}
+    found = shared.gather(jobs, Text.load)
+    Path("artifacts").mkdir(exist_ok=True)
+    Path("artifacts/long").write_text("".join(part.text for part in found))
+    shared.discard()
+'''
+
 
 class Project:
-    """A project with the small pipeline."""
+    """A project with the small pipeline, or with that of one long stage."""
 
-    def __init__(self, folder, copied=None):
+    def __init__(self, folder, copied=None, long=False):
         self.root = folder / "project"
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
         if copied is None:
             copy_project(self.root, [])
-            (self.root / "dvc.yaml").write_text(DVC_YAML)
-            for script in (self.root / "stages").glob("*.py"):
+            (self.root / "dvc.yaml").write_text(LONG_YAML if long else DVC_YAML)
+            for script in (self.root / "stages").glob("[!_]*.py"):
                 script.unlink()
-            (self.root / "stages" / "small.py").write_text(SCRIPT)
+            name, script = ("long.py", LONG) if long else ("small.py", SCRIPT)
+            (self.root / "stages" / name).write_text(script)
             commit(self.root, "small")
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
-            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         }
 
     def ran(self):
@@ -88,6 +152,16 @@ class Project:
         names = path.read_text().split() if path.exists() else []
         path.unlink(missing_ok=True)
         return sorted(names)
+
+    def expect(self, count):
+        """Say how many processes are to share the long stage."""
+        (self.notes / "parts").unlink(missing_ok=True)
+        (self.notes / "expected").write_text(str(count))
+
+    def shared(self):
+        """The parts of the long stage and who began each, in the order of beginning."""
+        path = self.notes / "parts"
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def records(self, sweep):
         """The records of a sweep's points."""

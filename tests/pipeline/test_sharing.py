@@ -1,5 +1,7 @@
-"""One person pushes, another pulls: through a folder, and through a real S3 server."""
+"""One person pushes, another pulls: through a folder, and through real servers on loopback."""
 
+import importlib.util
+import json
 import os
 import shutil
 import signal
@@ -7,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,12 @@ from small_pipeline import Project
 from workspace import commit
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
 
 
 def call(project, *command, folder=None, check=True, **environment):
@@ -53,9 +62,7 @@ def server():
     import boto3
     import requests
 
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         [Path(sys.executable).parent / "moto_server", "-H", "127.0.0.1", "-p", str(port)],
         stdout=subprocess.DEVNULL,
@@ -78,25 +85,101 @@ def server():
         process.wait(20)
 
 
-@pytest.fixture(params=["folder", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.fixture
+def webdav(tmp_path):
+    """A real WebDAV server on loopback over a folder: its address, the folder and a password."""
+    if importlib.util.find_spec("wsgidav") is None:
+        pytest.skip("wsgidav, a WebDAV server, is not installed")
+    folder, port, settings = tmp_path / "shared", free_port(), tmp_path / "wsgidav.json"
+    folder.mkdir()
+    settings.write_text(
+        json.dumps(
+            {
+                "host": "127.0.0.1",
+                "port": port,
+                "provider_mapping": {"/": str(folder)},
+                "simple_dc": {"user_mapping": {"*": {"me": {"password": "secret"}}}},
+                "http_authenticator": {"accept_basic": True, "accept_digest": False},
+            }
+        )
+    )
+    command = [sys.executable, "-m", "wsgidav.server.server_cli", "--config", settings]
+    with served(command, port):
+        yield f"webdav://127.0.0.1:{port}", folder, {"user": "me", "password": "secret"}
+
+
+@pytest.fixture
+def ssh(tmp_path):
+    """A real SSH server on loopback: its address, a folder and a key file."""
+    sshd = shutil.which("sshd", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+    if sshd is None or os.geteuid() != 0:
+        pytest.skip("an SSH server of one's own needs sshd and root")
+    for name in ("host", "key"):
+        command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / name]
+        subprocess.run(command, check=True)
+    shutil.copy(tmp_path / "key.pub", tmp_path / "authorized")
+    folder, port, settings = tmp_path / "shared", free_port(), tmp_path / "sshd_config"
+    folder.mkdir()
+    Path("/run/sshd").mkdir(exist_ok=True)
+    settings.write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {tmp_path}/host\nStrictModes no\n"
+        f"AuthorizedKeysFile {tmp_path}/authorized\nPermitRootLogin yes\nUsePAM no\n"
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\n"
+        f"PidFile {tmp_path}/sshd.pid\nSubsystem sftp internal-sftp\n"
+    )
+    with served([sshd, "-D", "-e", "-f", settings], port):
+        address = f"ssh://root@127.0.0.1:{port}{folder}"
+        yield address, folder, {"keyfile": str(tmp_path / "key"), "allow_agent": "false"}
+
+
+@contextmanager
+def served(command, port):
+    process = subprocess.Popen(
+        [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        begun = time.monotonic()
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                assert process.poll() is None, "the server ended"
+                assert time.monotonic() - begun < 60, "the server does not start"
+                time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+@pytest.fixture(
+    params=["folder", *(pytest.param(n, marks=pytest.mark.slow) for n in ("s3", "ssh", "webdav"))]
+)
 def remote(request, project, tmp_path):
     """A remote that the project has been given, and a function that damages its objects."""
+    if request.param == "s3":
+        return s3_remote(project, tmp_path, *request.getfixturevalue("server"))
     if request.param == "folder":
-        store = tmp_path / "store"
+        store, address, settings = tmp_path / "store", tmp_path / "store", {}
+    else:
+        address, store, settings = request.getfixturevalue(request.param)
+    add_remote(project, address, **settings)
 
-        def damage():
-            for path in store.rglob("*"):
-                if path.is_file() and "runs" not in path.parts:
-                    mode = path.stat().st_mode
-                    path.chmod(0o644)
-                    path.write_bytes(b"damaged" + path.read_bytes())
-                    path.chmod(mode)
+    def damage():
+        for path in store.rglob("*"):
+            if path.is_file() and "runs" not in path.parts:
+                mode = path.stat().st_mode
+                path.chmod(0o644)
+                path.write_bytes(b"damaged" + path.read_bytes())
+                path.chmod(mode)
 
-        add_remote(project, store)
-        return damage
-    address, boto3 = request.getfixturevalue("server")
-    bucket = f"bucket-{tmp_path.name.replace('_', '-')[-30:].lower().strip('-[]')}"
-    bucket = "".join(c for c in bucket if c.isalnum() or c == "-")
+    return damage
+
+
+def s3_remote(project, tmp_path, address, boto3):
+    name = "".join(c for c in tmp_path.name.lower().replace("_", "-") if c.isalnum() or c == "-")
+    bucket = f"bucket-{name[-30:].strip('-')}"
     client = boto3.client(
         "s3",
         endpoint_url=address,
@@ -216,35 +299,73 @@ def test_wrong_credentials_and_an_unreachable_server(project, server):
 
 
 @pytest.mark.slow
-def test_a_killed_push_is_finished_by_the_next(project, tmp_path):
-    many = project.root / "many"
-    many.mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("kind", "wrong", "message"),
+    [
+        ("webdav", {"password": "guess"}, "401"),
+        ("ssh", {"keyfile": "stranger"}, "Permission denied"),
+    ],
+)
+def test_wrong_credentials_of_other_servers(project, request, tmp_path, kind, wrong, message):
+    address, store, settings = request.getfixturevalue(kind)
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", tmp_path / "stranger"]
+    if kind == "ssh":
+        subprocess.run(command, check=True)
+        wrong = {"keyfile": str(tmp_path / "stranger")}
+    add_remote(project, address, **settings | wrong)
+    status, output = call(project, *make("push"), check=False)
+    assert status != 0
+    assert message in output, output
+    assert "Traceback" not in output
+    assert not list(store.iterdir())
+    for key, value in settings.items():
+        call(project, "dvc", "remote", "modify", "store", key, value)
+    call(project, *make("push"))
+    assert list(store.iterdir())
+
+
+@pytest.fixture
+def many(project, tmp_path):
+    """A project with many files, and a remote for them."""
+    folder = project.root / "many"
+    folder.mkdir(parents=True)
     for number in range(3000):
-        (many / str(number)).write_text(str(number))
-    call(project, "dvc", "add", "-q", many)
+        (folder / str(number)).write_text(str(number))
+    call(project, "dvc", "add", "-q", folder)
     commit(project.root, "data")
     add_remote(project, tmp_path / "store")
-    push = subprocess.Popen(
-        make("push"),
-        cwd=project.root,
+    return project
+
+
+def kill_when(project, command, folder, arrived, count, working_in=None):
+    """Start a command, and kill it when so many files have arrived in a folder."""
+    process = subprocess.Popen(
+        command,
+        cwd=working_in or project.root,
         env=project.environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    files = tmp_path / "store" / "files"
     begun = time.monotonic()
-    while sum(1 for _ in files.rglob("*")) < 200:
-        assert push.poll() is None and time.monotonic() - begun < 60
+    while sum(1 for _ in folder.rglob(arrived)) < count:
+        assert process.poll() is None and time.monotonic() - begun < 60
         time.sleep(0.01)
-    os.killpg(push.pid, signal.SIGKILL)
-    push.wait()
-    assert sum(p.is_file() for p in files.rglob("*")) < 3000
-    call(project, *make("push"))
-    other = clone(project, tmp_path)
-    call(project, *make("pull"), folder=other)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert sum(p.is_file() for p in folder.rglob("*")) < 3000
+
+
+@pytest.mark.slow
+def test_a_killed_push_and_a_killed_pull_are_finished_by_the_next(many, tmp_path):
+    kill_when(many, make("push"), tmp_path / "store" / "files", "*", 400)
+    call(many, *make("push"))
+    other = clone(many, tmp_path)
+    kill_when(many, make("pull"), other / ".dvc" / "cache" / "files", "*", 400, other)
+    call(many, *make("pull"), folder=other)
     pulled = {p.name: p.read_text() for p in (other / "many").iterdir()}
     assert pulled == {str(n): str(n) for n in range(3000)}
+    assert "up to date" in call(many, "dvc", "status", folder=other)
 
 
 @pytest.mark.slow

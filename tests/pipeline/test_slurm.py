@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from small_pipeline import Project, asterism
+from workspace import commit
 
 pytestmark = pytest.mark.slow
 
@@ -192,6 +193,39 @@ def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project,
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert project.ran() == ["end", "right"]
+
+
+def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
+    project = Project(tmp_path, long=True)
+    project.environment |= cluster
+    (project.root / "conf/hydra/launcher/small_shard.yaml").write_text(
+        "defaults: [slurm_shard, _self_]\ncpus_per_task: 1\nmem_gb: null\n"
+    )
+    commit(project.root, "launcher")
+    project.expect(4)  # more than there will be: the parts that are begun wait
+    shards = ["--shards", "2", "--shard-launcher", "small_shard"]
+    process = subprocess.Popen(
+        asterism("repro", *shards),
+        cwd=project.root,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    wait_until(lambda: len(project.shared()) == 2, "no shard began")
+    ((job, shard),) = [
+        (who.split("-")[0], number) for number, who in project.shared() if who.split("-")[0]
+    ]
+    assert [name.split("_")[0] for name in queued(cluster)] == [job.split("_")[0]]
+    subprocess.run(["scancel", queued(cluster)[0]], env=os.environ | cluster, check=True)
+    wait_until(lambda: not queued(cluster), "the job is not gone")
+    (project.notes / "expected").write_text("1")
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 0, output
+    parts = "".join(f"part {n} of 0\n" for n in range(12))
+    assert (project.root / "artifacts/long").read_text() == parts
+    begun = [number for number, _ in project.shared()]
+    assert sorted(begun, key=int) == sorted([*map(str, range(12)), shard], key=int)
 
 
 def test_an_interrupt_reaches_the_jobs(project, cluster):

@@ -1,6 +1,7 @@
 """Sweeps as users start them, over a small pipeline."""
 
 import csv
+import importlib.util
 import shutil
 import signal
 import subprocess
@@ -137,6 +138,7 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
         (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'"),
         (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
         (["data=nope,digits"], "nope"),
+        (["abstraction.k=1,2", "hydra/sweeper=nope"], "nope"),
     ],
 )
 def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
@@ -217,6 +219,39 @@ def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_othe
     assert "error: stage right failed with exit status 3" in output
     assert (project.root / "metrics/left.json").exists()
     assert "end" not in project.ran()
+
+
+@pytest.mark.slow
+def test_optuna_chooses_points_by_a_metric(project):
+    if importlib.util.find_spec("hydra_plugins.hydra_optuna_sweeper") is None:
+        pytest.skip("hydra-optuna-sweeper is not installed")
+    sweep = [
+        "sweep", "--name", "s", "--objective", "right:square", "hydra/sweeper=optuna",
+        "hydra.sweeper.n_trials=6", "hydra.sweeper.direction=maximize", "hydra.sweeper.n_jobs=2",
+        "fuzz.mutants=range(10,16)",
+    ]  # fmt: skip
+    status, output = call(project, *sweep[:3], *sweep[5:])
+    assert status == 1
+    assert output.count("\n") == 1 and "--objective" in output
+    status, output = call(project, *sweep, "abstraction.k=choice(1,0)")
+    assert status == 1
+    assert output.count("\n") == 1 and "abstraction.k is 0" in output
+
+    status, output = call(project, *sweep)
+    rows = table(project, "s")
+    assert len(rows) == 6, output
+    unlucky = [row for row in rows if row["fuzz.mutants"] == "13"]
+    assert status == (1 if unlucky else 0), output
+    assert {row["status"] for row in unlucky} <= {"failed"}
+    assert project.ran().count("right") == len({row["fuzz.mutants"] for row in rows})
+    assert "best_value" in (project.root / "sweeps/s/hydra/optimization_results.yaml").read_text()
+
+    call(project, *sweep)
+    again = table(project, "s")
+    assert [r["fuzz.mutants"] for r in again] == [r["fuzz.mutants"] for r in rows]
+    assert set(project.ran()) <= {"right"}, (
+        "points come from the cache, failed ones are tried again"
+    )
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import inspect
+import os
 import platform
 import resource
 import signal
@@ -16,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
+from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType, ModuleType
 
@@ -24,6 +26,7 @@ from asterism.core.checkpoints import Checkpoint, dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError
 from asterism.core.params import Section, read_params
+from asterism.core.parts import ShardEnded, SharedParts
 
 log = get_logger(__name__)
 
@@ -31,13 +34,19 @@ USAGE = (
     "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
 )
 
+#: What makes a process a shard of the stage that it names: it computes parts, and no result.
+SHARD = "--shard"
+
+_is_shard: ContextVar[bool] = ContextVar("is_shard", default=False)
+
 
 def main(folder: Path, arguments: list[str]) -> int:
     """Run the stage that the arguments name; the process's exit status.
 
     Args:
         folder: where the stage scripts lie.
-        arguments: the stage's name, then its variant where it has variants.
+        arguments: the stage's name, then its variant where it has variants; :data:`SHARD` in the
+            end for a shard.
     """
     names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -60,9 +69,18 @@ def main(folder: Path, arguments: list[str]) -> int:
 def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint:
     """The checkpoint of this stage's run.
 
-    Its key covers the parameters, the content of ``inputs`` and all of Asterism's code that
-    this process has loaded, so another version never continues this one's work.
+    Its key is that of :func:`_run_key`, so another version never continues this one's work.
     """
+    return Checkpoint(name, _run_key(name, params, inputs))
+
+
+def parts(name: str, params: Section, inputs: Iterable[Path]) -> SharedParts:
+    """The parts of this stage's run, for this process and for those that help it."""
+    return SharedParts(name, _run_key(name, params, inputs), _is_shard.get())
+
+
+def _run_key(name: str, params: Section, inputs: Iterable[Path]) -> str:
+    """Covers parameters, the content of ``inputs`` and Asterism's code that is loaded."""
     code = [
         Path(str(module.__file__))
         for module_name, module in sys.modules.items()
@@ -71,11 +89,15 @@ def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint
     root = Path(__file__).parents[2]
     inside = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in code}
     facts = [params.model_dump(mode="json"), inside]
-    return Checkpoint(name, dependency_key(name, facts, inputs))
+    return dependency_key(name, facts, inputs)
 
 
-def _run(folder: Path, name: str, variant: list[str]) -> int:
+def _run(folder: Path, name: str, arguments: list[str]) -> int:
+    variant = [argument for argument in arguments if argument != SHARD]
     label = "-".join([name, *variant])
+    if variant != arguments:
+        _is_shard.set(True)
+        label += f"-shard-{platform.node()}-{os.getpid()}"
     divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
     signal.signal(signal.SIGTERM, _interrupt)
@@ -85,6 +107,8 @@ def _run(folder: Path, name: str, variant: list[str]) -> int:
         params = read_params(script.Params)
         log.info("started", stage=label)
         script.run(params, *variant)
+    except ShardEnded:
+        log.info("nothing is left to do", stage=label)
     except UserError as error:
         print(f"error: {label}: {error}", file=sys.stderr)
         return 1

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import replacing, write_json
-from asterism.core.checkpoints import Checkpoint
 from asterism.core.errors import UserError
+from asterism.core.parts import ALONE, Parts
 from asterism.core.registry import closest
 from asterism.data import Dataset
 from asterism.dflare import repair as drepair
@@ -52,7 +52,7 @@ def search_images(
     data: Dataset,
     seed: int,
     folder: Path,
-    checkpoint: Checkpoint | None = None,
+    parts: Parts = ALONE,
 ) -> dict[str, Any]:
     """Search a pair of image classifiers from test images.
 
@@ -63,7 +63,7 @@ def search_images(
         data: its test images are the seeds.
         seed: the run's seed.
         folder: replaced by the findings.
-        checkpoint: where finished shards are kept while the stage runs.
+        parts: who searches each group of seeds.
 
     Returns:
         A summary for each search.
@@ -76,7 +76,7 @@ def search_images(
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as models:
         subject = Subject(Pair(*models), domain, TopLabel())
         with replacing(folder) as temporary:
-            summaries = search_pair(params, subject, seeds, seed, temporary, checkpoint)
+            summaries = search_pair(params, subject, seeds, seed, temporary, parts)
             for name in params.searches:
                 findings = Findings.load(temporary / name)
                 write_confusion(temporary / name / "confusion.csv", findings)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +18,19 @@ from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.params import validate
+from asterism.core.parts import ALONE, Parts
 from asterism.core.streams import stream
 from asterism.dflare import outcome
 from asterism.dflare.lockstep import Budget, Subject
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings
-from asterism.dflare.params import SearchParams, TriggerParams
+from asterism.dflare.params import TriggerParams
 from asterism.dflare.searches import SEARCHES
 
 log = get_logger(__name__)
 
-#: Seeds that are searched together; between shards the findings are saved.
-_SHARD = 500
+#: Seeds that are searched together: a part of the work.
+_GROUP = 500
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,16 @@ class Seeds:
 
     items: NDArray[Any]
     numbers: NDArray[np.int64]
+
+    def in_groups(self, size: int) -> list[Seeds]:
+        """The seeds in their order, so many at a time."""
+        starts = range(0, len(self.numbers), size)
+        return [Seeds(self.items[s : s + size], self.numbers[s : s + size]) for s in starts]
+
+    def of(self, numbers: Sequence[int]) -> NDArray[Any]:
+        """The items that have these numbers, which may repeat."""
+        items: NDArray[Any] = self.items[np.searchsorted(self.numbers, numbers)]
+        return items
 
 
 def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
@@ -56,13 +69,49 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
     return Seeds(items[numbers], numbers)
 
 
+@dataclass(frozen=True)
+class Found:
+    """What a search found from some of the seeds.
+
+    Attributes:
+        findings: seeds and triggering inputs.
+        minimal: for each triggering input one with fewer changes, ``(T, ...)``; None where
+            they were not to be minimised.
+    """
+
+    findings: Findings
+    minimal: NDArray[Any] | None
+
+    def save(self, folder: Path) -> None:
+        """Write the findings and, where there are any, ``minimal.npz``."""
+        self.findings.save(folder)
+        if self.minimal is not None:
+            write_arrays(folder / "minimal.npz", items=self.minimal)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        path = folder / "minimal.npz"
+        return cls(Findings.load(folder), read_arrays(path)["items"] if path.exists() else None)
+
+    @classmethod
+    def merged(cls, groups: Sequence[Self]) -> Self:
+        """All groups as one; they are in the order of their seeds."""
+        minimal = [group.minimal for group in groups if group.minimal is not None]
+        findings = Findings(
+            [record for group in groups for record in group.findings.seeds],
+            [trigger for group in groups for trigger in group.findings.triggers],
+        )
+        return cls(findings, np.concatenate(minimal) if minimal else None)
+
+
 def search_pair(
     params: TriggerParams,
     subject: Subject,
     seeds: Seeds,
     seed: int,
     folder: Path,
-    checkpoint: Checkpoint | None = None,
+    parts: Parts = ALONE,
 ) -> dict[str, Any]:
     """Run every search of ``params.searches``, and save what each finds.
 
@@ -72,77 +121,57 @@ def search_pair(
         seeds: where to start.
         seed: the run's seed.
         folder: gets a folder for each search.
-        checkpoint: where finished shards are kept while the stage runs.
+        parts: who searches each group of seeds.
 
     Returns:
         A summary for each search, see :func:`summarise`.
     """
+    groups = seeds.in_groups(_GROUP)
+    jobs = {
+        f"{name}-{number}": partial(_search, params, name, subject, group, seed)
+        for name in params.searches
+        for number, group in enumerate(groups)
+    }
+    found = iter(parts.gather(jobs, Found.load))
     write_arrays(folder / "seeds.npz", items=seeds.items, numbers=seeds.numbers)
     summaries = {}
-    for name, chosen in params.searches.items():
-        started = time.perf_counter()
-        findings = _search(name, chosen, params, subject, seeds, seed, checkpoint)
-        findings.save(folder / name)
-        summary = summarise(findings)
-        summary |= _distances(findings, subject, seeds, params.minimise_queries, folder / name)
-        summaries[name] = summary
-        log.info(
-            "searched",
-            search=name,
-            success_rate=summary["success_rate"],
-            mean_queries=summary["mean_queries"],
-            seconds=round(time.perf_counter() - started, 1),
+    for name in params.searches:
+        whole = Found.merged(list(islice(found, len(groups))))
+        whole.findings.save(folder / name)
+        summaries[name] = summarise(whole.findings) | _distances(
+            whole, subject, seeds, folder / name
         )
-    if checkpoint is not None:
-        checkpoint.discard()
     return summaries
 
 
 def _search(
-    name: str,
-    chosen: SearchParams,
     params: TriggerParams,
+    name: str,
     subject: Subject,
     seeds: Seeds,
     seed: int,
-    checkpoint: Checkpoint | None,
-) -> Findings:
+    _checkpoint: Checkpoint | None,
+) -> Found:
+    """One search from one group of seeds; it is short, so no state of it is kept."""
+    chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
     options = validate(kind.Options, chosen.options, source=f"options of {name}")
     budget = Budget(params.queries, params.n_triggers, params.seconds)
-    findings = Findings()
-    for start in range(0, len(seeds.numbers), _SHARD):
-        shard = slice(start, start + _SHARD)
-        label = f"{name}-{start}"
-        finished = _finished(checkpoint, label)
-        if finished is None:
-            numbers = seeds.numbers[shard].tolist()
-            search = kind(subject, budget, seeds.items[shard], numbers, seed, name, options)
-            finished = search.run()
-            _keep(checkpoint, label, finished)
-        findings.add(finished)
-    findings.sort()
-    return findings
-
-
-def _finished(checkpoint: Checkpoint | None, label: str) -> Findings | None:
-    state = checkpoint.load() if checkpoint is not None else None
-    if state is None or not (state / label).is_dir():
-        return None
-    return Findings.load(state / label)
-
-
-def _keep(checkpoint: Checkpoint | None, label: str, findings: Findings) -> None:
-    if checkpoint is None:
-        return
-    state = checkpoint.load()
-    earlier = {} if state is None else {f.name: Findings.load(f) for f in state.iterdir()}
-
-    def fill(folder: Path) -> None:
-        for name, known in {**earlier, label: findings}.items():
-            known.save(folder / name)
-
-    checkpoint.save(fill)
+    started = time.perf_counter()
+    findings = kind(subject, budget, seeds.items, seeds.numbers.tolist(), seed, name, options).run()
+    minimal = None
+    if params.minimise_queries and findings.triggers:
+        items = np.stack([trigger.item for trigger in findings.triggers])
+        references = seeds.of([trigger.seed for trigger in findings.triggers])
+        minimal = minimise(subject, items, references, params.minimise_queries)
+    log.info(
+        "searched",
+        search=name,
+        seeds=len(seeds.items),
+        triggering_inputs=len(findings.triggers),
+        seconds=round(time.perf_counter() - started, 1),
+    )
+    return Found(findings, minimal)
 
 
 def summarise(findings: Findings) -> dict[str, Any]:
@@ -178,20 +207,18 @@ def summarise(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _distances(
-    findings: Findings, subject: Subject, seeds: Seeds, queries: int, folder: Path
-) -> dict[str, Any]:
+def _distances(found: Found, subject: Subject, seeds: Seeds, folder: Path) -> dict[str, Any]:
     """Distances of the triggering inputs to their seeds, and of their minimal versions."""
-    if not findings.triggers:
+    triggers = found.findings.triggers
+    if not triggers:
         return {}
-    items = np.stack([trigger.item for trigger in findings.triggers])
-    owners = [trigger.seed for trigger in findings.triggers]
-    references = seeds.items[np.searchsorted(seeds.numbers, owners)]
-    versions = {"": items}
-    if queries:
-        versions["minimal_"] = minimise(subject, items, references, queries)
-        answers = subject.pair.ask(versions["minimal_"])
-        write_arrays(folder / "minimal.npz", items=versions["minimal_"], f=answers.f, g=answers.g)
+    owners = [trigger.seed for trigger in triggers]
+    references = seeds.of(owners)
+    versions = {"": np.stack([trigger.item for trigger in triggers])}
+    if found.minimal is not None:
+        versions["minimal_"] = found.minimal
+        answers = subject.pair.ask(found.minimal)
+        write_arrays(folder / "minimal.npz", items=found.minimal, f=answers.f, g=answers.g)
     columns: dict[str, Any] = {"seed": owners}
     means = {}
     for prefix, version in versions.items():

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -76,6 +76,21 @@ class Campaign:
     growth: list[dict[str, float]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
+    def __post_init__(self) -> None:
+        self._record()
+
+    def add(self, mutant: Mutant) -> Mutant:
+        """Count a model in; it comes back with what it gained."""
+        elements = elements_of(mutant.graph)
+        gained = replace(mutant, gain=self.coverage.gain(elements))
+        self.coverage.update(elements)
+        self.mutants.append(gained)
+        self._record()
+        return gained
+
+    def _record(self) -> None:
+        self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
+
 
 def start_coverage(seeds: dict[str, Graph]) -> Coverage:
     """What the seed models cover by themselves."""
@@ -85,48 +100,39 @@ def start_coverage(seeds: dict[str, Graph]) -> Coverage:
     return coverage
 
 
-def campaign(seeds: dict[str, Graph], params: GenerateParams, seed: int, strategy: str) -> Campaign:
+def campaign(
+    seeds: dict[str, Graph], params: GenerateParams, seed: int, strategy: str, chain: int = 0
+) -> Campaign:
     """Spend the budget.
 
     Args:
         seeds: seed models by name, at least one.
         params: budget and limits.
-        seed: the run's seed. A proposal's randomness depends on it, the strategy and the
-            proposal's number alone.
+        seed: the run's seed. A proposal's randomness depends on it, the strategy, the chain and
+            the proposal's number alone.
         strategy: name in :data:`STRATEGIES`.
+        chain: number of this campaign among those that share a budget.
     """
     made = STRATEGIES[strategy](seeds, params)
     result = Campaign(coverage=start_coverage(seeds))
-    _record(result)
-    for rng in _draws(made, params, seed, strategy):
+    for rng in _draws(made, params, seed, strategy, chain):
         mutant = made.propose(rng, result.coverage)
         if mutant is None:
             result.refused["no valid draw"] += 1
             continue
-        elements = elements_of(mutant.graph)
-        gained = Mutant(
-            mutant.graph, mutant.seed_model, mutant.operator, result.coverage.gain(elements)
-        )
-        result.coverage.update(elements)
-        result.mutants.append(gained)
-        made.reward(gained)
-        _record(result)
+        made.reward(result.add(mutant))
         if len(result.mutants) == params.models:
             break
     return result
 
 
 def _draws(
-    strategy: Strategy, params: GenerateParams, seed: int, name: str
+    strategy: Strategy, params: GenerateParams, seed: int, name: str, chain: int
 ) -> Iterator[np.random.Generator]:
     # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
     most = 100 * params.models if strategy.limit is None else strategy.limit
     for number in range(most):
-        yield stream(seed, "generate", name, number)
-
-
-def _record(result: Campaign) -> None:
-    result.growth.append({"models": len(result.mutants), **result.coverage.rates()})
+        yield stream(seed, "generate", name, chain, number)
 
 
 def within_limits(graph: Graph, params: GenerateParams, floor: int = 0) -> bool:

@@ -41,6 +41,9 @@ class GenerateParams(Section):
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")
+    chains: int = Field(
+        ge=1, description="campaigns of their own, which share the budget and are united at the end"
+    )
     mutations: int = Field(
         ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
     )

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +15,67 @@ from omegaconf import DictConfig, OmegaConf
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.locks import held_now
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, Sweep, run_point
-from asterism.sweep.points import Point, check_launcher, enumerate_points, sweep_name
+from asterism.sweep.points import (
+    Point,
+    check_space,
+    enumerate_points,
+    hydra_settings,
+    is_adaptive,
+    launcher_name,
+    make_shards,
+    sweep_name,
+)
+from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
 
 log = get_logger(__name__)
+
+#: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
+_ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0")
 
 #: Lines of a failing point's log that are shown.
 TAIL = 15
 
 
 def prepare(
-    project: Path, overrides: Sequence[str], name: str | None, targets: Sequence[str], jobs: int
+    project: Path,
+    overrides: Sequence[str],
+    name: str | None,
+    targets: Sequence[str],
+    jobs: int,
+    shards: int,
+    shard_launcher: str | None,
+    objective: str,
 ) -> tuple[Sweep, list[Point], str]:
     """Check everything that can be checked before anything runs.
 
     Returns:
-        The sweep, its points and its launcher's name.
+        The sweep, its points (none where an adaptive sweeper chooses them) and its launcher's
+        name.
 
     Raises:
-        UserError: see :func:`check_launcher`, :func:`enumerate_points` and
-            :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage.
+        UserError: see :func:`hydra_settings`, :func:`make_shards`, :func:`enumerate_points`
+            and :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage,
+            or there is no objective for an adaptive sweeper.
     """
     conf = project / "conf"
-    launcher = check_launcher(conf, overrides)
-    points = enumerate_points(conf, overrides)
+    settings = hydra_settings(conf, overrides)
+    launcher = launcher_name(settings["launcher"])
+    spread = make_shards(conf, shards, shard_launcher, launcher)
+    points = []
+    if not is_adaptive(settings["sweeper"]):
+        points = enumerate_points(conf, overrides)
+    elif objective:
+        check_space(conf, overrides)
+    else:
+        raise UserError(
+            "this sweeper chooses points by a metric: name it with --objective, as the table does "
+            "(fuzz-state:crashes)"
+        )
     revision = workspace.require_clean(project)
     with open_repository(project) as repository:
         cache = Path(repository.cache.local_cache_dir)
@@ -51,7 +84,8 @@ def prepare(
         if target.partition("@")[0] not in known:
             raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(known))})")
     chosen = name or sweep_name(overrides, targets)
-    return Sweep(chosen, project, revision, cache, tuple(targets), jobs), points, launcher
+    sweep = Sweep(chosen, project, revision, cache, tuple(targets), jobs, spread, objective)
+    return sweep, points, launcher
 
 
 def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -60,7 +94,9 @@ def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
     try:
         workspace.create(sweep.project, here, sweep.revision, sweep.cache)
         locks = str(lock_folder(sweep.project))
-        worker.give_order(here, worker.Order(str(sweep.project), sweep.targets, 1, locks, ""))
+        worker.give_order(
+            here, worker.Order(str(sweep.project), sweep.targets, 1, locks, "", Shards())
+        )
         return worker.plan_of_points(here, [point.composition for point in points])
     finally:
         shutil.rmtree(here, ignore_errors=True)
@@ -93,23 +129,22 @@ def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launche
 
 def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
     sweep.stop.unlink(missing_ok=True)
-    for number in range(len(points)):
-        if sweep.is_running(number):
-            raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
+    for number in sweep.running():
+        raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
     shutil.rmtree(sweep.folder / "points", ignore_errors=True)
     interrupted = False
     try:
         _launch(sweep, overrides)
-        _wait(sweep, points, launcher)
+        _wait(sweep, launcher)
     except KeyboardInterrupt:
         interrupted = True
         sweep.stop.touch()
         if launcher == "slurm":
             slurm.cancel_pending(job_name(sweep))
         deadline = time.monotonic() + GRACE
-        while _running(sweep, points) and time.monotonic() < deadline:
+        while sweep.running() and time.monotonic() < deadline:
             time.sleep(0.2)
-    records = [_record(sweep, point) for point in points]
+    records = read_records(sweep, points)
     write_outcome(sweep.folder, records, sweep.name)
     if interrupted:
         return INTERRUPTED
@@ -121,14 +156,14 @@ def job_name(sweep: Sweep) -> str:
     return f"asterism-{sweep.name}"
 
 
-def _task(sweep: Sweep) -> Callable[[DictConfig], None]:
-    def point(config: DictConfig) -> None:
+def _task(sweep: Sweep) -> Callable[[DictConfig], float | None]:
+    def point(config: DictConfig) -> float | None:
         from hydra.core.hydra_config import HydraConfig
 
         facts = HydraConfig.get()
         OmegaConf.resolve(config)
         composition = OmegaConf.to_yaml(config)
-        run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
+        return run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
 
     return point
 
@@ -144,6 +179,7 @@ def _launch(sweep: Sweep, overrides: Sequence[str]) -> None:
         f"hydra.job.name={job_name(sweep)}",
         "hydra/job_logging=disabled",
         "hydra/hydra_logging=disabled",
+        *(_ADAPTIVE if sweep.objective else ()),
         *overrides,
     ]
     main = hydra.main(
@@ -160,14 +196,17 @@ def _launch(sweep: Sweep, overrides: Sequence[str]) -> None:
         sys.argv = before
 
 
-def _wait(sweep: Sweep, points: Sequence[Point], launcher: str) -> None:
+def _wait(sweep: Sweep, launcher: str) -> None:
     """Wait for points that a launcher has left alone because another was lost."""
-    while _running(sweep, points) or (launcher == "slurm" and slurm.queued(job_name(sweep))):
+    while sweep.running() or (launcher == "slurm" and slurm.queued(job_name(sweep))):
         time.sleep(1)
 
 
-def _running(sweep: Sweep, points: Sequence[Point]) -> bool:
-    return any(sweep.is_running(point.number) for point in points)
+def read_records(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
+    """The records of all points, those of an adaptive sweeper as far as they have begun."""
+    known = {number: Point(number, (), "") for number in sweep.begun()}
+    known |= {point.number: point for point in points}
+    return [_record(sweep, known[number]) for number in sorted(known)]
 
 
 def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
@@ -197,6 +236,9 @@ def sweep_command(
     name: str | None,
     targets: Sequence[str],
     jobs: int,
+    shards: int,
+    shard_launcher: str | None,
+    objective: str,
     dry: bool,
     say: Callable[[str], None],
 ) -> int:
@@ -208,16 +250,22 @@ def sweep_command(
     project = Path.cwd()
     if not (project / "dvc.yaml").exists():
         raise UserError("there is no dvc.yaml here: run the command in the project's root")
-    sweep, points, launcher = prepare(project, overrides, name, targets, jobs)
+    sweep, points, launcher = prepare(
+        project, overrides, name, targets, jobs, shards, shard_launcher, objective
+    )
+    if dry and objective:
+        raise UserError("a dry run needs points, and this sweeper chooses them by results")
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    say(f"sweep {sweep.name}: {len(points)} points, launcher {launcher}")
+    count = f"points by {objective}" if objective else f"{len(points)} points"
+    say(f"sweep {sweep.name}: {count}, launcher {launcher}")
     status = run(sweep, points, overrides, launcher)
-    for point in points:
-        record = _record(sweep, point)
+    records = read_records(sweep, points)
+    common = _common(records)
+    for record in records:
         how = f"{len(record['ran'])} stages run, {record['total_seconds']} s"
-        say(f"{_spoken(point, points)}: {record['status']}, {how}")
+        say(f"{_spoken(record['number'], record['overrides'], common)}: {record['status']}, {how}")
         if record["status"] in ("failed", "lost"):
             say(f"  exit code {record['exit_code']}: {record['message']}; log: {record['log']}")
             say(record["log_tail"])
@@ -227,20 +275,25 @@ def sweep_command(
     return status
 
 
-def _spoken(point: Point, points: Sequence[Point]) -> str:
+def _common(records: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The overrides that all points share."""
+    return set.intersection(*(set(record["overrides"]) for record in records)) if records else set()
+
+
+def _spoken(number: int, overrides: Sequence[str], common: set[str]) -> str:
     """A point by its number and by what it does not share with all the others."""
-    common = set.intersection(*(set(other.overrides) for other in points))
-    own = " ".join(override for override in point.overrides if override not in common)
-    return f"point {point.number} ({own})" if own else f"point {point.number}"
+    own = " ".join(override for override in overrides if override not in common)
+    return f"point {number} ({own})" if own else f"point {number}"
 
 
 def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None]) -> None:
     plans, seen = dry_run(sweep, points), set[str]()
+    common = _common([{"overrides": point.overrides} for point in points])
     for point, plan in zip(points, plans, strict=True):
         runs = [
             name if key not in seen else f"{name} (shared)" for name, key in plan["runs"].items()
         ]
         seen.update(plan["runs"].values())
-        say(_spoken(point, points))
+        say(_spoken(point.number, point.overrides, common))
         say(f"  would run {', '.join(runs) or 'nothing'}; {plan['cached']} stages are cached")
     say(f"{len(points)} points, {len(seen)} stages to run in all")

@@ -16,21 +16,19 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from asterism.core.artifacts import replacing
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
-from asterism.sweep.locks import held
-
-LOCK_FILE = "dvc.lock"
+from asterism.core.locks import held
+from asterism.sweep import lockfile
+from asterism.sweep.hashes import Hashes
+from asterism.sweep.shards import Helpers, Shards
 
 #: How a stage ends that was interrupted (128 + SIGINT), as its process says.
 INTERRUPTED = 130
@@ -44,11 +42,15 @@ class PlannedStage:
         name: as ``dvc repro`` takes it, ``fuzz@state``.
         upstream: names of those whose outputs it reads.
         key: hash of all that its result depends on, known before anything has run.
+        command: its command.
+        is_long: whether it cuts its work into parts, which shards can help with.
     """
 
     name: str
     upstream: tuple[str, ...]
     key: str
+    command: str
+    is_long: bool
 
 
 class StageFailedError(Exception):
@@ -79,12 +81,13 @@ def open_repository(root: Path) -> Iterator[Any]:
         yield repository
 
 
-def read_plan(repository: Any, targets: Sequence[str]) -> list[PlannedStage]:
+def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[PlannedStage]:
     """The stages that a run of ``targets`` consists of, in the order of ``dvc repro``.
 
     Args:
         repository: the workspace's, see :func:`open_repository`.
         targets: names of stages; none for all.
+        hashes: takes in what is computed of the dependencies.
 
     Raises:
         UserError: there is no such stage, or DVC cannot read the pipeline.
@@ -99,42 +102,67 @@ def read_plan(repository: Any, targets: Sequence[str]) -> list[PlannedStage]:
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
     planned: dict[Any, PlannedStage] = {}
-    produced = [Path(out.fs_path) for stage in order for out in stage.outs]
+    produced = _Produced([Path(out.fs_path) for stage in order for out in stage.outs])
     for stage in order:
         above = [planned[s] for s in graph.successors(stage) if s in planned]
         planned[stage] = PlannedStage(
             stage.addressing,
             tuple(sorted(s.name for s in above)),
-            _key(stage, produced, sorted(s.key for s in above)),
+            _key(stage, produced, sorted(s.key for s in above), hashes),
+            stage.cmd,
+            bool((stage.meta or {}).get("shards")),
         )
     return list(planned.values())
 
 
-def _key(stage: Any, produced: Sequence[Path], upstream: list[str]) -> str:
+class _Produced:
+    """Tells whether a path is an output of the run, lies in one, or holds one."""
+
+    def __init__(self, outputs: Sequence[Path]) -> None:
+        self._outputs = set(outputs)
+        self._above = {parent for path in outputs for parent in path.parents}
+
+    def __contains__(self, path: Path) -> bool:
+        inside = self._outputs.intersection((path, *path.parents))
+        return bool(inside) or path in self._above
+
+
+def _key(stage: Any, produced: _Produced, upstream: list[str], hashes: Hashes) -> str:
+    outer = [dep for dep in sorted(stage.deps, key=str) if Path(dep.fs_path) not in produced]
+    for dep in outer:
+        hashes.save(dep)
     facts = {
         "command": stage.cmd,
         "outputs": sorted(str(out) for out in stage.outs),
-        "dependencies": [
-            [str(dep), dep.get_hash().value]
-            for dep in sorted(stage.deps, key=str)
-            if not any(_overlap(Path(dep.fs_path), path) for path in produced)
-        ],
+        "dependencies": [[str(dep), dep.hash_info.value] for dep in outer],
         "upstream": upstream,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _overlap(one: Path, other: Path) -> bool:
-    return one == other or one in other.parents or other in one.parents
+def open_ends(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+    """The stages of a run that are not up to date, or follow one that is not.
+
+    Seen at once, in one opening of the repository, where :func:`run_stage` opens it for each.
+    """
+    stages = {stage.addressing: stage for stage in repository.index.stages}
+    stale: dict[str, PlannedStage] = {}
+    with repository.lock:
+        for planned in plan:
+            follows = not stale.keys().isdisjoint(planned.upstream)
+            if follows or stages[planned.name].changed():
+                stale[planned.name] = planned
+    return list(stale.values())
 
 
-def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
+def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
         root: the workspace.
         stage: the stage.
         locks: folder of the locks, common to all workspaces that share the cache.
+        shards: help for a long stage.
 
     Returns:
         Whether its command ran, rather than its outputs being there or in the cache.
@@ -147,7 +175,8 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
     from dvc.exceptions import DvcException, ReproductionError
     from dvc.stage.exceptions import StageCmdFailedError
 
-    said = _Announcements()
+    helpers = Helpers(shards if stage.is_long else Shards(), root, stage.command)
+    said = _Announcements(helpers.start)
     try:
         with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
             repository.reproduce([stage.name], single_item=True)
@@ -161,82 +190,28 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path) -> bool:
         raise UserError(f"stage {stage.name}: {cause or error}") from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None
+    finally:
+        helpers.stop()
     return said.ran
 
 
-def restore(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
-    """Bring what the cache has of a run into a workspace that holds no results yet.
-
-    Returns:
-        The stages that are not in the cache, or that read such a stage's outputs.
-    """
-    from dvc.stage.cache import RunCacheNotFoundError
-
-    stages = {stage.addressing: stage for stage in repository.index.stages}
-    missing: dict[str, PlannedStage] = {}
-    for planned in plan:
-        stage = stages[planned.name]
-        try:
-            if not missing.keys().isdisjoint(planned.upstream):
-                raise RunCacheNotFoundError(stage)
-            with repository.lock:
-                stage.save_deps()
-                repository.stage_cache.restore(stage)
-        except RunCacheNotFoundError:
-            missing[planned.name] = planned
-    return list(missing.values())
-
-
-def unchanged(
-    repository: Any, plan: Sequence[PlannedStage], done: Collection[str] = ()
-) -> set[str]:
-    """The stages of a run that are up to date, as all those before them are.
-
-    Seen at once, in one opening of the repository, where :func:`run_stage` opens it for each.
-
-    Args:
-        repository: the workspace's.
-        plan: the run.
-        done: those that are known to be up to date.
-    """
-    stages = {stage.addressing: stage for stage in repository.index.stages}
-    settled = set(done)
-    with repository.lock:
-        for planned in plan:
-            if planned.name in settled or not settled.issuperset(planned.upstream):
-                continue
-            if not stages[planned.name].changed():
-                settled.add(planned.name)
-    return settled
-
-
-def take_from_cache(root: Path, targets: Sequence[str]) -> list[str]:
-    """Do the cached part of a run at once, which is faster than stage by stage.
-
-    Args:
-        root: a workspace that holds no results yet.
-        targets: see :func:`read_plan`.
-
-    Returns:
-        The stages that are up to date now.
-    """
-    with open_repository(root) as repository:
-        plan = read_plan(repository, targets)
-        missing = {stage.name for stage in restore(repository, plan)}
-        cached = [stage.name for stage in plan if stage.name not in missing]
-        if cached:
-            repository.reproduce(cached, single_item=True)
-    return cached
-
-
 class _Announcements(logging.Handler):
-    """Notes whether DVC said that it runs a command while the block lasted."""
+    """Notes whether DVC said that it runs a command while the block lasted.
 
-    ran = False
+    Args:
+        begun: called at that moment.
+    """
+
+    def __init__(self, begun: Callable[[], None]) -> None:
+        super().__init__()
+        self._begun = begun
+        self.ran = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of one of DVC's messages."""
-        self.ran |= str(record.msg).startswith("Running stage")
+        if str(record.msg).startswith("Running stage"):
+            self.ran = True
+            self._begun()
 
     def __enter__(self) -> None:
         self._logger = logging.getLogger("dvc.stage.run")
@@ -246,57 +221,49 @@ class _Announcements(logging.Handler):
         self._logger.removeHandler(self)
 
 
-@dataclass(frozen=True)
-class Finished:
-    """A run that brought its workspace up to date.
-
-    Attributes:
-        stages: names of all its stages.
-        ran: names of those whose command ran.
-    """
-
-    stages: Sequence[str]
-    ran: Sequence[str]
-
-
-def run_pipeline(
-    root: Path, targets: Sequence[str], jobs: int, locks: Path, done: Sequence[str] = ()
-) -> Finished:
-    """Bring a workspace up to date.
+def run_stages(
+    root: Path,
+    plan: Sequence[PlannedStage],
+    stale: Sequence[PlannedStage],
+    jobs: int,
+    locks: Path,
+    shards: Shards,
+) -> list[str]:
+    """Bring the rest of a run up to date.
 
     Args:
         root: the workspace.
-        targets: names of stages; none for all.
+        plan: all stages of the run.
+        stale: those of them that are not known to be up to date.
         jobs: stages that may run at the same time.
         locks: see :func:`run_stage`.
-        done: names of stages that are known to be up to date.
+        shards: see :func:`run_stage`.
 
     Returns:
-        What the run consisted of.
+        Names of the stages whose command ran.
 
     Raises:
         StageFailedError: a stage failed; those that do not depend on it have ended too.
         KeyboardInterrupt: the run was interrupted; the same call goes on.
-        UserError: see :func:`read_plan` and :func:`run_stage`.
+        UserError: see :func:`run_stage`.
     """
-    with open_repository(root) as repository:
-        plan = read_plan(repository, targets)
-        settled = unchanged(repository, plan, done)
-    before = _lock_order(root)
-    open_ends = [stage for stage in plan if stage.name not in settled]
+    if jobs == 1:
+        return [stage.name for stage in stale if run_stage(root, stage, locks, shards)]
+    before = lockfile.stage_names(root)
+    done = {stage.name for stage in plan} - {stage.name for stage in stale}
     try:
-        if jobs == 1:
-            ran = [stage.name for stage in open_ends if run_stage(root, stage, locks)]
-        else:
-            ran = _run_side_by_side(root, open_ends, settled, jobs, locks)
+        return _run_side_by_side(root, list(stale), done, jobs, locks, shards)
     finally:
-        if jobs > 1:
-            _restore_lock_order(root, [*before, *(stage.name for stage in plan)])
-    return Finished([stage.name for stage in plan], ran)
+        lockfile.set_order(root, [*before, *(stage.name for stage in plan)])
 
 
 def _run_side_by_side(
-    root: Path, waiting: list[PlannedStage], done: set[str], jobs: int, locks: Path
+    root: Path,
+    waiting: list[PlannedStage],
+    done: set[str],
+    jobs: int,
+    locks: Path,
+    shards: Shards,
 ) -> list[str]:
     ran: list[str] = []
     working: dict[Future[bool], PlannedStage] = {}
@@ -311,7 +278,7 @@ def _run_side_by_side(
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:
                 if len(working) < jobs and not isinstance(failure, KeyboardInterrupt):
                     waiting.remove(stage)
-                    working[pool.submit(run_stage, root, stage, locks)] = stage
+                    working[pool.submit(run_stage, root, stage, locks, shards)] = stage
             if not working:
                 break
             bar.set_postfix_str(", ".join(s.name for s in working.values()))
@@ -326,32 +293,6 @@ def _run_side_by_side(
     if failure is not None:
         raise failure
     return ran
-
-
-def _lock_order(root: Path) -> list[str]:
-    path = root / LOCK_FILE
-    if not path.exists():
-        return []
-    return list((yaml.safe_load(path.read_text(encoding="utf-8")) or {}).get("stages", {}))
-
-
-def _restore_lock_order(root: Path, order: Sequence[str]) -> None:
-    """Give ``dvc.lock`` the order in which a serial run would have written it."""
-    from dvc.utils.serialize import dumps_yaml, parse_yaml_for_update
-
-    path = root / LOCK_FILE
-    if not path.exists():
-        return
-    text = path.read_text(encoding="utf-8")
-    document = parse_yaml_for_update(text, str(path))
-    stages = document["stages"]
-    for name in dict.fromkeys(order):
-        if name in stages:
-            stages[name] = stages.pop(name)
-    ordered = dumps_yaml(document)
-    if ordered != text:
-        with replacing(path) as temporary:
-            temporary.write_text(ordered, encoding="utf-8")
 
 
 def lock_folder(root: Path) -> Path:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
+from asterism.core.locks import held, is_held
 from asterism.sweep import worker, workspace
-from asterism.sweep.locks import held, is_held
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
 from asterism.sweep.points import Point
+from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
 #: Seconds that an interrupted stage has to save its state.
@@ -36,6 +37,8 @@ class Sweep:
         cache: the project's DVC cache.
         targets: stages to run, none for all.
         jobs: stages of a point at the same time.
+        shards: help for long stages.
+        objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
     """
 
     name: str
@@ -44,6 +47,8 @@ class Sweep:
     cache: Path
     targets: tuple[str, ...]
     jobs: int
+    shards: Shards
+    objective: str = ""
 
     @property
     def folder(self) -> Path:
@@ -63,16 +68,21 @@ class Sweep:
         """Where a point runs."""
         return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
 
-    def is_running(self, number: int) -> bool:
-        """Whether a point's process is alive."""
-        return is_held(self.point_folder(number) / "lock")
+    def begun(self) -> list[int]:
+        """Numbers of the points that have begun, ascending."""
+        return sorted(int(folder.name) for folder in (self.folder / "points").glob("*/"))
+
+    def running(self) -> list[int]:
+        """Numbers of the points whose processes are alive."""
+        return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
 
 
-def run_point(sweep: Sweep, point: Point) -> Answer:
+def run_point(sweep: Sweep, point: Point) -> float | None:
     """Run a point to its end and leave its record.
 
     Returns:
-        How it went; a failure is a value, so that the other points go on.
+        The sweep's objective; None where there is none, or the point failed. A failure is no
+        exception, so that the other points go on.
 
     Raises:
         KeyboardInterrupt: the sweep was told to stop.
@@ -88,10 +98,12 @@ def run_point(sweep: Sweep, point: Point) -> Answer:
             workspace.create(sweep.project, here, sweep.revision, sweep.cache)
             (here / "params.yaml").write_text(point.composition, encoding="utf-8")
             locks = str(lock_folder(sweep.project))
-            order = Order(str(sweep.project), sweep.targets, sweep.jobs, locks, experiment)
+            order = Order(
+                str(sweep.project), sweep.targets, sweep.jobs, locks, experiment, sweep.shards
+            )
             worker.give_order(here, order)
             answer = _supervise(sweep, here, folder / "log.txt")
-        record = {
+        record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
             "experiment": experiment if answer.status == "finished" else "",
@@ -105,7 +117,8 @@ def run_point(sweep: Sweep, point: Point) -> Answer:
         shutil.rmtree(here, ignore_errors=True)
     if answer.status == "interrupted":
         raise KeyboardInterrupt
-    return answer
+    value: float | None = record["metrics"].get(sweep.objective)
+    return value
 
 
 def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:

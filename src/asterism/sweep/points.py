@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-
-from omegaconf import OmegaConf
+from typing import TYPE_CHECKING, Any
 
 from asterism.config import compose
 from asterism.core.errors import UserError
+from asterism.sweep.shards import Shards
+
+if TYPE_CHECKING:
+    from hydra.core.override_parser.types import Override
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -59,30 +62,111 @@ def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def check_launcher(conf: Path, overrides: Sequence[str]) -> str:
-    """The launcher that the overrides name.
+def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Settings of the ``launcher`` and of the ``sweeper`` that the overrides name.
 
     Raises:
-        UserError: there is none of that name, or it needs a program that is not here.
+        UserError: there is none of that name, or the launcher needs a program that is not here.
     """
     from hydra import compose as hydra_compose
     from hydra import initialize_config_dir
     from hydra.errors import HydraException
+    from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
 
     mine = [override for override in overrides if is_hydras(override)]
     try:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose("config", overrides=mine, return_hydra_config=True)
-        launcher = OmegaConf.select(config, "hydra.launcher._target_")
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(" ".join(str(error).split())) from None
-    if "Slurm" in launcher and shutil.which("sbatch") is None:
+    settings = {}
+    for part in ("launcher", "sweeper"):
+        plain = OmegaConf.to_container(config.hydra[part])
+        assert isinstance(plain, dict)
+        settings[part] = {str(key): value for key, value in plain.items()}
+    if launcher_name(settings["launcher"]) == "slurm" and shutil.which("sbatch") is None:
         raise UserError(
             "hydra/launcher=slurm needs Slurm's sbatch, which is not on this machine's path: run "
             "the sweep on a login node of the cluster, or with hydra/launcher=joblib"
         )
-    return str(launcher).rpartition(".")[2].removesuffix("Launcher").lower()
+    return settings
+
+
+def launcher_name(settings: Mapping[str, Any]) -> str:
+    """Its name in a word: ``"slurm"``, ``"joblib"`` or ``"basic"``."""
+    target = str(settings["_target_"])
+    return target.rpartition(".")[2].removesuffix("Launcher").lower()
+
+
+def make_shards(conf: Path, count: int, launcher: str | None, points_on: str) -> Shards:
+    """How long stages are spread.
+
+    Args:
+        conf: the Hydra tree.
+        count: see :class:`~asterism.sweep.shards.Shards`.
+        launcher: a choice of ``hydra/launcher`` for a Slurm cluster; None to follow the points.
+        points_on: name of the points' launcher.
+
+    Raises:
+        UserError: see :func:`hydra_settings`, or the launcher is not for Slurm.
+    """
+    if launcher is None and (count == 1 or points_on != "slurm"):
+        return Shards(count)
+    chosen = f"hydra/launcher={launcher or 'slurm_shard'}"
+    settings = hydra_settings(conf, [chosen])["launcher"]
+    if launcher_name(settings) != "slurm":
+        raise UserError(
+            f"shards run as jobs of Slurm, and hydra/launcher={launcher} is another launcher: "
+            "leave --shard-launcher out for processes on this machine"
+        )
+    leave_out = ("_target_", "submitit_folder")
+    return Shards(count, {k: v for k, v in settings.items() if k not in leave_out})
+
+
+def is_adaptive(sweeper: Mapping[str, Any]) -> bool:
+    """Whether a sweeper chooses points by the results of earlier ones, as Optuna's does."""
+    return "BasicSweeper" not in sweeper["_target_"]
+
+
+def _parse(overrides: Sequence[str]) -> list[Override]:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser = OverridesParser.create()
+    parsed = []
+    for override in overrides:
+        if is_hydras(override):
+            continue
+        try:
+            parsed.append(parser.parse_override(override))
+        except HydraException as error:
+            reason = str(error).splitlines()[0]
+            raise UserError(f"the override {override!r} cannot be read: {reason}") from None
+    return parsed
+
+
+def check_space(conf: Path, overrides: Sequence[str]) -> None:
+    """Compose and validate the ends of the space that an adaptive sweeper chooses points in.
+
+    Raises:
+        UserError: see :func:`enumerate_points`.
+    """
+    from hydra.core.override_parser.types import IntervalSweep
+
+    ends: list[list[str]] = [[], []]
+    for override in _parse(overrides):
+        if not override.is_sweep_override():
+            values = [override.input_line, override.input_line]
+        elif isinstance(sweep := override.value(), IntervalSweep):
+            values = [f"{override.key_or_group}={end}" for end in (sweep.start, sweep.end)]
+        else:
+            strings = [str(text) for text in override.sweep_string_iterator()]
+            values = [f"{override.key_or_group}={text}" for text in (strings[0], strings[-1])]
+        for end, value in zip(ends, values, strict=True):
+            end.append(str(value))
+    for end in ends:
+        _compose(conf, end, f"an end of the space ({' '.join(end)}): ")
 
 
 def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
@@ -93,26 +177,21 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
             impossible; the message names the point.
     """
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
-    mine = [override for override in overrides if not is_hydras(override)]
-    parser = OverridesParser.create()
-    for override in mine:
-        try:
-            parser.parse_override(override)
-        except HydraException as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"the override {override!r} cannot be read: {reason}") from None
     try:
-        (batch,) = BasicSweeper.split_arguments(parser.parse_overrides(mine), None)
+        (batch,) = BasicSweeper.split_arguments(_parse(overrides), None)
     except HydraException as error:
         raise UserError(" ".join(str(error).split())) from None
     points = []
     for number, chosen in enumerate(batch):
-        try:
-            points.append(Point(number, tuple(chosen), compose(conf, list(chosen))))
-        except UserError as error:
-            where = f"point {number} ({' '.join(chosen)}): " if len(batch) > 1 else ""
-            raise UserError(f"{where}{error}") from None
+        where = f"point {number} ({' '.join(chosen)}): " if len(batch) > 1 else ""
+        points.append(Point(number, tuple(chosen), _compose(conf, list(chosen), where)))
     return points
+
+
+def _compose(conf: Path, overrides: list[str], where: str) -> str:
+    try:
+        return compose(conf, overrides)
+    except UserError as error:
+        raise UserError(f"{where}{error}") from None

@@ -20,17 +20,19 @@ from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
-from asterism.sweep.locks import held
+from asterism.core.locks import held
+from asterism.sweep.cached import take_from_cache
+from asterism.sweep.hashes import Hashes
+from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
     INTERRUPTED,
     StageFailedError,
     open_repository,
     read_plan,
-    restore,
-    run_pipeline,
-    take_from_cache,
+    run_stages,
     use_this_python,
 )
+from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
 ORDER = Path(".dvc/tmp/order.json")
@@ -47,6 +49,7 @@ class Order:
         jobs: stages at the same time.
         locks: folder of the locks between points.
         experiment: name of the DVC experiment to save.
+        shards: help for long stages.
     """
 
     project: str
@@ -54,6 +57,7 @@ class Order:
     jobs: int
     locks: str
     experiment: str
+    shards: Shards
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,12 @@ def give_order(workspace: Path, order: Order) -> None:
     write_json(workspace / ORDER, asdict(order))
 
 
+def read_order(workspace: Path) -> Order:
+    """What :func:`give_order` left."""
+    facts = read_json(workspace / ORDER)
+    return Order(**{**facts, "shards": Shards(**facts["shards"])})
+
+
 def read_answer(workspace: Path) -> Answer | None:
     """The answer, None where the process has ended without one."""
     path = workspace / ANSWER
@@ -88,17 +98,20 @@ def read_answer(workspace: Path) -> Answer | None:
 
 def main(workspace: Path) -> int:
     """Carry out the order in a workspace; the process's exit status."""
-    order = Order(**read_json(workspace / ORDER))
+    order = read_order(workspace)
     os.chdir(workspace)
     use_this_python()
     _end_with_parent()
     started = time.perf_counter()
     try:
-        _check_out_data(workspace)
-        done = take_from_cache(workspace, order.targets)
-        run = run_pipeline(workspace, order.targets, order.jobs, Path(order.locks), done)
-        _save_experiment(workspace, order, run.stages)
-        answer = Answer("finished", ran=run.ran)
+        hashes = Hashes()
+        with open_repository(workspace) as repository:
+            _check_out_data(repository)
+            plan = read_plan(repository, order.targets, hashes)
+            stale = take_from_cache(repository, plan, hashes)
+        ran = run_stages(workspace, plan, stale, order.jobs, Path(order.locks), order.shards)
+        _save_experiment(workspace, order)
+        answer = Answer("finished", ran=ran)
     except KeyboardInterrupt:
         answer = Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")
     except StageFailedError as error:
@@ -122,33 +135,37 @@ def _end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def _check_out_data(workspace: Path) -> None:
+def _check_out_data(repository: Any) -> None:
     """Files under ``dvc add`` come from the cache; outputs of stages need no such thing."""
     from dvc.exceptions import DvcException
 
-    with open_repository(workspace) as repository:
-        added = [s.addressing for s in repository.index.stages if not s.cmd]
-        try:
-            if added:
-                repository.checkout(added)
-        except DvcException as error:
-            raise UserError(f"data under `dvc add` is not in the cache: {error}") from None
+    added = [stage.addressing for stage in repository.index.stages if not stage.cmd]
+    try:
+        if added:
+            repository.checkout(added)
+    except DvcException as error:
+        raise UserError(f"data under `dvc add` is not in the cache: {error}") from None
 
 
-def _save_experiment(workspace: Path, order: Order, stages: Sequence[str]) -> None:
-    """Save the workspace as a DVC experiment, and hand it to the project."""
-    from dvc.exceptions import DvcException
+def _save_experiment(workspace: Path, order: Order) -> None:
+    """Commit the point as a DVC experiment, and hand it to the project.
 
-    with open_repository(workspace) as repository:
-        try:
-            repository.experiments.save(list(stages), name=order.experiment, force=True)
-        except DvcException as error:
-            raise UserError(f"the experiment cannot be saved: {error}") from None
-    references = git(workspace, "for-each-ref", "--format=%(refname)", "refs/exps").splitlines()
-    saved = [name for name in references if name.endswith(f"/{order.experiment}")]
-    project = Path(order.project)
+    To DVC an experiment is a commit on the one that it started from, under a reference of this
+    form. Its own ``dvc exp save`` hashes and commits every output again, which run and cache have
+    done.
+    """
+    from dvc.repo.experiments.refs import ExpRefInfo
+
+    reference = str(ExpRefInfo(git(workspace, "rev-parse", "HEAD"), order.experiment))
+    git(workspace, "add", "--update")
+    git(workspace, "add", "--force", LOCK_FILE)
+    message = f"dvc: experiment {order.experiment}"
+    git(workspace, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", message)
     with held(Path(order.locks) / "references.lock"):
-        git(project, "fetch", "--quiet", str(workspace), *(f"+{name}:{name}" for name in saved))
+        source = f"+HEAD:{reference}"
+        git(
+            Path(order.project), "fetch", "--quiet", "--no-write-fetch-head", str(workspace), source
+        )
 
 
 def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[str, Any]]:
@@ -163,13 +180,14 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
         and ``cached``, the number of those that are.
     """
     logging.getLogger("dvc").setLevel(logging.WARNING)
-    order = Order(**read_json(workspace / ORDER))
+    order = read_order(workspace)
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")
         with open_repository(workspace) as repository:
-            plan = read_plan(repository, order.targets)
-            runs = {stage.name: stage.key for stage in restore(repository, plan)}
+            hashes = Hashes()
+            plan = read_plan(repository, order.targets, hashes)
+            runs = {stage.name: stage.key for stage in take_from_cache(repository, plan, hashes)}
         plans.append({"runs": runs, "cached": len(plan) - len(runs)})
     return plans
 

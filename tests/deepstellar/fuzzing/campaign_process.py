@@ -6,7 +6,7 @@ from pathlib import Path
 from worlds import load_world, params
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.checkpoints import Checkpoint
+from asterism.core.parts import SharedParts
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
@@ -17,7 +17,7 @@ def main(network: Path, folder: Path) -> None:
     settings = params(mutants=12_000, islands=2)
     found = fuzz(
         world.network, world.model, world.seeds, settings, "transition", 1,
-        lambda island: Checkpoint(f"island-{island}", "key"), save_every=0,
+        SharedParts("fuzz", "key"), save_every=0,
     )  # fmt: skip
     crashes = results.save(found, Breeder.configured(settings).names, folder)
     write_json(folder / "metrics.json", results.metrics(found, crashes))

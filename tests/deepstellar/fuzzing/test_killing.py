@@ -25,7 +25,7 @@ def start(network: Path, folder: Path, state: Path) -> subprocess.Popen[bytes]:
 
 def savings(state: Path, island: int) -> int:
     """How often an island's state was saved."""
-    for pointer in state.glob(f"checkpoints/island-{island}/*/latest.json"):
+    for pointer in state.glob(f"checkpoints/fuzz-island-{island}/*/latest.json"):
         return int(json.loads(pointer.read_text())["state"])
     return -1
 

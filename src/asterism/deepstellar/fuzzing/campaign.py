@@ -27,7 +27,6 @@ from asterism.core.plugins import configure
 from asterism.core.streams import stream
 from asterism.deepstellar.coverage import CoverageCriterion
 from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
-from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
 from asterism.deepstellar.fuzzing.population import (
     Crashes,
@@ -266,32 +265,21 @@ class Campaign:
     def _saver(self, plan: Plan) -> Callable[[Path], None]:
         """Writes everything that the rest of the campaign depends on into a directory."""
         done = self.population
-        parts: dict[str, dict[str, NDArray[Any]]] = {
-            "queue": done.queue.rows.arrays(),
-            "crashes": done.crashes.rows.arrays(),
-            "visits": done.visits.found,
-            "progress": {
-                "levels": self._guidance.levels,
-                "numbers": np.array([done.run, self._last, self._fruitless, plan.generation]),
-                "parents": plan.parents,
-            },
+        progress: dict[str, NDArray[Any]] = {
+            "levels": self._guidance.levels,
+            "numbers": np.array([self._last, self._fruitless, plan.generation]),
+            "parents": plan.parents,
         }
 
         def fill(directory: Path) -> None:
-            for name, arrays in parts.items():
-                np.savez(directory / f"{name}.npz", allow_pickle=False, **arrays)
+            done.save(directory)
+            np.savez(directory / "progress.npz", allow_pickle=False, **progress)
 
         return fill
 
     def _restore(self, directory: Path) -> Plan:
-        parts = {path.stem: read_arrays(path) for path in directory.glob("*.npz")}
-        now = parts["progress"]
-        run, self._last, self._fruitless, generation = now["numbers"].tolist()
+        self.population = Population.load(directory)
+        now = read_arrays(directory / "progress.npz")
+        self._last, self._fruitless, generation = now["numbers"].tolist()
         self._guidance.levels[:] = now["levels"]
-        self.population = Population(
-            Queue(Columns(parts["queue"])),
-            Crashes(Columns(parts["crashes"])),
-            FirstVisits(parts["visits"]),
-            run,
-        )
         return Plan(generation, now["parents"])

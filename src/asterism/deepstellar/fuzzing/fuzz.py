@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 from asterism.core.checkpoints import Checkpoint
+from asterism.core.parts import ALONE, Parts
 from asterism.deepstellar.fuzzing.campaign import Campaign
 from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.fuzzing.union import share, unite
@@ -21,7 +22,7 @@ def fuzz(
     params: FuzzParams,
     criterion: str,
     seed: int,
-    checkpoint: Callable[[int], Checkpoint] | None = None,
+    parts: Parts = ALONE,
     save_every: float = 10.0,
 ) -> Population:
     """Search for mutants that reach new states or change the prediction.
@@ -33,15 +34,20 @@ def fuzz(
         params: how to fuzz.
         criterion: what guides the search, one of ``params.criteria``.
         seed: the run's seed.
-        checkpoint: where each island, by number, keeps its state.
+        parts: who computes the islands.
         save_every: seconds between two savings; no result depends on it.
 
     Returns:
-        What was found. It depends on the arguments, not on threads, speed or interruptions.
+        What was found. It depends on the arguments other than ``parts`` and ``save_every``, not
+        on threads, speed or interruptions.
     """
-    islands = []
-    for island, budget in enumerate(share(params.mutants, params.islands)):
+
+    def run(island: int, budget: int, checkpoint: Checkpoint | None) -> Population:
         campaign = Campaign(network, model, seeds, params, criterion, seed, island, budget)
-        store = checkpoint(island) if checkpoint is not None else None
-        islands.append(campaign.run(store, save_every))
-    return unite(islands, len(seeds))
+        return campaign.run(checkpoint, save_every)
+
+    jobs = {
+        f"island-{island}": partial(run, island, budget)
+        for island, budget in enumerate(share(params.mutants, params.islands))
+    }
+    return unite(parts.gather(jobs, Population.load), len(seeds))

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.artifacts import read_arrays, read_json, write_json
 from asterism.deepstellar.fuzzing.breeding import Lineages
 from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.seeds import Seeds
@@ -180,3 +182,24 @@ class Population:
     crashes: Crashes
     visits: FirstVisits
     run: int = 0
+
+    def save(self, folder: Path) -> None:
+        """Write ``queue.npz``, ``crashes.npz``, ``visits.npz`` and ``run.json``, uncompressed."""
+        tables = {
+            "queue": self.queue.rows.arrays(),
+            "crashes": self.crashes.rows.arrays(),
+            "visits": self.visits.found,
+        }
+        for name, arrays in tables.items():
+            np.savez(folder / f"{name}.npz", allow_pickle=False, **arrays)
+        write_json(folder / "run.json", self.run)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        return cls(
+            Queue(Columns(read_arrays(folder / "queue.npz"))),
+            Crashes(Columns(read_arrays(folder / "crashes.npz"))),
+            FirstVisits(read_arrays(folder / "visits.npz")),
+            read_json(folder / "run.json"),
+        )

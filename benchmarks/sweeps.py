@@ -1,0 +1,176 @@
+"""What a sweep costs beside the work of its points.
+
+    python benchmarks/sweeps.py [--points 4] [--seconds 20]
+
+Run it by hand on an idle machine. It makes a copy of the project whose stages are those of dvc.yaml
+but only write small files; one of them, where it is told to, keeps one core busy. So what is
+measured is the sweep's and DVC's own time, on the real graph of stages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: The stage that works where it is told to, and the parameter that points differ in.
+WORKING, VARIED = "build_dtmc", "abstraction.k"
+
+STAGE = '''\
+"""Writes the outputs of a stage, and is busy for as long as it is told to."""
+
+import json, os, sys, time
+from pathlib import Path
+
+name = "@".join(sys.argv[1:])
+outputs = json.loads(Path("outputs.json").read_text())[" ".join(["python stages", *sys.argv[1:]])]
+busy = float(os.environ.get("BUSY", 0)) if sys.argv[1] == "{working}" else 0
+while time.process_time() < busy:
+    sum(range(10_000))
+parameters = Path("params.yaml").read_text()
+for output in map(Path, outputs):
+    output.parent.mkdir(parents=True, exist_ok=True)
+    if output.suffix == ".json":
+        output.write_text(json.dumps({{"length": len(parameters)}}))
+    elif output.suffix:
+        output.write_text(parameters)
+    else:
+        output.mkdir(exist_ok=True)
+        for number in range(5):
+            (output / f"{{number}}.npz").write_text(f"{{number}} {{parameters}}")
+'''
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    arguments.add_argument("--points", type=int, default=4)
+    arguments.add_argument("--seconds", type=float, default=20, help="of work in each point")
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        project = make_project(Path(folder) / "project")
+        row(
+            "processors",
+            str(len(os.sched_getaffinity(0))),
+            f"load {os.getloadavg()[0]:.1f} in the beginning",
+        )
+        everything_cached(project, given.points)
+        work(project, given.points, given.seconds)
+
+
+def make_project(target: Path) -> Path:
+    """A copy of this checkout whose stages do next to nothing."""
+    listed = shell(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    for name in listed.split("\n"):
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+    (target / "stages/__main__.py").write_text(STAGE.format(working=WORKING), encoding="utf-8")
+    shell(target, "git", "init", "--quiet", "--initial-branch", "main")
+    (target / "outputs.json").write_text(json.dumps(outputs(target)), encoding="utf-8")
+    commit(target)
+    shell(target, "dvc", "repro", "--quiet")
+    commit(target)
+    return target
+
+
+def outputs(project: Path) -> dict[str, list[str]]:
+    """Paths that each stage writes, by its command; in folders the files that others read too."""
+    from dvc.repo import Repo
+
+    with Repo(str(project)) as repository:
+        stages = repository.index.stages
+        read = {Path(dep.fs_path) for stage in stages for dep in stage.deps}
+        written = {stage.cmd: [Path(out.fs_path) for out in stage.outs] for stage in stages}
+    return {
+        command: [
+            str(path.relative_to(project))
+            for out in outs
+            for path in (out, *sorted(p for p in read if out in p.parents))
+        ]
+        for command, outs in written.items()
+    }
+
+
+def everything_cached(project: Path, points: int) -> None:
+    """A sweep whose every stage is in the cache."""
+    values = ",".join(str(2 + n) for n in range(points))
+    sweep(project, "cached", f"{VARIED}={values}")
+    took, records = sweep(project, "cached", f"{VARIED}={values}")
+    assert not any(record["ran"] for record in records)
+    each = sum(record["total_seconds"] for record in records) / points
+    row("a fully cached point", f"{each:.1f} s", "at most 5 s")
+    row(f"the whole sweep of {points} of them", f"{took:.1f} s", f"{took / points:.1f} s a point")
+
+
+def work(project: Path, points: int, seconds: float) -> None:
+    """Independent points of one core's work each, one after another and side by side."""
+    values = [str(20 + n) for n in range(2 * points)]
+    serial, _ = sweep(project, "serial", f"{VARIED}={','.join(values[:points])}", busy=seconds)
+    own = points * seconds
+    row(f"{points} points of {seconds:.0f} s each, one after another", f"{serial:.1f} s", "")
+    row("beyond their own work", f"{(serial - own) / own:.0%}", "at most 10%, on 4 processors")
+    launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={points}"]
+    swept = f"{VARIED}={','.join(values[points:])}"
+    parallel, _ = sweep(project, "parallel", swept, *launcher, busy=seconds)
+    row("the same side by side (joblib)", f"{parallel:.1f} s", "")
+    row("of the serial time", f"{parallel / serial:.0%}", "at most 40%: 4 points, 4 processors")
+
+
+def sweep(
+    project: Path, name: str, *arguments: str, busy: float = 0
+) -> tuple[float, list[dict[str, Any]]]:
+    """Seconds that a sweep took, and its points' records."""
+    program = "from asterism.cli import main; main()"
+    started = time.perf_counter()
+    shell(
+        project, sys.executable, "-c", program, "sweep", "--name", name, *arguments, BUSY=str(busy)
+    )
+    took = time.perf_counter() - started
+    folder = project / "sweeps" / name / "points"
+    return took, [json.loads(p.read_text()) for p in sorted(folder.glob("*/record.json"))]
+
+
+def commit(project: Path) -> None:
+    shell(project, "git", "add", "--all")
+    who = ["-c", "user.name=benchmark", "-c", "user.email=benchmark@localhost"]
+    shell(project, "git", *who, "commit", "--quiet", "--message", "benchmark")
+
+
+def shell(folder: Path, *command: str, **variables: str) -> str:
+    """What a command prints.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    environment = (
+        os.environ
+        | variables
+        | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT / "src"),
+            "PYTHONHASHSEED": "0",
+        }
+    )
+    result = subprocess.run(
+        command, cwd=folder, env=environment, text=True, capture_output=True, check=False
+    )
+    if result.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{result.stdout[-2000:]}{result.stderr[-2000:]}")
+    return result.stdout.strip()
+
+
+def row(what: str, measured: str, told: str) -> None:
+    print(f"{what:46}{measured:>12}   {told}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""The parts of a long stage's work, each computed by whichever process comes to it first.
+
+A long stage cuts its work into parts by its parameters alone: campaigns, groups of seeds, chains.
+Any number of processes that share the state root, the stage itself and its *shards*, go through
+the parts at the same time. Each takes the next that is neither finished nor in another's hands;
+the stage then merges all of them in their order. So the result does not depend on how many shards
+there were, where they ran, or which of them died.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from asterism.core import machine
+from asterism.core.artifacts import replacing
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.locks import held, held_now
+
+
+class Result(Protocol):
+    """What a part's computation gives."""
+
+    def save(self, folder: Path) -> None:
+        """Write it into an existing folder."""
+
+
+R = TypeVar("R", bound=Result)
+
+#: Computes one part. The checkpoint, where there is one, keeps the state of the unfinished part.
+Job = Callable[[Checkpoint | None], R]
+
+
+class ShardEnded(Exception):  # noqa: N818  (no error: a shard has nothing left to do)
+    """A shard has done its share; merging is the stage's own."""
+
+
+class Parts:
+    """Parts that this process computes alone, one after another, and keeps nowhere."""
+
+    def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
+        """The results of all parts, in the order of ``jobs``.
+
+        Args:
+            jobs: how to compute each part, by a name that can be a folder's.
+            load: reads what a result has saved.
+        """
+        return [compute(None) for compute in jobs.values()]
+
+    def discard(self) -> None:
+        """Forget what is kept: the stage has finished."""
+
+
+ALONE = Parts()
+
+
+class SharedParts(Parts):
+    """Parts that several processes compute together, kept until the stage has finished.
+
+    Args:
+        stage: name of the stage, with its variant (``"fuzz-state"``).
+        key: what the result depends on, see :func:`~asterism.core.checkpoints.dependency_key`.
+        is_shard: whether this process helps the stage rather than being it.
+    """
+
+    def __init__(self, stage: str, key: str, is_shard: bool = False) -> None:
+        self._stage, self._key = stage, key
+        self._root = machine.state_root() / "parts" / stage / key[:32]
+        self._is_shard = is_shard
+
+    def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
+        """See :meth:`Parts.gather`.
+
+        Raises:
+            ShardEnded: this is a shard, and every part is finished or in another's hands.
+        """
+        for name, compute in jobs.items():
+            if not self._folder(name).exists():
+                try:
+                    with held_now(self._lock(name)):
+                        self._finish(name, compute)
+                except BlockingIOError:
+                    continue  # another process is at it
+        if self._is_shard:
+            raise ShardEnded
+        for name, compute in jobs.items():
+            with held(self._lock(name)):  # whoever is at it finishes it, or dies and leaves it
+                self._finish(name, compute)
+        return [load(self._folder(name)) for name in jobs]
+
+    def discard(self) -> None:
+        """See :meth:`Parts.discard`."""
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def _finish(self, name: str, compute: Job[R]) -> None:
+        if self._folder(name).exists():
+            return
+        checkpoint = Checkpoint(f"{self._stage}-{name}", self._key)
+        result = compute(checkpoint)
+        with replacing(self._folder(name)) as temporary:
+            temporary.mkdir()
+            result.save(temporary)
+        checkpoint.discard()
+
+    def _folder(self, name: str) -> Path:
+        return self._root / name
+
+    def _lock(self, name: str) -> Path:
+        return self._root / f"{name}.lock"

@@ -1,0 +1,109 @@
+"""Chains: campaigns of their own that share a budget and are united in the end.
+
+Algorithm 2 is one chain, because every choice depends on the coverage so far. Several chains
+begin with the same seeds, draw from streams of their own and know nothing of each other, so they
+may run one after another, side by side or on several machines: their union is the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, zip_longest
+from pathlib import Path
+from typing import Self
+
+from asterism.core.artifacts import read_json, write_json
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.parts import ALONE, Parts
+from asterism.memo.generate import STRATEGIES, Campaign, Mutant, campaign, start_coverage
+from asterism.memo.graph import Graph
+from asterism.memo.params import GenerateParams
+
+
+@dataclass(frozen=True)
+class Chain:
+    """What one chain made.
+
+    Attributes:
+        mutants: the models, in their order.
+        refused: how often a draw gave none, by reason.
+    """
+
+    mutants: Sequence[Mutant]
+    refused: Counter[str]
+
+    def save(self, folder: Path) -> None:
+        """Write ``mutants.json`` and ``refused.json``."""
+        rows = [[m.graph.to_json(), m.seed_model, m.operator] for m in self.mutants]
+        write_json(folder / "mutants.json", rows)
+        write_json(folder / "refused.json", self.refused)
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote; what a mutant gained is for the union to say."""
+        rows = read_json(folder / "mutants.json")
+        mutants = [Mutant(Graph.from_json(g), seed, operator, 0) for g, seed, operator in rows]
+        return cls(mutants, Counter(read_json(folder / "refused.json")))
+
+
+def generate(
+    seeds: dict[str, Graph], params: GenerateParams, seed: int, parts: Parts = ALONE
+) -> dict[str, Campaign]:
+    """Spend the budget once with every strategy, the one in use and those compared with it.
+
+    Args:
+        seeds: seed models by name, at least one.
+        params: strategies, budget, limits and the number of chains.
+        seed: the run's seed.
+        parts: who runs the chains.
+    """
+    budgets = {
+        strategy: _budgets(strategy, seeds, params)
+        for strategy in dict.fromkeys([params.strategy, *params.compared])
+    }
+    jobs = {
+        f"{strategy}-{number}": partial(_chain, seeds, params, seed, strategy, number, budget)
+        for strategy, shares in budgets.items()
+        for number, budget in enumerate(shares)
+    }
+    chains = iter(parts.gather(jobs, Chain.load))
+    return {s: unite(seeds, list(islice(chains, len(shares)))) for s, shares in budgets.items()}
+
+
+def unite(seeds: dict[str, Graph], chains: Sequence[Chain]) -> Campaign:
+    """The chains' models as those of one campaign: first the first of every chain, and so on.
+
+    What a model gained is what it was the first to cover in this order.
+    """
+    whole = Campaign(coverage=start_coverage(seeds))
+    for row in zip_longest(*(chain.mutants for chain in chains)):
+        for mutant in filter(None, row):
+            whole.add(mutant)
+    for chain in chains:
+        whole.refused += chain.refused
+    return whole
+
+
+def _budgets(strategy: str, seeds: dict[str, Graph], params: GenerateParams) -> list[int]:
+    """Models for each chain; a strategy whose proposals end is one chain, they would repeat."""
+    if STRATEGIES[strategy](seeds, params).limit is not None:
+        return [params.models]
+    chains = min(params.chains, params.models)
+    return [params.models // chains + (n < params.models % chains) for n in range(chains)]
+
+
+def _chain(
+    seeds: dict[str, Graph],
+    params: GenerateParams,
+    seed: int,
+    strategy: str,
+    number: int,
+    budget: int,
+    _checkpoint: Checkpoint | None,
+) -> Chain:
+    share = params.model_copy(update={"models": budget})
+    made = campaign(seeds, share, seed, strategy, number)
+    return Chain(made.mutants, made.refused)

@@ -1,0 +1,78 @@
+"""Bringing the cached part of a run into a workspace that holds no results yet, at once.
+
+DVC does this stage by stage: each time it hashes the same code again and writes ``dvc.lock`` anew,
+which takes longer than many a stage. Here every path is hashed once, hashes of outputs are taken
+from the run-cache instead of the files, and ``dvc.lock`` is written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from asterism.sweep import lockfile
+from asterism.sweep.hashes import Hashes
+from asterism.sweep.pipeline import PlannedStage
+
+
+def take_from_cache(
+    repository: Any, plan: Sequence[PlannedStage], hashes: Hashes
+) -> list[PlannedStage]:
+    """Check out the outputs of all stages that the run-cache has, and write ``dvc.lock``.
+
+    Args:
+        repository: a workspace that holds no results yet.
+        plan: the stages of a run.
+        hashes: what is known of their dependencies.
+
+    Returns:
+        The stages that are not in the cache, or that read such a stage's outputs.
+    """
+    stages = {stage.addressing: stage for stage in repository.index.stages}
+    missing: dict[str, PlannedStage] = {}
+    restored: list[Any] = []
+    with repository.lock:
+        for planned in plan:
+            stage = stages[planned.name]
+            if missing.keys().isdisjoint(planned.upstream) and _restore(stage, hashes):
+                restored.append(stage)
+            else:
+                missing[planned.name] = planned
+        if restored:
+            lockfile.set_stages(Path(repository.root_dir), restored)
+    return list(missing.values())
+
+
+def _restore(stage: Any, hashes: Hashes) -> bool:
+    """Check out what the run-cache has of a stage; whether it has it."""
+    for dep in stage.deps:
+        hashes.save(dep)
+    entry = _entry(stage)
+    if entry is None:
+        return False
+    found = stage.repo.stage_cache._create_stage(entry, wdir=stage.wdir)
+    if not found.outs_cached():
+        return False
+    found.checkout()
+    outputs = {out.fs_path: out for out in found.outs}
+    for out in stage.outs:
+        same = outputs[out.fs_path]
+        out.hash_info, out.meta, out.obj = same.hash_info, same.meta, same.obj
+        hashes.learn(out)
+    return True
+
+
+def _entry(stage: Any) -> dict[str, Any] | None:
+    """The newest entry of the run-cache for this command, dependencies and outputs."""
+    from dvc.stage.cache import _get_cache_hash
+    from dvc.stage.serialize import to_single_stage_lockfile
+
+    cache = stage.repo.stage_cache
+    key = _get_cache_hash(to_single_stage_lockfile(stage), key=True)
+    folder = Path(cache._get_cache_dir(key))
+    if not folder.exists():
+        return None
+    newest = max(folder.iterdir(), key=lambda path: path.stat().st_mtime)
+    entry: dict[str, Any] | None = cache._load_cache(key, newest.name)
+    return entry

@@ -1,0 +1,48 @@
+"""Hashes of what stages depend on, each computed once for all the stages of a run."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+#: Hash, size and content of a path, as DVC's objects for dependencies and outputs have them.
+Facts = tuple[Any, Any, Any]
+
+
+class Hashes:
+    """DVC computes a dependency's hash for every stage anew; this remembers it by path."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Facts] = {}
+        self._documents: dict[str, Any] = {}
+
+    def save(self, dependency: Any) -> None:
+        """As the dependency's own ``save``: let it have its hash."""
+        from dvc.dependency import ParamsDependency
+
+        if isinstance(dependency, ParamsDependency):
+            dependency.fill_values(self._parameters(dependency))
+            return
+        if dependency.fs_path not in self._known:
+            dependency.save()
+            self.learn(dependency)
+        facts = self._known[dependency.fs_path]
+        dependency.hash_info, dependency.meta, dependency.obj = facts
+
+    def learn(self, item: Any) -> None:
+        """Remember the hash that a dependency or an output has."""
+        self._known[item.fs_path] = item.hash_info, item.meta, item.obj
+
+    def _parameters(self, dependency: Any) -> dict[str, Any]:
+        from dvc.utils.serialize import load_path
+
+        path = dependency.fs_path
+        if path not in self._documents:
+            self._documents[path] = load_path(path, dependency.repo.fs)
+        values = {}  # copies: DVC's YAML would write the second mention of one as a reference
+        for name in dependency.params:
+            value = self._documents[path]
+            for key in name.split("."):
+                value = value[key]
+            values[name] = deepcopy(value)
+        return values

@@ -1,0 +1,142 @@
+"""Shards: processes that compute parts of a long stage while it runs, here or on a cluster.
+
+A stage whose entry in ``dvc.yaml`` says ``meta: {shards: true}`` cuts its work into parts (see
+:mod:`asterism.core.parts`). Its shards run the stage's own command in the stage's own workspace,
+with :data:`~asterism.core.stage.SHARD` behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from asterism.core.stage import SHARD
+
+#: Seconds that a shard has to end when it is told to.
+GRACE = 10.0
+
+#: Settings of Hydra's Slurm launcher that submitit knows for all kinds of clusters.
+_COMMON = {
+    "timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name",
+    "stderr_to_stdout",
+}  # fmt: skip
+
+
+class _Process(Protocol):
+    def stop(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class Shards:
+    """How a long stage is spread.
+
+    Attributes:
+        count: processes that compute parts, the stage itself among them.
+        slurm: settings of the launcher whose jobs the shards are; None for processes here.
+    """
+
+    count: int = 1
+    slurm: Mapping[str, Any] | None = None
+
+    def start(self, root: Path, command: str) -> list[_Process]:
+        """Start the shards of a stage.
+
+        Args:
+            root: the workspace.
+            command: the stage's.
+        """
+        words = [*shlex.split(command), SHARD]
+        if self.slurm is None:
+            return [_Local(root, words) for _ in range(self.count - 1)]
+        return _submit(root, words, self.count - 1, self.slurm)
+
+
+class Helpers:
+    """The shards of one run of a stage: none until it is known that its command runs."""
+
+    def __init__(self, shards: Shards, root: Path, command: str) -> None:
+        self._shards, self._root, self._command = shards, root, command
+        self._started: list[_Process] = []
+
+    def start(self) -> None:
+        """Start them."""
+        self._started = self._shards.start(self._root, self._command)
+
+    def stop(self) -> None:
+        """End those that still run or wait: the stage has ended."""
+        for process in self._started:
+            process.stop()
+
+
+class _Local:
+    def __init__(self, root: Path, command: list[str]) -> None:
+        self._process = subprocess.Popen(command, cwd=root)
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+class ShardJob:
+    """What a job of the cluster runs; submitit queues it again when its time is over."""
+
+    def __init__(self, root: Path, command: list[str]) -> None:
+        self.root, self.command = root, command
+
+    def __call__(self) -> int:
+        """Run the shard; its exit status."""
+        return subprocess.run(self.command, cwd=self.root, check=False).returncode
+
+    def checkpoint(self) -> Any:
+        """Asked by submitit: what to queue again. The unfinished part has its own checkpoint."""
+        import submitit
+
+        return submitit.helpers.DelayedSubmission(self)
+
+
+class _Job:
+    def __init__(self, job: Any) -> None:
+        self._job = job
+
+    def stop(self) -> None:
+        self._job.cancel(check=False)
+
+
+def _submit(
+    root: Path, command: list[str], count: int, settings: Mapping[str, Any]
+) -> list[_Process]:
+    import submitit
+
+    chosen = {key: value for key, value in settings.items() if key != "max_num_timeout"}
+    executor = submitit.AutoExecutor(
+        root / ".dvc" / "tmp" / "asterism" / "shards",
+        cluster="slurm",
+        slurm_max_num_timeout=settings["max_num_timeout"],
+    )
+    executor.update_parameters(
+        **{key if key in _COMMON else f"slurm_{key}": value for key, value in chosen.items()}
+    )
+    with _not_inside_a_job(), executor.batch():
+        jobs = [executor.submit(ShardJob(root, command)) for _ in range(count)]
+    return [_Job(job) for job in jobs]
+
+
+@contextmanager
+def _not_inside_a_job() -> Iterator[None]:
+    """A job that is submitted from a job would otherwise take over resources of that one."""
+    import submitit
+
+    configuration = {key: os.environ[key] for key in ("SLURM_CONF",) if key in os.environ}
+    with submitit.helpers.clean_env():
+        os.environ.update(configuration)
+        yield

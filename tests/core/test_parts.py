@@ -1,0 +1,148 @@
+"""Parts of a long stage, computed by several processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from asterism.core.locks import held, is_held
+from asterism.core.parts import ALONE, ShardEnded, SharedParts
+
+
+class Text:
+    def __init__(self, text):
+        self.text = text
+
+    def save(self, folder):
+        (folder / "text").write_text(self.text)
+
+    @classmethod
+    def load(cls, folder):
+        return cls((folder / "text").read_text())
+
+
+def jobs(names, done):
+    def compute(name, _checkpoint):
+        done.append(name)
+        return Text(f"result of {name}")
+
+    return {name: partial(compute, name) for name in names}
+
+
+def test_alone_keeps_nothing(state_root):
+    done = []
+    assert [r.text for r in ALONE.gather(jobs("ba", done), Text.load)] == [
+        "result of b",
+        "result of a",
+    ]
+    assert done == ["b", "a"]
+    assert not state_root.exists()
+
+
+def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root):
+    done = []
+    with held(state_root / "parts/stage/key/b.lock"), pytest.raises(ShardEnded):
+        # Somebody is at b: the shard leaves it alone and does not wait.
+        SharedParts("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
+    assert done == ["a", "c"]
+    parts = SharedParts("stage", "key")
+    results = parts.gather(jobs("abc", done), Text.load)
+    assert done == ["a", "c", "b"]
+    assert [r.text for r in results] == [f"result of {n}" for n in "abc"]
+    assert SharedParts("stage", "key").gather(jobs("abc", done), Text.load)[0].text == "result of a"
+    assert len(done) == 3
+    parts.discard()
+    assert not list(state_root.rglob("*.lock"))
+    SharedParts("stage", "other key").gather(jobs("a", done), Text.load)
+    assert len(done) == 4
+
+
+def test_a_part_that_fails_is_not_kept_and_what_came_before_is():
+    done = []
+    work = jobs("abc", done)
+    work["b"] = lambda _checkpoint: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        SharedParts("stage", "key").gather(work, Text.load)
+    SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
+    assert done == ["a", "b", "c"]
+
+
+def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
+    begun = []
+
+    def compute(checkpoint):
+        begun.append(checkpoint.load())
+        if begun[-1] is None:
+            checkpoint.save(lambda folder: (folder / "half").write_text("half"))
+            raise KeyboardInterrupt
+        return Text((begun[-1] / "half").read_text() + " whole")
+
+    with pytest.raises(KeyboardInterrupt):
+        SharedParts("stage", "key").gather({"a": compute}, Text.load)
+    (result,) = SharedParts("stage", "key").gather({"a": compute}, Text.load)
+    assert result.text == "half whole"
+    assert not list(state_root.rglob("half")), "a finished part needs no checkpoint"
+
+
+#: Computes parts that take a moment each, as a shard or as the stage: NOTES [--shard]
+PROGRAM = """
+import sys, time
+from functools import partial
+from pathlib import Path
+from asterism.core.parts import ShardEnded, SharedParts
+
+notes = Path(sys.argv[1])
+
+class Text:
+    def __init__(self, text): self.text = text
+    def save(self, folder): (folder / "text").write_text(self.text)
+    @classmethod
+    def load(cls, folder): return cls((folder / "text").read_text())
+
+def compute(name, checkpoint):
+    with (notes / "begun").open("a") as file:
+        file.write(name + "\\n")
+    while (notes / f"hold-{name}").exists():
+        time.sleep(0.01)
+    time.sleep(0.01)
+    return Text(name)
+
+parts = SharedParts("stage", "key", is_shard="--shard" in sys.argv)
+try:
+    names = [str(n) for n in range(40)]
+    found = parts.gather({n: partial(compute, n) for n in names}, Text.load)
+    (notes / "merged").write_text(" ".join(r.text for r in found))
+except ShardEnded:
+    pass
+"""
+
+
+def start(notes, *arguments):
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-c", PROGRAM, str(notes), *arguments]
+    return subprocess.Popen(command, env=environment)
+
+
+def test_processes_share_the_parts_and_one_that_is_killed_costs_nothing(tmp_path, state_root):
+    (tmp_path / "hold-0").touch()
+    killed = start(tmp_path, "--shard")
+    deadline = time.monotonic() + 60
+    while not is_held(state_root / "parts/stage/key/0.lock"):
+        assert killed.poll() is None and time.monotonic() < deadline
+        time.sleep(0.01)
+    others = [start(tmp_path, "--shard"), start(tmp_path, "--shard"), start(tmp_path)]
+    while not len((tmp_path / "begun").read_text().split()) >= 40:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    (tmp_path / "hold-0").unlink()
+    assert [p.wait(60) for p in others] == [0, 0, 0]
+    begun = (tmp_path / "begun").read_text().split()
+    assert sorted(begun, key=int) == sorted([*map(str, range(40)), "0"], key=int)
+    assert (tmp_path / "merged").read_text().split() == [str(n) for n in range(40)]

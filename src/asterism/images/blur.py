@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
 
 _Filter = Callable[[NDArray[np.uint8]], Any]
 
@@ -39,7 +39,7 @@ class SizedBlur(Mutator):
     def filter(self, size: int) -> _Filter:
         """The OpenCV filter for a kernel of this size."""
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``size``: int64 ``(N,)``, pixels."""
         return {"size": rng.choice(np.asarray(self.kernel_sizes, np.int64), size=shape[0])}
 
@@ -185,7 +185,7 @@ class BilateralBlur(Mutator):
     def __post_init__(self) -> None:
         _require_odd((self.diameter,))
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """Nothing."""
         return {}
 

@@ -58,7 +58,7 @@ def inference_alone(pair, images):
 def measure(name, params, subject, seeds, queries):
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
-    started = time.perf_counter()
+    busy, started = subject.pair.busy_seconds, time.perf_counter()
     search = kind(
         subject,
         Budget(queries),
@@ -73,7 +73,8 @@ def measure(name, params, subject, seeds, queries):
     first = np.array([trigger.queries for trigger in findings.triggers])
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)
-    overhead = (seconds - search.inference_seconds) / search.inference_seconds
+    inference = subject.pair.busy_seconds - busy
+    overhead = (seconds - inference) / inference
     print(
         f"  {name:10} success {len(first)}/{searched} ({len(seeds.items)} seeds), queries: mean "
         f"{first.mean():.1f}, median {np.median(first):.0f}, largest {first.max()}; "
@@ -81,7 +82,7 @@ def measure(name, params, subject, seeds, queries):
         f"{len(first) / seconds:.1f} triggering inputs a second, overhead {100 * overhead:.0f}% "
         "of inference"
     )
-    return len(first) / seconds, first.mean(), search.inference_seconds / total
+    return len(first) / seconds, first.mean(), inference / total
 
 
 def run(name, count, everything):

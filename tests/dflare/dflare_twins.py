@@ -5,12 +5,13 @@ import numpy as np
 from asterism.core.streams import stream
 from asterism.images.mutator import build_mutators
 from asterism.search.metropolis import MetropolisHastings
+from asterism.search.streams import ManyStreams
 
 
 def fitness_replaces(rule, delta, observed, best_distance, f, g):
     """Whether a mutant with outputs f and g replaces the best; it becomes observed."""
     distance = np.float32(abs(f.max() - g.max()))
-    gain = distance - best_distance
+    gain = float(distance - best_distance)
     if rule == "distance_only":
         return gain > 0, distance
     if rule == "paper":
@@ -27,14 +28,16 @@ def fitness_replaces(rule, delta, observed, best_distance, f, g):
 
 
 class Numbers:
-    def __init__(self, rng):
-        self._rng = rng
+    """A query's own random numbers, as a plain generator gives them."""
+
+    def __init__(self, streams):
+        self._streams = streams
 
     def random(self):
-        return self._rng.random()
+        return self._streams.random(1)[0]
 
     def integers(self, high):
-        return int(self._rng.random() * high)
+        return int(self._streams.integers(0, high, 1)[0])
 
 
 def dflare(
@@ -43,10 +46,11 @@ def dflare(
     """Algorithm 1; ``(outcome, queries, operators, input)``."""
     mutators = build_mutators(operators)
     names = list(mutators)
-    height, width, channels = seed_image.shape
-    ahead = max(1, 4096 // (height * width * channels))
-    pages, draws_rng = {}, stream(run_seed, "trigger", name, number, "mutations")
-    choice = Numbers(stream(run_seed, "trigger", name, number, "choice"))
+
+    def numbers(purpose, query):
+        key = stream(run_seed, "trigger", name, number, purpose).bit_generator.random_raw()
+        return ManyStreams(np.array([key], np.uint64)).below(np.array([query - 1]))
+
     chosen, succeeded = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
 
     def rate(operator):
@@ -54,13 +58,8 @@ def dflare(
 
     selector = MetropolisHastings(names, rate, 1 / len(names))
 
-    def mutate(image, operator):
-        page, position = pages.get(operator, (None, ahead))
-        if position == ahead:
-            page = mutators[operator].draw(draws_rng, (ahead, height, width, channels))
-            position = 0
-        draws = {key: values[position : position + 1] for key, values in page.items()}
-        pages[operator] = (page, position + 1)
+    def mutate(image, operator, query):
+        draws = mutators[operator].draw(numbers("mutations", query), (1, *image.shape))
         return mutators[operator].apply(image[np.newaxis], draws)[0]
 
     def ask(image):
@@ -72,8 +71,9 @@ def dflare(
     best, best_distance, applied, observed = seed_image, np.float32(abs(f.max() - g.max())), [], []
     observed.append((f, g))
     for query in range(1, budget + 1):
+        choice = Numbers(numbers("choice", query))
         operator = selector.select(choice) if guided else names[choice.integers(len(names))]
-        mutant = mutate(best, operator)
+        mutant = mutate(best, operator, query)
         chosen[operator] += 1
         f, g = ask(mutant)
         if f.argmax() != g.argmax():

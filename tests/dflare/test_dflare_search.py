@@ -66,15 +66,30 @@ def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
     assert merged == tuple(sorted(part, key=lambda r: r[:2]) for part in together)
 
 
-def test_all_seeds_share_every_call_of_the_models():
+@pytest.mark.parametrize("full_batch", [1, 7, 1000])
+def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
+    expected = as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run())
+    monkeypatch.setattr("asterism.dflare.searches.dflare.FULL_BATCH", full_batch)
+    assert as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run()) == expected
+
+
+def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
+    f, _ = models()
+    # The same model twice: no distance grows, no search ends before its budget does.
+    task = search(seeds(3), subject_=subject(f, f), budget=Budget(300), fitness="distance_only")
+    task.run()
+    assert task.queries.tolist() == [300, 300, 300]
+    assert len(f.batches) / 2 < 50
     f, g = models()
-    task = search(seeds(12), subject_=subject(f, g))
-    findings = task.run()
+    search(seeds(12), subject_=subject(f, g), budget=Budget(300)).run()
     assert f.batches == g.batches
+    monkeypatch.setattr("asterism.dflare.searches.dflare.FULL_BATCH", 1)
+    alone, _ = models()
+    findings = search(seeds(12), subject_=subject(alone, g), budget=Budget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
-    assert sum(f.batches) == 12 + sum(r.queries for r in searched)
-    assert f.batches[1] == len(searched)
-    assert f.batches == sorted(f.batches, reverse=True)
+    assert sum(alone.batches) == 12 + sum(r.queries for r in searched)
+    assert alone.batches[0] == 12
+    assert alone.batches[1] + alone.batches[2] == len(searched)
 
 
 def test_other_run_seeds_and_names_give_other_searches():

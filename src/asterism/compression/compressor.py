@@ -39,13 +39,17 @@ class Material:
     seed: int
 
 
+class NoOptions(Section):
+    """Nothing to choose."""
+
+
 class Compressor(ABC):
     """Makes a smaller model that stands for the original."""
 
     #: Suffix, and with it the format, of the file that it writes.
     suffix: ClassVar[str]
     #: The options that this method takes.
-    Options: ClassVar[type[Section]]
+    Options: ClassVar[type[Section]] = NoOptions
 
     @staticmethod
     @abstractmethod

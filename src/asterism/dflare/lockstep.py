@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +22,14 @@ from asterism.dflare.comparison import Comparison
 from asterism.dflare.domain import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.pair import Answers, Pair
+from asterism.search.streams import ManyStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
+
+#: Mutants that are worth a call of the models, and the most that one call has.
+FULL_BATCH = 128
+LARGEST_BATCH = 4096
 
 
 @dataclass(frozen=True)
@@ -55,11 +63,42 @@ class Subject:
     comparison: Comparison
 
 
-class LockstepSearch(ABC):
-    """Searches from many seeds at once: each step asks the models one full batch.
+@dataclass(frozen=True)
+class Proposal:
+    """Mutants to ask the models about in one call.
 
-    A subclass says which mutants to evaluate next for the lanes that go on and learns from the
-    answers; a lane is one seed's search. Nothing that one lane draws or decides depends on another.
+    Attributes:
+        lanes: whose they are, int64 ``(lanes,)``.
+        counts: how many each lane has, at least 1, int64 ``(lanes,)``.
+        items: the mutants ``(n, ...)``, lane by lane, each lane's in the order in which they count.
+    """
+
+    lanes: Rows
+    counts: Rows
+    items: Items
+
+    @cached_property
+    def owners(self) -> Rows:
+        """The lane of each mutant, int64 ``(n,)``."""
+        return np.repeat(self.lanes, self.counts)
+
+    def by_lane(self) -> Iterator[tuple[int, range]]:
+        """Each lane and its rows of ``items``."""
+        start = 0
+        for lane, count in zip(self.lanes.tolist(), self.counts.tolist(), strict=True):
+            yield lane, range(start, start + count)
+            start += count
+
+
+ProposalT = TypeVar("ProposalT", bound=Proposal)
+
+
+class LockstepSearch(ABC, Generic[ProposalT]):
+    """Searches from many seeds at once, so that every call of the models is a full batch.
+
+    A subclass proposes mutants for the lanes that go on and learns from the answers; a lane is one
+    seed's search. Nothing that one lane draws or decides depends on another. The lanes go in two
+    groups: while the models are at work on one, the other learns and proposes.
 
     Args:
         subject: models, domain and comparison.
@@ -73,6 +112,8 @@ class LockstepSearch(ABC):
 
     #: The options that this search takes.
     Options: ClassVar[type[Section]]
+    #: Mutants that it proposes for one lane at a time, at least.
+    width: int = 1
 
     def __init__(
         self,
@@ -94,126 +135,146 @@ class LockstepSearch(ABC):
         self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(items))]
         self._records: dict[int, SeedRecord] = {}
         self._seconds = np.zeros(len(items))
-        #: Seconds in which the models were at work, for measurements.
-        self.inference_seconds = 0.0
 
     def stream(self, lane: int, purpose: str) -> np.random.Generator:
         """A lane's random numbers for one purpose."""
         return stream(self._seed, "trigger", self._name, self.numbers[lane], purpose)
+
+    def streams(self, purpose: str) -> ManyStreams:
+        """The random numbers of all lanes for one purpose."""
+        keys = [
+            self.stream(lane, purpose).bit_generator.random_raw()
+            for lane in range(len(self.numbers))
+        ]
+        return ManyStreams(np.array(keys, np.uint64))
 
     @abstractmethod
     def begin(self, lanes: Rows, answers: Answers) -> None:
         """Take in the answers for the seeds of the lanes that are searched."""
 
     @abstractmethod
-    def step(self, lanes: Rows) -> None:
-        """Evaluate mutants of each of these lanes with :meth:`evaluate`, and learn from it."""
+    def propose(self, lanes: Rows) -> ProposalT:
+        """The next mutants of each of these lanes, within its budget."""
 
     @abstractmethod
-    def history(self, lane: int, row: int) -> tuple[str, ...]:
-        """Names of the operators that led to the mutant in this row of the step's batch."""
+    def learn(self, proposal: ProposalT, answers: Answers) -> None:
+        """Count mutants by :meth:`count`, lane by lane, and learn from the answers.
+
+        A search may leave a lane's last mutants uncounted, when by what it learned from the
+        earlier ones it would not have proposed them: they were never asked about.
+        """
+
+    @abstractmethod
+    def history(self, proposal: ProposalT, lane: int, row: int) -> tuple[str, ...]:
+        """Names of the operators that led to the mutant in this row."""
 
     def run(self) -> Findings:
         """Search from all seeds."""
         lanes = self._check_seeds()
         with progress(total=len(self.items), label=self._name, unit="seed") as bar:
             bar.update(len(self._records))
-            while len(lanes):
-                before, started = len(self._records), time.perf_counter()
-                self.step(lanes)
-                self._seconds[lanes] += (time.perf_counter() - started) / len(lanes)
-                self._retire(lanes)
-                if len(self._records) > before:
-                    lanes = lanes[[int(lane) not in self._records for lane in lanes]]
-                    bar.update(len(self._records) - before)
+            room = max(1, min(-(-len(lanes) // 2), LARGEST_BATCH // self.width))
+            waiting = deque(lanes[start : start + room] for start in range(0, len(lanes), room))
+            under_way: deque[tuple[ProposalT, Future[Answers]]] = deque()
+            while waiting or under_way:
+                started, before = time.perf_counter(), len(self._records)
+                if waiting and len(under_way) < 2:
+                    lanes = waiting.popleft()
+                else:
+                    proposal, answers = under_way.popleft()
+                    self.learn(proposal, answers.result())
+                    lanes = self._going_on(proposal.lanes)
+                if len(lanes):
+                    proposal = self.propose(lanes)
+                    under_way.append((proposal, self.subject.pair.submit(proposal.items)))
+                    self._seconds[lanes] += (time.perf_counter() - started) / len(lanes)
+                bar.update(len(self._records) - before)
         findings = Findings(list(self._records.values()))
         for found in self._found:
             findings.triggers += found.values()
         findings.sort()
         return findings
 
-    def ask(self, items: Items) -> Answers:
-        """The models' answers, and the time that they took put on record."""
-        started = time.perf_counter()
-        answers = self.subject.pair.ask(items)
-        self.inference_seconds += time.perf_counter() - started
-        return answers
-
-    def evaluate(self, lanes: Rows, items: Items) -> tuple[Answers, NDArray[np.bool_]]:
-        """Ask the models about mutants, count the queries and file the triggering ones.
+    def count(
+        self,
+        proposal: ProposalT,
+        answers: Answers,
+        deviates: Sequence[bool],
+        lane: int,
+        rows: Sequence[int],
+    ) -> Sequence[int]:
+        """Count mutants as queries of their lane, and file those that trigger or failed.
 
         Args:
-            lanes: whose mutants these are, ``(n,)``; a lane may have several, counted in order.
-            items: the mutants, ``(n, ...)``.
+            proposal: where they stand.
+            answers: what the models say about the proposal.
+            deviates: on which of its rows they disagree.
+            lane: the lane.
+            rows: the mutants; all of them are counted before any of them is looked at.
 
         Returns:
-            The answers, and bool ``(n,)``: which of them the search can learn from, being
-            neither triggering nor failed.
+            The rows that the search can learn from, since they neither trigger nor failed. Whether
+            the lane goes on is another question, see :meth:`goes_on`.
         """
-        answers = self.ask(items)
-        ordinary = ~self.subject.comparison.deviates(answers.f, answers.g)
-        if not answers.failures and ordinary.all() and len(np.unique(lanes)) == len(lanes):
-            self.queries[lanes] += 1
-            return answers, ordinary
-        for row, lane in enumerate(lanes.tolist()):
-            if lane in self._records or self._is_done(lane):
-                ordinary[row] = False
-                continue
-            self.queries[lane] += 1
+        self.queries[lane] += len(rows)
+        ordinary = []
+        for row in rows:
             if row in answers.failures:
-                ordinary[row] = False
                 self._finish(lane, outcome.FAILED, answers.failures[row])
-            elif not ordinary[row]:
-                self._file(lane, row, items[row], answers)
-        return answers, ordinary
+            elif deviates[row]:
+                self._file(proposal, answers, lane, row)
+            else:
+                ordinary.append(row)
+        if self.queries[lane] >= self.budget.queries:
+            self._finish(lane, outcome.TRIGGERED if self._found[lane] else outcome.EXHAUSTED)
+        return ordinary
+
+    def goes_on(self, lane: int) -> bool:
+        """Whether a lane has found too little yet and can still ask."""
+        return lane not in self._records
 
     def _check_seeds(self) -> Rows:
         """The lanes whose seeds both models agree on."""
         if not len(self.items):
             return np.empty(0, np.int64)
-        answers = self.ask(self.items)
+        answers = self.subject.pair.ask(self.items)
         deviates = self.subject.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)
         for lane in np.flatnonzero(deviates).tolist():
-            if lane not in self._records:
-                self._finish(lane, outcome.DEVIATES_ALREADY)
-        lanes = np.array([r for r in range(len(self.items)) if r not in self._records], np.int64)
-        kept = Answers(answers.f[lanes], answers.g[lanes], {})
-        self.begin(lanes, kept)
+            self._finish(lane, outcome.DEVIATES_ALREADY)
+        lanes = self._going_on(np.arange(len(self.items)))
+        self.begin(lanes, Answers(answers.f[lanes], answers.g[lanes], {}))
         return lanes
 
-    def _file(self, lane: int, row: int, item: Items, answers: Answers) -> None:
-        found = self._found[lane]
+    def _file(self, proposal: ProposalT, answers: Answers, lane: int, row: int) -> None:
+        if not self.goes_on(lane):
+            return
+        found, item = self._found[lane], proposal.items[row]
         trigger = Trigger(
             self.numbers[lane],
             int(self.queries[lane]),
-            self.history(lane, row),
+            self.history(proposal, lane, row),
             item.copy(),
             answers.f[row].copy(),
             answers.g[row].copy(),
         )
         found.setdefault(item.tobytes(), trigger)
+        if len(found) == self.budget.triggers:
+            self._finish(lane, outcome.TRIGGERED)
 
-    def _is_done(self, lane: int) -> bool:
-        return (
-            len(self._found[lane]) >= self.budget.triggers
-            or self.queries[lane] >= self.budget.queries
-        )
-
-    def _retire(self, lanes: Rows) -> None:
-        """File the lanes that have found enough or used up their budget."""
-        for lane in lanes.tolist():
-            if lane in self._records:
-                continue
-            if self._found[lane] and self._is_done(lane):
-                self._finish(lane, outcome.TRIGGERED)
-            elif self.queries[lane] >= self.budget.queries:
-                self._finish(lane, outcome.EXHAUSTED)
-            elif self.budget.seconds is not None and self._seconds[lane] > self.budget.seconds:
-                self._finish(lane, outcome.TRIGGERED if self._found[lane] else outcome.OUT_OF_TIME)
+    def _going_on(self, lanes: Rows) -> Rows:
+        """Those of the lanes that go on; lanes whose time is up end here."""
+        if self.budget.seconds is not None:
+            for lane in lanes[self._seconds[lanes] > self.budget.seconds].tolist():
+                found = self._found[lane]
+                self._finish(lane, outcome.TRIGGERED if found else outcome.OUT_OF_TIME)
+        return lanes[[self.goes_on(lane) for lane in lanes.tolist()]]
 
     def _finish(self, lane: int, how: str, reason: str = "") -> None:
+        """File how a lane ended, unless it has ended already."""
+        if not self.goes_on(lane):
+            return
         if how == outcome.FAILED and self._found[lane]:
             how = outcome.TRIGGERED
         self._records[lane] = SeedRecord(self.numbers[lane], how, int(self.queries[lane]), reason)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,10 +56,22 @@ class Pair:
     def __init__(self, original: Model, compressed: Model) -> None:
         self._models = (original, compressed)
         self._threads = ThreadPoolExecutor(2)
+        self._queue = ThreadPoolExecutor(1)
+        #: Seconds in which the models were at work, for measurements.
+        self.busy_seconds = 0.0
 
     def ask(self, items: NDArray[Any]) -> Answers:
         """Outputs of both models; an input on which one fails takes no other along."""
+        return self.submit(items).result()
+
+    def submit(self, items: NDArray[Any]) -> Future[Answers]:
+        """The same, without waiting for it; what is submitted is asked in this order."""
+        return self._queue.submit(self._ask_both, items)
+
+    def _ask_both(self, items: NDArray[Any]) -> Answers:
+        started = time.perf_counter()
         results = list(self._threads.map(lambda model: _ask(model, items), self._models))
+        self.busy_seconds += time.perf_counter() - started
         failures: dict[int, str] = {}
         for _, failed in results:
             failures |= {row: reason for row, reason in failed.items() if row not in failures}

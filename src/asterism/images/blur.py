@@ -18,35 +18,44 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
 
 _Filter = Callable[[NDArray[np.uint8]], Any]
 
 
+@dataclass(frozen=True)
 class SizedBlur(Mutator):
-    """A blur whose kernel size is drawn from a list; a subclass names the filter."""
+    """A blur whose kernel size is drawn from a list; a subclass names the filter.
 
+    Attributes:
+        sizes: sides of the square kernel to draw from, in pixels; 1 leaves the image as it is.
+    """
+
+    sizes: tuple[int, ...]
     pixel_level: ClassVar[bool] = False
+    #: Whether the filter has a middle pixel, so that its size must be odd.
+    centred: ClassVar[bool] = True
     #: How the image goes on beyond its edge, in the words of ``numpy.pad``.
     beyond_edge: ClassVar[str] = "reflect"
 
-    @property
-    @abstractmethod
-    def kernel_sizes(self) -> tuple[int, ...]:
-        """The sizes to draw from, in pixels."""
+    def __post_init__(self) -> None:
+        if not self.sizes or min(self.sizes) < 1:
+            raise ValueError(f"kernel sizes must be at least 1, not {list(self.sizes)}")
+        if self.centred and any(size % 2 == 0 for size in self.sizes):
+            raise ValueError(f"kernel sizes must be odd, not {list(self.sizes)}")
 
     @abstractmethod
     def filter(self, size: int) -> _Filter:
         """The OpenCV filter for a kernel of this size."""
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``size``: int64 ``(N,)``, pixels."""
-        return {"size": rng.choice(np.asarray(self.kernel_sizes, np.int64), size=shape[0])}
+        return {"size": rng.choice(np.asarray(self.sizes, np.int64), size=shape[0])}
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         mutants = images.copy()
-        for size in self.kernel_sizes:
+        for size in self.sizes:
             chosen = np.flatnonzero(draws["size"] == size)
             if size > 1 and len(chosen):
                 mutants[chosen] = filter_side_by_side(
@@ -80,35 +89,13 @@ def _extended(size: int, reach: int, beyond_edge: str) -> NDArray[np.int64]:
     return positions
 
 
-def _require_odd(sizes: tuple[int, ...]) -> None:
-    _require_sizes(sizes)
-    if any(size % 2 == 0 for size in sizes):
-        raise ValueError(f"kernel sizes must be odd, not {list(sizes)}")
-
-
-def _require_sizes(sizes: tuple[int, ...]) -> None:
-    if not sizes or min(sizes) < 1:
-        raise ValueError(f"kernel sizes must be at least 1, not {list(sizes)}")
-
-
 @MUTATORS.register("average_blur")
 @dataclass(frozen=True)
 class AverageBlur(SizedBlur):
-    """Replaces a value by the mean of the square around it.
-
-    Attributes:
-        sizes: sides of the square to draw from, in pixels; 1 leaves the image as it is.
-    """
+    """Replaces a value by the mean of the square around it."""
 
     sizes: tuple[int, ...] = (3, 4, 5)
-
-    def __post_init__(self) -> None:
-        _require_sizes(self.sizes)
-
-    @property
-    def kernel_sizes(self) -> tuple[int, ...]:
-        """See :attr:`SizedBlur.kernel_sizes`."""
-        return self.sizes
+    centred: ClassVar[bool] = False
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
@@ -118,21 +105,9 @@ class AverageBlur(SizedBlur):
 @MUTATORS.register("gaussian_blur")
 @dataclass(frozen=True)
 class GaussianBlur(SizedBlur):
-    """Replaces a value by a Gaussian-weighted mean; the deviation follows from the kernel's size.
-
-    Attributes:
-        sizes: odd kernel sizes to draw from, in pixels; 1 leaves the image as it is.
-    """
+    """Replaces a value by a Gaussian-weighted mean; the deviation follows from the size."""
 
     sizes: tuple[int, ...] = (3, 5, 7)
-
-    def __post_init__(self) -> None:
-        _require_odd(self.sizes)
-
-    @property
-    def kernel_sizes(self) -> tuple[int, ...]:
-        """See :attr:`SizedBlur.kernel_sizes`."""
-        return self.sizes
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
@@ -142,22 +117,10 @@ class GaussianBlur(SizedBlur):
 @MUTATORS.register("median_blur")
 @dataclass(frozen=True)
 class MedianBlur(SizedBlur):
-    """Replaces a value by the median of the square around it.
-
-    Attributes:
-        sizes: odd sides of the square to draw from, in pixels; 1 leaves the image as it is.
-    """
+    """Replaces a value by the median of the square around it."""
 
     sizes: tuple[int, ...] = (3, 5)
     beyond_edge: ClassVar[str] = "edge"
-
-    def __post_init__(self) -> None:
-        _require_odd(self.sizes)
-
-    @property
-    def kernel_sizes(self) -> tuple[int, ...]:
-        """See :attr:`SizedBlur.kernel_sizes`."""
-        return self.sizes
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
@@ -183,9 +146,10 @@ class BilateralBlur(Mutator):
     pixel_level: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        _require_odd((self.diameter,))
+        if self.diameter < 1 or self.diameter % 2 == 0:
+            raise ValueError(f"the diameter must be odd and at least 1, not {self.diameter}")
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """Nothing."""
         return {}
 

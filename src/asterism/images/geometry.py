@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, require_range
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
 
 #: Images whose coordinates are computed together: so many stay in a processor's cache, and their
 #: stacked height stays below the 32,767 rows that OpenCV can address (for heights up to 500).
@@ -115,7 +115,7 @@ class Translation(AffineMutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``right`` and ``down``: int64 ``(N,)``, pixels."""
         offsets = rng.integers(self.low, self.high, size=(shape[0], 2), endpoint=True)
         return {"right": offsets[:, 0], "down": offsets[:, 1]}
@@ -146,7 +146,7 @@ class Scale(AffineMutator):
         if self.low <= 0:
             raise ValueError(f"a scale must be above 0, not {self.low}")
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factor``: float64 ``(N,)``."""
         return {"factor": rng.uniform(self.low, self.high, size=shape[0])}
 
@@ -173,7 +173,7 @@ class Shear(AffineMutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factor``: float64 ``(N,)``."""
         return {"factor": rng.uniform(self.low, self.high, size=shape[0])}
 
@@ -200,7 +200,7 @@ class Rotation(AffineMutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``degrees``: int64 ``(N,)``."""
         return {"degrees": rng.integers(self.low, self.high, size=shape[0], endpoint=True)}
 

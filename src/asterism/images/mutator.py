@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import cv2
 import numpy as np
@@ -27,6 +27,37 @@ Images = NDArray[np.uint8]
 Draws = dict[str, NDArray[Any]]
 
 
+class Randomness(Protocol):
+    """What mutators draw from: a ``numpy.random.Generator``, or what answers like one.
+
+    Every ``size`` begins with the batch, so that the answer may hold numbers of another stream in
+    each row; what is drawn for a row must not depend on the others, not even on how often.
+    """
+
+    def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
+        """Numbers from [low, high)."""
+        ...
+
+    def integers(
+        self,
+        low: int,
+        high: int | NDArray[np.int64],
+        size: int | tuple[int, ...],
+        dtype: Any = ...,
+        endpoint: bool = ...,
+    ) -> NDArray[Any]:
+        """Integers from [low, high), or [low, high] with ``endpoint``."""
+        ...
+
+    def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:
+        """Elements of ``values``."""
+        ...
+
+    def permuted(self, values: NDArray[np.int64], /, *, axis: int) -> NDArray[np.int64]:
+        """The values in random order along an axis."""
+        ...
+
+
 class Mutator(ABC):
     """Turns images into mutants of the same shape and dtype."""
 
@@ -35,7 +66,7 @@ class Mutator(ABC):
     pixel_level: ClassVar[bool]
 
     @abstractmethod
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """Everything random about mutating a batch of this shape ``(N, H, W, C)``."""
 
     @abstractmethod

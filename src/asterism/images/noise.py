@@ -14,7 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, require_range, to_pixels
+from asterism.images.mutator import (
+    MUTATORS,
+    Draws,
+    Images,
+    Mutator,
+    Randomness,
+    require_range,
+    to_pixels,
+)
 
 #: Random numbers have 16 bits here: more than 8-bit pixels can tell apart, at a fifth of the time.
 _LEVELS = 1 << 16
@@ -23,13 +31,13 @@ _LEVELS = 1 << 16
 _QUANTILES = ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float32)
 
 
-def _uniform_levels(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    count = math.prod(shape)
-    bits = rng.integers(0, 1 << 64, size=-(-count // 4), dtype=np.uint64)
-    return bits.view(np.uint16)[:count].reshape(shape)
+def _uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
+    count = math.prod(shape[1:])
+    bits = rng.integers(0, 1 << 64, size=(shape[0], -(-count // 4)), dtype=np.uint64)
+    return bits.view(np.uint16)[:, :count].reshape(shape)
 
 
-def _standard_normal(rng: np.random.Generator, shape: tuple[int, ...]) -> NDArray[np.float32]:
+def _standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
     drawn: NDArray[np.float32] = _QUANTILES[_uniform_levels(rng, shape)]
     return drawn
 
@@ -51,7 +59,7 @@ class GaussianNoise(Mutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``noise``: float32 ``(N, H, W, C)``, grey levels."""
         deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
         noise = _standard_normal(rng, shape)
@@ -80,7 +88,7 @@ class MultiplicativeNoise(Mutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factors``: float32 ``(N, H, W, C)``."""
         deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
         factors = _standard_normal(rng, shape)
@@ -112,7 +120,7 @@ class SaltAndPepperNoise(Mutator):
         if not 0 <= self.low <= self.high <= 1:
             raise ValueError(f"shares must lie in [0, 1], not {self.low} to {self.high}")
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``salt`` and ``pepper``: bool ``(N, H, W, C)``."""
         share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1))
         half = np.rint(share / 2 * _LEVELS)

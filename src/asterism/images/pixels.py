@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, require_range
+from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
 
 
 @MUTATORS.register("pixel_change")
@@ -30,7 +30,7 @@ class PixelChange(Mutator):
         if self.low < 1:
             raise ValueError(f"at least 1 pixel must change, not {self.low}")
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """How many pixels change, which, and to what values.
 
         Returns:
@@ -56,16 +56,15 @@ class PixelChange(Mutator):
         return mutants
 
 
-def _distinct(rng: np.random.Generator, rows: int, size: int, below: int) -> NDArray[np.int64]:
+def _distinct(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
     """``size`` distinct integers below ``below`` in each row, every order equally likely."""
     if size * size > below:
         every = np.broadcast_to(np.arange(below), (rows, below))
         return rng.permuted(every, axis=1)[:, :size]
-    # Repetitions are rare: rows that hold one are drawn again.
-    drawn = rng.integers(0, below, size=(rows, size))
-    while True:
-        ordered = np.sort(drawn, axis=1)
-        repeating = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
-        if not len(repeating):
-            return drawn
-        drawn[repeating] = rng.integers(0, below, size=(len(repeating), size))
+    # Each is drawn from those that the row has left: its number among them, then itself.
+    drawn = rng.integers(0, below - np.arange(size), size=(rows, size))
+    for column in range(1, size):
+        earlier = np.sort(drawn[:, :column], axis=1)
+        for taken in earlier.T:
+            drawn[:, column] += drawn[:, column] >= taken
+    return drawn

@@ -7,7 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, require_range, to_pixels
+from asterism.images.mutator import (
+    MUTATORS,
+    Draws,
+    Images,
+    Mutator,
+    Randomness,
+    require_range,
+    to_pixels,
+)
 
 
 @MUTATORS.register("contrast")
@@ -29,7 +37,7 @@ class Contrast(Mutator):
         if self.low < 0:
             raise ValueError(f"a contrast must not be below 0, it is {self.low}")
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factor``: float32 ``(N,)``."""
         return {"factor": rng.uniform(self.low, self.high, size=shape[0]).astype(np.float32)}
 
@@ -55,7 +63,7 @@ class Brightness(Mutator):
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
 
-    def draw(self, rng: np.random.Generator, shape: tuple[int, int, int, int]) -> Draws:
+    def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``levels``: int16 ``(N,)``."""
         levels = rng.integers(self.low, self.high, size=shape[0], endpoint=True)
         return {"levels": levels.astype(np.int16)}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.params import Section
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
 from asterism.models.keras_files import save_keras
 
 if TYPE_CHECKING:
@@ -19,11 +18,8 @@ class KerasInt8(Compressor):
 
     suffix: ClassVar[str] = ".keras"
 
-    class Options(Section):
-        """None."""
-
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+    def compress(model: keras.Model, options: NoOptions, material: Material, target: Path) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         model.quantize("int8")
         save_keras(model, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -10,61 +11,57 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
 from asterism.core.params import Section
 
 if TYPE_CHECKING:
     import keras
 
 
-def _export(model: keras.Model, target: Path, **converter: Any) -> None:
-    model.export(target, format="litert", verbose=False, **converter)
+class LiteRtQuantisation(Compressor):
+    """LiteRT's converter; a subclass names its settings."""
+
+    suffix: ClassVar[str] = ".tflite"
+
+    @classmethod
+    def compress(cls, model: keras.Model, options: Any, material: Material, target: Path) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        import tensorflow as tf
+
+        settings = {"optimizations": [tf.lite.Optimize.DEFAULT], **cls.settings(options, material)}
+        model.export(target, format="litert", verbose=False, **settings)
+
+    @staticmethod
+    @abstractmethod
+    def settings(options: Any, material: Material) -> dict[str, Any]:
+        """Attributes of ``tf.lite.TFLiteConverter``, beside the wish to optimise."""
 
 
 @COMPRESSORS.register("litert_dynamic_range")
-class DynamicRange(Compressor):
+class DynamicRange(LiteRtQuantisation):
     """8-bit weights; activations are quantised as they come."""
 
-    suffix: ClassVar[str] = ".tflite"
-
-    class Options(Section):
-        """None."""
-
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
-        import tensorflow as tf
-
-        _export(model, target, optimizations=[tf.lite.Optimize.DEFAULT])
+    def settings(options: NoOptions, material: Material) -> dict[str, Any]:
+        """See :meth:`LiteRtQuantisation.settings`."""
+        return {}
 
 
 @COMPRESSORS.register("litert_float16")
-class Float16(Compressor):
+class Float16(LiteRtQuantisation):
     """Weights of 16 bits."""
 
-    suffix: ClassVar[str] = ".tflite"
-
-    class Options(Section):
-        """None."""
-
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+    def settings(options: NoOptions, material: Material) -> dict[str, Any]:
+        """See :meth:`LiteRtQuantisation.settings`."""
         import tensorflow as tf
 
-        _export(
-            model,
-            target,
-            optimizations=[tf.lite.Optimize.DEFAULT],
-            target_spec={"supported_types": [tf.float16]},
-        )
+        return {"target_spec": {"supported_types": [tf.float16]}}
 
 
 @COMPRESSORS.register("litert_full_integer")
-class FullInteger(Compressor):
+class FullInteger(LiteRtQuantisation):
     """8-bit weights and activations, whose ranges are measured on training images."""
-
-    suffix: ClassVar[str] = ".tflite"
 
     class Options(Section):
         """How the ranges of activations are measured."""
@@ -72,18 +69,15 @@ class FullInteger(Compressor):
         calibration_images: int = Field(ge=1, description="first n training images to measure on")
 
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
+    def settings(options: Options, material: Material) -> dict[str, Any]:
+        """See :meth:`LiteRtQuantisation.settings`."""
         import tensorflow as tf
 
         images = material.inputs[: options.calibration_images]
-        _export(
-            model,
-            target,
-            optimizations=[tf.lite.Optimize.DEFAULT],
-            representative_dataset=lambda: _one_by_one(images),
-            target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]},
-        )
+        return {
+            "representative_dataset": lambda: _one_by_one(images),
+            "target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]},
+        }
 
 
 def _one_by_one(images: NDArray[np.float32]) -> Iterator[list[NDArray[np.float32]]]:

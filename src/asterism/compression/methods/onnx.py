@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from onnxruntime import quantization
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
 from asterism.core.params import Section
 from asterism.models.formats.keras import save_onnx
 
@@ -24,37 +26,44 @@ if TYPE_CHECKING:
 logging.getLogger("onnxruntime.quantization").setLevel(logging.ERROR)
 
 
+class OnnxQuantisation(Compressor):
+    """ONNX Runtime's quantiser of Keras' ONNX export; a subclass calls it."""
+
+    suffix: ClassVar[str] = ".onnx"
+
+    @classmethod
+    def compress(cls, model: keras.Model, options: Any, material: Material, target: Path) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`."""
+        with tempfile.TemporaryDirectory() as folder:
+            exported = Path(folder) / "model.onnx"
+            save_onnx(model, exported)
+            with _quiet_root():
+                cls.quantise(exported, options, material, target)
+
+    @staticmethod
+    @abstractmethod
+    def quantise(exported: Path, options: Any, material: Material, target: Path) -> None:
+        """Write the quantised version of an exported model."""
+
+
 @COMPRESSORS.register("onnx_dynamic")
-class Dynamic(Compressor):
+class Dynamic(OnnxQuantisation):
     """8-bit weights; activations are quantised as they come.
 
     The range of an activation is taken over the whole batch, so such a model's results depend on
     the batch: it is run image by image.
     """
 
-    suffix: ClassVar[str] = ".onnx"
-
-    class Options(Section):
-        """None."""
-
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
-        with tempfile.TemporaryDirectory() as folder:
-            exported = Path(folder) / "model.onnx"
-            save_onnx(model, exported)
-            _quiet_root(
-                lambda: quantization.quantize_dynamic(
-                    exported, target, weight_type=quantization.QuantType.QUInt8
-                )
-            )
+    def quantise(exported: Path, options: NoOptions, material: Material, target: Path) -> None:
+        """See :meth:`OnnxQuantisation.quantise`."""
+        kind = quantization.QuantType.QUInt8
+        quantization.quantize_dynamic(exported, target, weight_type=kind)
 
 
 @COMPRESSORS.register("onnx_static")
-class Static(Compressor):
+class Static(OnnxQuantisation):
     """8-bit weights and activations, whose ranges are measured on training images."""
-
-    suffix: ClassVar[str] = ".onnx"
 
     class Options(Section):
         """How the ranges of activations are measured."""
@@ -62,13 +71,10 @@ class Static(Compressor):
         calibration_images: int = Field(ge=1, description="first n training images to measure on")
 
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
-        """See :class:`asterism.compression.compressor.Compressor`."""
-        reader = _CalibrationImages(material.inputs[: options.calibration_images])
-        with tempfile.TemporaryDirectory() as folder:
-            exported = Path(folder) / "model.onnx"
-            save_onnx(model, exported)
-            _quiet_root(lambda: quantization.quantize_static(exported, target, reader))
+    def quantise(exported: Path, options: Options, material: Material, target: Path) -> None:
+        """See :meth:`OnnxQuantisation.quantise`."""
+        images = material.inputs[: options.calibration_images]
+        quantization.quantize_static(exported, target, _CalibrationImages(images))
 
 
 class _CalibrationImages(quantization.CalibrationDataReader):  # type: ignore[misc]
@@ -80,12 +86,13 @@ class _CalibrationImages(quantization.CalibrationDataReader):  # type: ignore[mi
         return None if image is None else {"images": image[np.newaxis]}
 
 
-def _quiet_root(work: Any) -> None:
-    """Run ``work`` without its advice to the root logger."""
+@contextmanager
+def _quiet_root() -> Iterator[None]:
+    """Without the advice that the quantiser gives to the root logger."""
     root = logging.getLogger()
     level = root.level
     root.setLevel(logging.ERROR)
     try:
-        work()
+        yield
     finally:
         root.setLevel(level)

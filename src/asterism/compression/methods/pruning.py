@@ -1,4 +1,4 @@
-"""Pruning: the weights that matter least become zero and stay so while the rest is tuned.
+"""Pruning: the weights that matter least become zero, or go, and the rest is tuned.
 
 Keras brings no pruning of its own (it lived in a package for Keras 2), so these are the published
 rules: magnitude pruning (Han et al., NeurIPS 2015), over the whole network or layer by layer, and
@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.filters import removable, without_filters
+from asterism.core.console import get_logger
 from asterism.core.params import Section
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     import keras
 
 Mask = NDArray[np.float32]
+
+log = get_logger(__name__)
 
 
 @COMPRESSORS.register("magnitude_pruning")
@@ -58,9 +62,10 @@ class MagnitudePruning(Compressor):
 
 @COMPRESSORS.register("filter_pruning")
 class FilterPruning(Compressor):
-    """Of every convolution, the filters with the smallest L1 norm become zero, bias and all.
+    """Of every convolution, the filters with the smallest L1 norm are removed.
 
-    The file keeps its shape: its zeros vanish in deflation and in sparse kernels.
+    A network of fewer filters remains. Convolutions that end in a residual addition stay whole,
+    since the other summand has all their channels; the log names them.
     """
 
     suffix: ClassVar[str] = ".keras"
@@ -76,18 +81,21 @@ class FilterPruning(Compressor):
         """See :class:`asterism.compression.compressor.Compressor`."""
         import keras
 
-        masked = []
-        for layer in model.layers:
-            if not isinstance(layer, keras.layers.Conv2D):
-                continue
+        kept = {}
+        for layer in removable(model):
             norms = np.abs(layer.kernel.numpy()).sum(axis=(0, 1, 2))
-            kept = np.ones_like(norms)
-            kept[np.argsort(norms, kind="stable")[: int(options.share * len(norms))]] = 0
-            masked.append((layer.kernel, np.broadcast_to(kept, layer.kernel.shape)))
-            if layer.bias is not None:
-                masked.append((layer.bias, kept))
-        _tune(model, masked, options.tuning, material)
-        save_keras(model, target)
+            kept[layer.name] = np.sort(
+                np.argsort(norms, kind="stable")[int(options.share * len(norms)) :]
+            )
+        convolutions = [la.name for la in model.layers if isinstance(la, keras.layers.Conv2D)]
+        log.info(
+            "removing filters",
+            convolutions=len(kept),
+            kept_whole=[name for name in convolutions if name not in kept],
+        )
+        smaller = without_filters(model, kept)
+        _tune(smaller, [], options.tuning, material)
+        save_keras(smaller, target)
 
 
 def _kernels(model: keras.Model) -> list[Any]:

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from asterism.core.registry import Registry
 
 Outputs = NDArray[np.float32]
-Rows = NDArray[np.int64]
-Distances = NDArray[np.float32]
 
 
 class Fitness(ABC):
@@ -30,21 +28,17 @@ class Fitness(ABC):
         self.delta = delta
 
     @abstractmethod
-    def start(self, lanes: Rows, f: Outputs, g: Outputs) -> None:
-        """Take in the outputs of the seeds."""
+    def start(self, lane: int, outputs: Outputs) -> None:
+        """Take in both models' outputs for a lane's seed, ``(2 * K,)``."""
 
     @abstractmethod
-    def improves(
-        self, lanes: Rows, f: Outputs, g: Outputs, distance: Distances, best: Distances
-    ) -> NDArray[np.bool_]:
-        """Which mutants replace the best of their lane; they count as observed from now on.
+    def replaces(self, lane: int, gain: float, outputs: Outputs) -> bool:
+        """Whether a mutant replaces the best of its lane; it counts as observed from now on.
 
         Args:
-            lanes: whose mutants these are, int64 ``(n,)``.
-            f: outputs of the original, ``(n, K)``.
-            g: outputs of the compressed model, ``(n, K)``.
-            distance: the mutants' D, ``(n,)``.
-            best: D of the best so far, ``(n,)``.
+            lane: whose mutant it is.
+            gain: by how much its D is above that of the best.
+            outputs: outputs of the original and of the compressed model, ``(2 * K,)``.
         """
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from asterism.dflare.fitness import FITNESSES, Distances, Fitness, Outputs, Rows
+from asterism.dflare.fitness import FITNESSES, Fitness, Outputs
 
 
 @FITNESSES.register("paper")
@@ -18,44 +15,28 @@ class Paper(Fitness):
         super().__init__(lanes, delta)
         self._observed: list[set[bytes]] = [set() for _ in range(lanes)]
 
-    def start(self, lanes: Rows, f: Outputs, g: Outputs) -> None:
+    def start(self, lane: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._unobserved(lanes, f, g)
+        self._observed[lane].add(outputs.tobytes())
 
-    def improves(
-        self, lanes: Rows, f: Outputs, g: Outputs, distance: Distances, best: Distances
-    ) -> NDArray[np.bool_]:
-        """See :meth:`Fitness.improves`."""
-        gain = distance - best
-        unobserved = self._unobserved(lanes, f, g)
-        better: NDArray[np.bool_] = (gain > self.delta) | (
-            (np.abs(gain) <= self.delta) & unobserved
-        )
-        return better
-
-    def _unobserved(self, lanes: Rows, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        pairs = np.concatenate([f, g], axis=1)
-        new = np.empty(len(lanes), np.bool_)
-        for row, (lane, pair) in enumerate(zip(lanes.tolist(), pairs, strict=True)):
-            observed, key = self._observed[lane], pair.tobytes()
-            new[row] = key not in observed
-            observed.add(key)
-        return new
+    def replaces(self, lane: int, gain: float, outputs: Outputs) -> bool:
+        """See :meth:`Fitness.replaces`."""
+        observed, key = self._observed[lane], outputs.tobytes()
+        unobserved = key not in observed
+        observed.add(key)
+        return gain > self.delta or (gain >= -self.delta and unobserved)
 
 
 @FITNESSES.register("distance_only")
 class DistanceOnly(Fitness):
     """The ablation Dflare_D: only a larger D counts."""
 
-    def start(self, lanes: Rows, f: Outputs, g: Outputs) -> None:
+    def start(self, lane: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
 
-    def improves(
-        self, lanes: Rows, f: Outputs, g: Outputs, distance: Distances, best: Distances
-    ) -> NDArray[np.bool_]:
-        """See :meth:`Fitness.improves`."""
-        better: NDArray[np.bool_] = distance > best
-        return better
+    def replaces(self, lane: int, gain: float, outputs: Outputs) -> bool:
+        """See :meth:`Fitness.replaces`."""
+        return gain > 0
 
 
 #: Squared distance from which the released code takes outputs for unobserved.
@@ -72,30 +53,18 @@ class Released(Fitness):
 
     def __init__(self, lanes: int, delta: float) -> None:
         super().__init__(lanes, delta)
-        self._observed: list[list[NDArray[Any]]] = [[] for _ in range(lanes)]
+        self._observed: list[list[Outputs]] = [[] for _ in range(lanes)]
 
-    def start(self, lanes: Rows, f: Outputs, g: Outputs) -> None:
+    def start(self, lane: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._unobserved(lanes, f, g)
+        self._observed[lane].append(outputs)
 
-    def improves(
-        self, lanes: Rows, f: Outputs, g: Outputs, distance: Distances, best: Distances
-    ) -> NDArray[np.bool_]:
-        """See :meth:`Fitness.improves`."""
-        equal = np.abs(distance - best) <= self.delta
-        better: NDArray[np.bool_] = ~equal
-        within = np.flatnonzero(equal)
-        better[within] = self._unobserved(lanes[within], f[within], g[within])
-        return better
-
-    def _unobserved(self, lanes: Rows, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
-        new = np.empty(len(lanes), np.bool_)
-        for row, (lane, pair) in enumerate(
-            zip(lanes.tolist(), np.concatenate([f, g], axis=1), strict=True)
-        ):
-            observed = self._observed[lane]
-            squared = [float(((pair - other) ** 2).sum()) for other in observed]
-            new[row] = min(squared, default=np.inf) > _RELEASED_NOVELTY
-            if new[row]:
-                observed.append(pair)
+    def replaces(self, lane: int, gain: float, outputs: Outputs) -> bool:
+        """See :meth:`Fitness.replaces`."""
+        if abs(gain) > self.delta:
+            return True
+        squared = ((np.array(self._observed[lane]) - outputs) ** 2).sum(axis=1)
+        new = bool(squared.min() > _RELEASED_NOVELTY)
+        if new:
+            self._observed[lane].append(outputs)
         return new

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from pydantic import Field
 
 from asterism.core.params import Section
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.lockstep import Budget, LockstepSearch, Subject
+from asterism.dflare.lockstep import FULL_BATCH, Budget, LockstepSearch, Proposal, Subject
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 from asterism.search.chains import (
+    NOWHERE,
+    NUMBERS,
     ChainSelector,
     MetropolisHastingsChains,
     UniformChains,
-    UniformStreams,
 )
 
 Rows = NDArray[np.int64]
@@ -34,9 +36,26 @@ class DflareOptions(Section):
     )
 
 
+@dataclass(frozen=True)
+class Foresight(Proposal):
+    """The next mutants of each lane, as long as none of them replaces the best.
+
+    Attributes:
+        operators: number of the operator that made each, int64 ``(n,)``.
+    """
+
+    operators: Rows
+
+
 @SEARCHES.register("dflare")
-class Dflare(LockstepSearch):
+class Dflare(LockstepSearch[Foresight]):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
+
+    One lane's queries come one after the other, and few lanes would leave the models with small
+    batches. But until a mutant replaces the best, the next queries are known beforehand: the best
+    stays, no operator succeeds, and all random numbers are functions of lane and query. So a lane
+    proposes several queries at once, and those after the first that replaces the best are dropped.
+    How far it looks ahead decides on speed, never on a result.
 
     Args:
         subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
@@ -63,57 +82,108 @@ class Dflare(LockstepSearch):
         super().__init__(subject, budget, items, numbers, seed, name, options)
         lanes, operators = len(items), len(subject.domain.operators)
         self._fitness = FITNESSES[options.fitness](lanes, options.delta)
-        self._mutations = subject.domain.mutations(lanes, items.shape[1:], self.stream)
+        self._selector = _selector(operators, options.guided)
+        self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
         self._best = items.copy()
         self._best_distance = np.zeros(lanes, np.float32)
-        self._applied: list[list[int]] = [[] for _ in range(lanes)]
+        self._last_success = np.zeros(lanes, np.int64)
+        self._operator = np.full(lanes, NOWHERE)
         self._chosen = np.zeros((lanes, operators), np.int64)
         self._succeeded = np.zeros((lanes, operators), np.int64)
-        self._selector = _selector(
-            lanes,
-            operators,
-            options.guided,
-            UniformStreams([self.stream(i, "choice") for i in range(lanes)]),
-        )
-        self._operators: Rows = np.empty(0, np.int64)
+        self._applied: list[list[int]] = [[] for _ in range(lanes)]
 
     def begin(self, lanes: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`."""
-        self._fitness.start(lanes, answers.f, answers.g)
         self._best_distance[lanes] = self.subject.comparison.distance(answers.f, answers.g)
+        for lane, outputs in zip(lanes.tolist(), _both(answers), strict=True):
+            self._fitness.start(lane, outputs)
 
-    def step(self, lanes: Rows) -> None:
-        """One mutant for each lane: Algorithm 1's loop body."""
-        success_rates = self._succeeded[lanes] / np.maximum(self._chosen[lanes], 1)
-        self._operators = operators = self._selector.select(lanes, success_rates)
-        mutants = self._mutations.apply(self._best[lanes], lanes, operators)
-        self._chosen[lanes, operators] += 1
+    def propose(self, lanes: Rows) -> Foresight:
+        """See :meth:`LockstepSearch.propose`."""
+        counts = self._worthwhile(lanes)
+        owners, start = np.repeat(lanes, counts), np.cumsum(counts) - counts
+        ahead = np.arange(len(owners)) - np.repeat(start, counts)
+        queries = self.queries[owners] + ahead
+        numbers = self._choices.of(owners).below(queries).random((len(owners), NUMBERS))
+        operators = self._choose_operators(lanes, counts, start, numbers)
+        streams = self._mutations.of(owners).below(queries)
+        mutants = self.subject.domain.mutate(self._best[owners], operators, streams)
+        return Foresight(lanes, counts, mutants, operators)
 
-        answers, ordinary = self.evaluate(lanes, mutants)
-        distance = self.subject.comparison.distance(answers.f, answers.g)
-        judged = np.flatnonzero(ordinary)
-        better = judged[
-            self._fitness.improves(
-                lanes[judged],
-                answers.f[judged],
-                answers.g[judged],
-                distance[judged],
-                self._best_distance[lanes[judged]],
-            )
-        ]
-        self._best[lanes[better]] = mutants[better]
-        self._best_distance[lanes[better]] = distance[better]
-        self._succeeded[lanes[better], operators[better]] += 1
-        for lane, operator in zip(lanes[better].tolist(), operators[better].tolist(), strict=True):
-            self._applied[lane].append(operator)
+    def learn(self, proposal: Foresight, answers: Answers) -> None:
+        """See :meth:`LockstepSearch.learn`; Algorithm 1, lane by lane."""
+        comparison = self.subject.comparison
+        deviates = comparison.deviates(answers.f, answers.g).tolist()
+        distance = comparison.distance(answers.f, answers.g)
+        gains = distance - self._best_distance[proposal.owners]
+        outputs, gain, counted = _both(answers), gains.tolist(), []
+        for lane, rows in proposal.by_lane():
+            for row in rows:
+                counted.append(row)
+                ordinary = self.count(proposal, answers, deviates, lane, (row,))
+                if ordinary and self._fitness.replaces(lane, gain[row], outputs[row]):
+                    self._adopt(lane, proposal, row, distance[row])
+                    break
+                if not self.goes_on(lane):
+                    break
+            self._operator[lane] = proposal.operators[row]
+        operators = proposal.operators[counted]
+        np.add.at(self._chosen, (proposal.owners[counted], operators), 1)
 
-    def history(self, lane: int, row: int) -> tuple[str, ...]:
+    def _adopt(self, lane: int, proposal: Foresight, row: int, distance: np.float32) -> None:
+        """Put a mutant in the place of its lane's best."""
+        operator = int(proposal.operators[row])
+        self._best[lane] = proposal.items[row]
+        self._best_distance[lane] = distance
+        self._last_success[lane] = self.queries[lane]
+        self._succeeded[lane, operator] += 1
+        self._applied[lane].append(operator)
+
+    def history(self, proposal: Foresight, lane: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
         names = self.subject.domain.operators
-        return tuple(names[o] for o in [*self._applied[lane], int(self._operators[row])])
+        return tuple(names[o] for o in [*self._applied[lane], proposal.operators[row]])
+
+    def _worthwhile(self, lanes: Rows) -> Rows:
+        """How many queries each lane proposes: together a full batch, few of them in vain.
+
+        The longer a lane has found nothing better, the longer that is likely to go on.
+        """
+        fruitless = self.queries[lanes] - self._last_success[lanes]
+        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[lanes])
+        shares = wanted * FULL_BATCH // max(FULL_BATCH, int(wanted.sum()))
+        return np.maximum(1, shares)
+
+    def _choose_operators(
+        self, lanes: Rows, counts: Rows, start: Rows, numbers: NDArray[np.float64]
+    ) -> Rows:
+        """Algorithm 2 for each lane's next queries, were all of them fruitless.
+
+        Args:
+            lanes: the lanes.
+            counts: how many queries each has.
+            start: the first row of each.
+            numbers: random numbers of each row.
+        """
+        operators = np.empty(len(numbers), np.int64)
+        current, chosen = self._operator[lanes], self._chosen[lanes]
+        succeeded = self._succeeded[lanes]
+        for ahead in range(counts.max()):
+            some = np.flatnonzero(counts > ahead)
+            rows = start[some] + ahead
+            success_rates = succeeded[some] / np.maximum(chosen[some], 1)
+            picked = self._selector.select(current[some], success_rates, numbers[rows])
+            operators[rows] = current[some] = picked
+            chosen[some, picked] += 1
+        return operators
 
 
-def _selector(lanes: int, operators: int, guided: bool, streams: UniformStreams) -> ChainSelector:
+def _both(answers: Answers) -> NDArray[np.float32]:
+    """Both models' outputs side by side, ``(n, 2 * K)``."""
+    return np.concatenate([answers.f, answers.g], axis=1)
+
+
+def _selector(operators: int, guided: bool) -> ChainSelector:
     if guided and operators > 1:
-        return MetropolisHastingsChains(lanes, operators, 1 / operators, streams)
-    return UniformChains(operators, streams)
+        return MetropolisHastingsChains(operators, 1 / operators)
+    return UniformChains(operators)

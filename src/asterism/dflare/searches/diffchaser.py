@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.params import Section
-from asterism.dflare.lockstep import Budget, LockstepSearch, Subject
+from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 
@@ -31,12 +31,13 @@ class DiffChaserOptions(Section):
 
 
 @SEARCHES.register("diffchaser")
-class DiffChaser(LockstepSearch):
+class DiffChaser(LockstepSearch[Proposal]):
     """Every step is a generation: all but the fittest are replaced by mutated children.
 
     Args:
         subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
-        budget: when to stop on a seed; every member of a generation is a query.
+        budget: when to stop on a seed; every member of a generation is a query, also those after
+            the first that triggers, since the algorithm evaluates a generation before it looks.
         items: the seeds.
         numbers: what identifies each seed.
         seed: the run's seed.
@@ -58,27 +59,36 @@ class DiffChaser(LockstepSearch):
     ) -> None:
         super().__init__(subject, budget, items, numbers, seed, name, options)
         self._options = options
+        self.width = options.population
         self._rngs = [self.stream(lane, "genetics") for lane in range(len(items))]
         #: Members and their fitness, of the lanes that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}
         self._fitness: dict[int, NDArray[np.float32]] = {}
 
     def begin(self, lanes: Rows, answers: Answers) -> None:
-        """See :meth:`LockstepSearch.begin`; the first population is made in the first step."""
+        """See :meth:`LockstepSearch.begin`; the first population is the first proposal."""
 
-    def step(self, lanes: Rows) -> None:
-        """A generation of each lane."""
-        broods = [self._brood(int(lane)) for lane in lanes]
-        owners = np.repeat(lanes, [len(brood) for brood in broods])
-        answers, ordinary = self.evaluate(owners, np.concatenate(broods))
-        fitness = self.subject.comparison.uncertainty(answers.f, answers.g, self._options.k)
-        fitness[~ordinary] = -np.inf
-        start = 0
-        for lane, brood in zip(lanes.tolist(), broods, strict=True):
-            self._settle(lane, brood, fitness[start : start + len(brood)])
-            start += len(brood)
+    def propose(self, lanes: Rows) -> Proposal:
+        """See :meth:`LockstepSearch.propose`: a generation, or what the budget leaves of it."""
+        left = self.budget.queries - self.queries[lanes]
+        broods = [self._brood(lane)[:rest] for lane, rest in zip(lanes.tolist(), left, strict=True)]
+        return Proposal(lanes, np.array([len(b) for b in broods]), np.concatenate(broods))
 
-    def history(self, lane: int, row: int) -> tuple[str, ...]:
+    def learn(self, proposal: Proposal, answers: Answers) -> None:
+        """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
+        comparison = self.subject.comparison
+        deviates = comparison.deviates(answers.f, answers.g).tolist()
+        fitness = comparison.uncertainty(answers.f, answers.g, self._options.k)
+        for lane, rows in proposal.by_lane():
+            ordinary = set(self.count(proposal, answers, deviates, lane, rows))
+            if self.goes_on(lane):
+                eligible = [fitness[row] if row in ordinary else -np.inf for row in rows]
+                brood = proposal.items[rows.start : rows.stop]
+                self._settle(lane, brood, np.array(eligible, np.float32))
+            else:
+                self._members.pop(lane, None)
+
+    def history(self, proposal: Proposal, lane: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
         return ("crossover", "mutation") if lane in self._members else ("mutation",)
 

@@ -1,0 +1,93 @@
+"""A network without some filters computes what the whole one computes with them silenced."""
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.compression.filters import removable, without_filters
+from asterism.models.architectures import ARCHITECTURES
+
+SHAPE = (16, 16, 1)
+
+
+def disturbed(name):
+    """An untrained network whose biases and normalisations are not what they begin as."""
+    keras.utils.set_random_seed(0)
+    model = ARCHITECTURES[name](SHAPE, 5)
+    rng = np.random.default_rng(0)
+    for layer in model.layers:
+        layer.set_weights(
+            [w + rng.uniform(0.05, 0.2, w.shape) if w.ndim == 1 else w for w in layer.get_weights()]
+        )
+    return model
+
+
+def silence(model, gone):
+    """Zero the filters, their biases and what a normalisation would make of them."""
+    for name, filters in gone.items():
+        layer = model.get_layer(name)
+        weights = layer.get_weights()
+        for values in weights:
+            values[..., filters] = 0
+        layer.set_weights(weights)
+        for other in model.layers:
+            if isinstance(other, keras.layers.BatchNormalization) and (
+                other.input._keras_history.operation is layer
+            ):
+                gamma, beta, mean, variance = other.get_weights()
+                gamma[filters] = beta[filters] = 0
+                other.set_weights([gamma, beta, mean, variance])
+
+
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("plainnet20", "vgg16")]
+
+
+@pytest.mark.parametrize("name", ["lenet5", "plain_cnn", "resnet20", *SLOW])
+def test_a_cut_network_is_the_silenced_one(name):
+    model = disturbed(name)
+    rng = np.random.default_rng(1)
+    gone = {
+        layer.name: np.sort(rng.choice(layer.filters, layer.filters // 3, replace=False))
+        for layer in removable(model)
+    }
+    kept = {
+        name: np.setdiff1d(np.arange(model.get_layer(name).filters), filters)
+        for name, filters in gone.items()
+    }
+    cut = without_filters(model, kept)
+    assert cut.count_params() < model.count_params()
+    for name, filters in kept.items():
+        assert cut.get_layer(name).filters == len(filters)
+    images = rng.random((4, *SHAPE), dtype=np.float32)
+    silence(model, gone)
+    expected, given = (
+        keras.Model(m.inputs, m.get_layer("before_softmax").output).predict(images, verbose=0)
+        for m in (model, cut)
+    )
+    assert np.ptp(expected, axis=0).max() > 1e-4  # the images are told apart at all
+    assert np.allclose(given, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_keeping_every_filter_changes_nothing():
+    model = disturbed("lenet1")
+    same = without_filters(model, {})
+    for a, b in zip(model.get_weights(), same.get_weights(), strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_what_a_residual_addition_needs_stays_whole():
+    model = ARCHITECTURES["resnet20"](SHAPE, 5)
+    convolutions = [la for la in model.layers if isinstance(la, keras.layers.Conv2D)]
+    # Of nine blocks only the first convolution; not the second, no shortcut, not the network's
+    # first.
+    assert len(removable(model)) == 9
+    assert len(convolutions) == 1 + 9 * 2 + 2
+    assert len(removable(ARCHITECTURES["plainnet20"](SHAPE, 5))) == 19
+
+
+def test_an_output_stays_whole():
+    inputs = keras.Input(SHAPE)
+    first = keras.layers.Conv2D(4, 3, name="first")(inputs)
+    last = keras.layers.ReLU()(keras.layers.Conv2D(3, 3, name="last")(first))
+    model = keras.Model(inputs, last)
+    assert [layer.name for layer in removable(model)] == ["first"]

@@ -1,0 +1,87 @@
+"""Streams side by side: each row's own, and as random as a generator's."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asterism.images.mutator import MUTATORS
+from asterism.search.streams import ManyStreams
+
+KEYS = np.random.default_rng(0).integers(0, 1 << 64, 4000, dtype=np.uint64)
+
+
+def splitmix64(state, count):
+    """SplitMix64 in plain integers: the published generator."""
+    words = []
+    for _ in range(count):
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        word = state
+        word = (word ^ (word >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        word = (word ^ (word >> 27)) * 0x94D049BB133111EB % 2**64
+        words.append(word ^ (word >> 31))
+    return words
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 9), st.integers(1, 9))
+def test_a_stream_is_splitmix64(key, first, then):
+    streams = ManyStreams(np.array([key], np.uint64))
+    drawn = [
+        *streams.integers(0, 1 << 64, (1, first), dtype=np.uint64)[0].tolist(),
+        *streams.integers(0, 1 << 64, (1, then), dtype=np.uint64)[0].tolist(),
+    ]
+    assert drawn == splitmix64(key, first + then)
+
+
+DRAWS = {
+    "random": lambda s, n: s.random((n, 5)),
+    "uniform": lambda s, n: s.uniform(-1.0, 3.0, (n, 1, 2)),
+    "integers": lambda s, n: s.integers(-3, 9, (n, 4), endpoint=True),
+    "ends": lambda s, n: s.integers(0, np.arange(1, 7), (n, 6)),
+    "choice": lambda s, n: s.choice(np.array([2, 3, 5, 7]), n),
+    "permuted": lambda s, n: s.permuted(np.tile(np.arange(30), (n, 1)), axis=1),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(DRAWS))
+@given(rows=st.lists(st.integers(0, 19), min_size=1, max_size=9))
+def test_a_row_does_not_depend_on_the_others(kind, rows):
+    everything = DRAWS[kind](ManyStreams(KEYS[:20]), 20)
+    some = DRAWS[kind](ManyStreams(KEYS[:20]).of(np.array(rows)), len(rows))
+    assert np.array_equal(some, everything[rows])
+
+
+@pytest.mark.parametrize("name", sorted(MUTATORS))
+def test_no_mutators_draw_for_an_image_depends_on_the_others(name):
+    mutator, shape = MUTATORS[name](), (12, 9, 11, 3)
+    whole = mutator.draw(ManyStreams(KEYS[:12]), shape)
+    part = mutator.draw(ManyStreams(KEYS[3:8]), (5, *shape[1:]))
+    for key, values in part.items():
+        assert np.array_equal(values, whole[key][3:8])
+
+
+def test_integers_and_choices_are_uniform():
+    for drawn in (
+        ManyStreams(KEYS).integers(0, 5, (4000, 5)),
+        ManyStreams(KEYS).choice(np.arange(5), (4000, 5)),
+        ManyStreams(KEYS).integers(0, 4, (4000, 5), endpoint=True),
+        ManyStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1),
+        ManyStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1).T,
+    ):
+        counts = np.bincount(drawn.ravel(), minlength=5)
+        assert np.abs(counts - 4000).max() < 6 * math.sqrt(4000)
+
+
+def test_large_permutations_hold_everything_once():
+    order = ManyStreams(KEYS[:3]).permuted(np.tile(np.arange(5000), (3, 1)), axis=1)
+    assert np.array_equal(np.sort(order, axis=1), np.tile(np.arange(5000), (3, 1)))
+    assert len({row.tobytes() for row in order}) == 3
+
+
+def test_neighbouring_streams_are_unrelated():
+    below = ManyStreams(np.zeros(4000, np.uint64)).below(np.arange(4000))
+    numbers = below.random((4000, 8))
+    assert np.abs(np.corrcoef(numbers[:-1, 0], numbers[1:, 0])[0, 1]) < 0.06
+    assert len(np.unique(numbers)) == numbers.size

@@ -8,7 +8,8 @@ from asterism.core.artifacts import write_json
 from asterism.core.params import Section
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
-from asterism.deepimportance.measurement import fit, measure
+from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.regression import regression_additions, train_regressor
 from asterism.deepimportance.sets import compare
@@ -47,5 +48,5 @@ def run(params: Params) -> None:
         name: compare(addition, name, tests, split, draws, std, params.seed)
         for name, addition in additions.items()
     }
-    measured = measure(fitted, tests[split.base], compared, params.importance.neurons)
+    measured = measure(fitted, tests[split.base], compared)
     write_json(METRICS, {**errors, **measured.metrics})

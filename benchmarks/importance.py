@@ -162,7 +162,7 @@ def relevance(subject):
                     propagate.per_neuron(model_input(subject.train[i : i + BATCH], UNIT))
 
             at = "the input" if layer is None else layer
-            subject.watch.report(f"relevance at {at}, {name}", run, 4, "6 passes")
+            subject.watch.report(f"relevance at {at}, {name}", run, 2, "6 passes")
 
 
 def clusters(subject):
@@ -177,7 +177,7 @@ def clusters(subject):
                 idc.fit(Activations({}, values[i : i + BATCH], None))
             return idc.clusters
 
-        subject.watch.report(f"clustering 10 neurons, 60,000 values {what}", run, 4, "1 s")
+        subject.watch.report(f"clustering 10 neurons, 60,000 values {what}", run, 3, "1 s")
 
 
 def criteria(subject):

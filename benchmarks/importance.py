@@ -1,9 +1,9 @@
 """The importance lane's speed: LeNet-5 on MNIST, 10,000 training and 10,000 test inputs.
 
-    ASTERISM_DATA_ROOT=/path/to/data PYTHONPATH=src python benchmarks/importance.py
+    ASTERISM_DATA_ROOT=/path/to/data PYTHONPATH=src python benchmarks/importance.py [PART…]
 
-Every figure is the best of several runs on a warm process and stands beside a plain forward pass
-of the same 10,000 inputs in the same batches.
+The parts are relevance, clusters, criteria and memory. Every time is the best of several runs on
+a warm process and stands beside a plain forward pass of 10,000 inputs in the same batches.
 """
 
 import os
@@ -23,13 +23,14 @@ import yaml
 
 from asterism.core import machine
 from asterism.core.params import validate
-from asterism.criteria.criterion import CRITERIA
+from asterism.criteria.criterion import CRITERIA, Activations
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import BATCH, Tracer, hidden_layers, model_input
 from asterism.data import DataParams, load
-from asterism.deepimportance.clusters import fit_clusters
 from asterism.deepimportance.composites import COMPOSITES
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
+from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance, propagator
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
@@ -44,9 +45,23 @@ def section(schema, group):
     return validate(schema, yaml.safe_load(text))
 
 
-def best(run, times=3):
-    run()
-    return min(timed(run) for _ in range(times))
+class Stopwatch:
+    """Best times of several runs, each run between two of a plain forward pass.
+
+    Both are taken in turns, so that whatever else the machine does at the time slows both.
+    """
+
+    def __init__(self, forward):
+        self.forward = forward
+
+    def report(self, what, run, times=3, target=None):
+        run()
+        self.forward()
+        plain, took = np.inf, np.inf
+        for _ in range(times):
+            plain, took = min(plain, timed(self.forward)), min(took, timed(run))
+        wanted = "" if target is None else f"  (to reach: {target})"
+        print(f"{what:58}{took:8.3f} s {took / plain:7.2f} forward passes{wanted}", flush=True)
 
 
 def timed(run):
@@ -55,111 +70,167 @@ def timed(run):
     return time.perf_counter() - start
 
 
-def peak_memory(inputs):
-    """Peak memory of a process that measures the IDC of so many inputs, in MB."""
-    command = [sys.executable, __file__, "--memory", str(inputs)]
+class Endless:
+    """Images that come into being when they are asked for, so that they take no memory."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, count, seed):
+        self.count, self.seed = count, seed
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, part):
+        size = len(range(*part.indices(self.count)))
+        rng = np.random.default_rng((self.seed, part.start))
+        return rng.integers(0, 256, (size, 28, 28, 1), np.uint8)
+
+
+def peak_memory(train, test, names):
+    """Peak memory of a process that fits on and judges so many inputs, in MB."""
+    command = [sys.executable, __file__, "--peak", str(train), str(test), *names]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stdout.split()[-1])
 
 
-def measure_memory(inputs):
-    """IDC of a stream of inputs that is never held as a whole."""
+def measure_memory(train, test, names):
+    """Relevance, clusters, IDC and some criteria over inputs that are never held as a whole."""
     model = ARCHITECTURES["lenet5"]((28, 28, 1), 10)
-    tracer = Tracer(model, UNIT, SUBJECT, [])
-    rng = np.random.default_rng(0)
-    first = tracer(rng.integers(0, 256, (BATCH, 28, 28, 1), np.uint8)).layers[SUBJECT][:, :10]
-    coverage = ImportanceDrivenCoverage(
-        fit_clusters(first, section(ImportanceParams, "importance").clusters, dense=True)
-    )
-    for _ in range(inputs // BATCH):
-        batch = tracer(rng.integers(0, 256, (BATCH, 28, 28, 1), np.uint8))
-        coverage.update(batch.layers[SUBJECT][:, :10])
+    criteria = section(CriteriaParams, "criteria").model_copy(update={"names": names})
+    importance = section(ImportanceParams, "importance")
+    labels = np.zeros(train, np.int64)
+    fitted = fit(model, UNIT, Endless(train, 0), labels, importance, criteria)
+    measure(fitted, Endless(test, 1), {})
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
-def main():
-    importance = section(ImportanceParams, "importance")
-    criteria = section(CriteriaParams, "criteria")
-    data = load(DataParams(name="mnist", path="conf/no_file", train=60000, test=10000))
-    keras.utils.set_random_seed(0)
-    model = ARCHITECTURES["lenet5"](data.image_shape, data.classes)
-    model.compile("adam", "sparse_categorical_crossentropy")
-    train, labels = data.train_images[:10000], data.train_labels[:10000]
-    model.fit(UNIT.apply(train), labels, batch_size=64, epochs=3, verbose=0)
+def report_memory():
+    names = section(CriteriaParams, "criteria").names
+    quadratic = ["likelihood_surprise", "distance_surprise"]
+    linear = [name for name in names if name not in quadratic]
+    for what, chosen, sizes in (
+        ("IDC and all but the surprise criteria", linear, (10_240, 102_400)),
+        ("the surprise criteria", quadratic, (5_120, 20_480)),
+    ):
+        for few, many in (sizes, sizes[::-1]):
+            peak = peak_memory(few, many, chosen)
+            print(f"peak memory, {what}: {few:,} training, {many:,} test inputs {peak} MB")
 
-    signature = [tf.TensorSpec((None, 28, 28, 1), tf.float32)]
-    call = tf.function(lambda x: model(x, training=False), signature)
 
-    def forward(images=train):
-        for i in range(0, len(images), BATCH):
-            call(model_input(images[i : i + BATCH], UNIT)).numpy()
+class Subject:
+    """LeNet-5 after an epoch on 10,000 images of MNIST, the images, and a plain forward pass."""
 
-    plain = best(forward)
-    print(f"{machine.available_threads()} processors, batches of {BATCH}")
-    print(f"{'plain forward pass, 10,000 inputs':58}{plain:8.3f} s")
+    def __init__(self):
+        data = load(DataParams(name="mnist", path="conf/no_file", train=60000, test=10000))
+        keras.utils.set_random_seed(0)
+        self.model = ARCHITECTURES["lenet5"](data.image_shape, data.classes)
+        self.model.compile("adam", "sparse_categorical_crossentropy")
+        self.train, self.labels = data.train_images[:10000], data.train_labels[:10000]
+        self.model.fit(UNIT.apply(self.train), self.labels, batch_size=64, epochs=1, verbose=0)
+        self.all_train, self.test = data.train_images, data.test_images
+        signature = [tf.TensorSpec((None, 28, 28, 1), tf.float32)]
+        self._call = tf.function(lambda x: self.model(x, training=False), signature)
+        self.watch = Stopwatch(self.forward)
+        self.importance = section(ImportanceParams, "importance")
+        self.criteria = section(CriteriaParams, "criteria")
 
-    def report(what, seconds, passes=True):
-        share = f"{seconds / plain:6.2f} forward passes" if passes else ""
-        print(f"{what:58}{seconds:8.3f} s {share}", flush=True)
+    def forward(self):
+        for i in range(0, len(self.train), BATCH):
+            self._call(model_input(self.train[i : i + BATCH], UNIT)).numpy()
 
+    def profiled(self, batches):
+        """IDC of the ten most important neurons, fitted."""
+        rules = self.importance.relevance
+        found = neuron_relevance(self.model, UNIT, rules, SUBJECT, self.train, self.labels)
+        coverage = ImportanceDrivenCoverage(
+            found.ranking()[:10], self.importance.clusters, dense=True
+        )
+        for batch in batches:
+            coverage.fit(batch)
+        return coverage
+
+
+def relevance(subject):
     for name in COMPOSITES.names():
-        rules = importance.relevance.model_copy(update={"composite": name})
+        rules = subject.importance.relevance.model_copy(update={"composite": name})
         for layer in (SUBJECT, None):
-            propagate = propagator(model, UNIT, rules, layer)
+            propagate = propagator(subject.model, UNIT, rules, layer)
 
-            def relevance(propagate=propagate):
-                for i in range(0, len(train), BATCH):
-                    propagate.per_neuron(model_input(train[i : i + BATCH], UNIT))
+            def run(propagate=propagate):
+                for i in range(0, len(subject.train), BATCH):
+                    propagate.per_neuron(model_input(subject.train[i : i + BATCH], UNIT))
 
             at = "the input" if layer is None else layer
-            report(f"relevance at {at}, {name}", best(relevance, 2))
+            subject.watch.report(f"relevance at {at}, {name}", run, 2, "6 passes")
 
-    tracer = Tracer(model, UNIT, SUBJECT, hidden_layers(model))
-    found = neuron_relevance(model, UNIT, importance.relevance, SUBJECT, train, labels)
-    important = found.ranking()[:10]
-    everything = np.concatenate(
-        [batch.layers[SUBJECT][:, important] for batch in tracer.stream(data.train_images)]
-    )
-    clustering = best(lambda: fit_clusters(everything, importance.clusters, dense=True), 3)
-    report("clustering 10 neurons over 60,000 activations", clustering, passes=False)
-    dense = np.random.default_rng(0).gamma(2, size=everything.shape).astype(np.float32)
-    clustering = best(lambda: fit_clusters(dense, importance.clusters, dense=True), 3)
-    report("the same, 60,000 different values each", clustering, passes=False)
 
-    clusters = fit_clusters(everything[:10000], importance.clusters, dense=True)
-    narrow = Tracer(model, UNIT, SUBJECT, [])
+def clusters(subject):
+    tracer = Tracer(subject.model, UNIT, SUBJECT, [])
+    real = np.concatenate([batch.subject for batch in tracer.stream(subject.all_train)])
+    different = np.random.default_rng(0).gamma(2, size=real.shape).astype(np.float32)
+    for what, values in (("of MNIST", real), ("all of them different", different)):
+
+        def run(values=values):
+            idc = ImportanceDrivenCoverage(np.arange(10), subject.importance.clusters, dense=True)
+            for i in range(0, len(values), BATCH):
+                idc.fit(Activations({}, values[i : i + BATCH], None))
+            return idc.clusters
+
+        subject.watch.report(f"clustering 10 neurons, 60,000 values {what}", run, 3, "1 s")
+
+
+def criteria(subject):
+    narrow = Tracer(subject.model, UNIT, SUBJECT, [])
+    ready = subject.profiled(narrow.stream(subject.train))
+    print(f"{ready.combinations:,} combinations of 10 neurons")
 
     def idc():
-        coverage = ImportanceDrivenCoverage(clusters)
-        for batch in narrow.stream(data.test_images):
-            coverage.update(batch.layers[SUBJECT][:, important])
+        coverage = ready.fork()
+        for batch in narrow.stream(subject.test):
+            coverage.update(batch)
 
-    report("IDC of 10,000 inputs, with the forward pass", best(idc))
-    trained = list(tracer.stream(train))
-    tested = list(tracer.stream(data.test_images))
-    for name in criteria.names:
+    subject.watch.report("IDC of 10,000 inputs, forward pass included", idc, 6, "1.2 passes")
+    tracer = Tracer(subject.model, UNIT, SUBJECT, hidden_layers(subject.model))
+    trained, tested = (list(tracer.stream(x)) for x in (subject.train, subject.test))
+    for name in subject.criteria.names:
 
         def fitted(name=name):
-            criterion = CRITERIA[name](criteria)
+            criterion = CRITERIA[name](subject.criteria)
             for batch in trained:
                 criterion.fit(batch)
+            criterion.update(tested[0])  # what is only worked out when it is first asked for
             return criterion
 
-        def covered(criterion):
+        known = fitted()
+
+        def judged(known=known):
+            criterion = known.fork()
             for batch in tested:
                 criterion.update(batch)
             return criterion.value()
 
-        fit_time = timed(fitted)
-        ready = fitted()
-        update_time = timed(lambda ready=ready: covered(ready))
-        report(f"{name}: fit {fit_time:.3f} s, then update and value", update_time)
-    few, many = peak_memory(10_240), peak_memory(102_400)
-    print(f"peak memory of IDC over a stream: 10,240 inputs {few} MB, 102,400 inputs {many} MB")
+        subject.watch.report(f"{name}, fit", fitted, 1)
+        subject.watch.report(f"{name}, update and value", judged, 2)
+
+
+PARTS = {"relevance": relevance, "clusters": clusters, "criteria": criteria}
+
+
+def main(wanted):
+    print(f"{machine.available_threads()} processors, batches of {BATCH}, 10,000 inputs")
+    if set(wanted) & set(PARTS):
+        subject = Subject()
+        print(f"{'plain forward pass':58}{min(timed(subject.forward) for _ in range(5)):8.3f} s")
+        for name in wanted:
+            if name in PARTS:
+                PARTS[name](subject)
+    if "memory" in wanted:
+        report_memory()
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--memory"]:
-        measure_memory(int(sys.argv[2]))
+    if sys.argv[1:2] == ["--peak"]:
+        measure_memory(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
     else:
-        main()
+        main(sys.argv[1:] or [*PARTS, "memory"])

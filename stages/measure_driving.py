@@ -2,16 +2,12 @@
 
 from pathlib import Path
 
-from asterism.attacks.addition import Split
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
-from asterism.deepimportance.measurement import fit, measure
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.regression import regression_additions, train_regressor
-from asterism.deepimportance.sets import compare
 from asterism.models.params import TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -31,21 +27,25 @@ class Params(Section):
 
 
 def run(params: Params) -> None:
-    """Write the regressor's errors and every criterion's value; nothing without driving data."""
+    """Write the regressor's errors, its attacks and every criterion's value; or nothing."""
     if params.driving.source == "none":
         write_json(METRICS, {})
         return
+    # Imported here because it takes seconds, which most runs need not spend.
+    from asterism.deepimportance.regression import measure_regressor, train_regressor
+
     driving = load_driving(params.driving, params.seed)
-    scaling = params.preprocessing
-    model, errors = train_regressor(driving, scaling, params.driving_training, params.seed)
-    fitted = fit(model, scaling, driving.train_images, None, params.importance, params.criteria)
-    tests = driving.test_images
-    split = Split.draw(len(tests), params.attack.base_share, params.seed)
-    additions = regression_additions(tests, split, params.attack, params.seed)
-    draws, std = params.importance.draws, params.attack.noise.std
-    compared = {
-        name: compare(addition, name, tests, split, draws, std, params.seed)
-        for name, addition in additions.items()
-    }
-    measured = measure(fitted, tests[split.base], compared, params.importance.neurons)
-    write_json(METRICS, {**errors, **measured.metrics})
+    model, errors = train_regressor(
+        driving, params.preprocessing, params.driving_training, params.seed
+    )
+    measured = measure_regressor(
+        model,
+        driving,
+        params.preprocessing,
+        params.attack,
+        params.importance,
+        params.criteria,
+        params.driving.angles,
+        params.seed,
+    )
+    write_json(METRICS, errors | measured)

@@ -8,10 +8,11 @@ from asterism.core.artifacts import read_arrays, read_json, write_json, write_ta
 from asterism.core.params import Section
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
+from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
-from asterism.deepimportance.measurement import fit, measure
+from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.results import save_fitted, table
+from asterism.deepimportance.results import save_combinations, save_fitted, table
 from asterism.deepimportance.sets import compare
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
@@ -59,8 +60,9 @@ def run(params: Params) -> None:
         )
         for name in read_json(ADDITIONS / "names.json")
     }
-    measured = measure(fitted, data.test_images[split.base], additions, params.importance.neurons)
-    save_fitted(fitted, split.base[measured.subset], ARTIFACTS)
+    measured = measure(fitted, data.test_images[split.base], additions)
+    save_fitted(fitted, ARTIFACTS)
+    save_combinations(measured, split.base, ARTIFACTS)
     heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
     write_table(PLOTS / "coverage.csv", table(measured.rows))

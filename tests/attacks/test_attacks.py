@@ -178,8 +178,8 @@ def test_random_changes_have_the_length_that_is_asked_for():
 
 
 def test_the_farthest_image_comes_first():
-    base = np.zeros((2, 2, 2, 1), np.float32)
-    pool = np.stack([np.full((2, 2, 1), v, np.float32) for v in (0.1, 1.0, 0.9, 0.5)])
+    base = np.zeros((2, 2, 2, 1), np.uint8)
+    pool = np.stack([np.full((2, 2, 1), v, np.uint8) for v in (25, 255, 230, 128)])
     assert farthest_first(pool, base, 3).tolist() == [1, 3, 0] or farthest_first(
         pool, base, 3
     ).tolist() == [1, 3, 2]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
+from asterism.criteria import density, distances, key_table, surprise
 from asterism.criteria.criterion import CRITERIA, Activations
 from asterism.criteria.params import CriteriaParams
 
@@ -38,13 +39,13 @@ def draw(count, seed, scale=1.0):
         name: np.maximum(rng.normal(0.2, scale, (count, size)), 0).astype(np.float32)
         for name, size in SIZES.items()
     }
-    return Activations(layers, "hidden", rng.integers(0, 3, count))
+    return Activations(layers, layers["hidden"], rng.integers(0, 3, count))
 
 
 def part(batch, rows):
     layers = {name: values[rows] for name, values in batch.layers.items()}
     decisions = None if batch.decisions is None else batch.decisions[rows]
-    return Activations(layers, batch.subject, decisions)
+    return Activations(layers, layers["hidden"], decisions)
 
 
 TRAINING = draw(120, 0)
@@ -105,10 +106,27 @@ def test_a_fork_goes_on_alone(name):
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not CRITERIA[n].needs_classes])
 def test_regressors_have_no_decisions(name):
-    training = Activations(TRAINING.layers, "hidden", None)
+    training = Activations(TRAINING.layers, TRAINING.subject, None)
     criterion = fitted(name, training)
-    criterion.update(Activations(draw(30, 4).layers, "hidden", None))
+    test = draw(30, 4)
+    criterion.update(Activations(test.layers, test.subject, None))
     assert criterion.value() > 0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_goes_to_disk_piece_by_piece_is_the_same(name, monkeypatch):
+    test = draw(90, 21, 1.4)
+    whole = fitted(name)
+    whole.update(test)
+    for module in (distances, density, surprise):
+        monkeypatch.setattr(module, "CHUNK", 7)
+    monkeypatch.setattr(key_table, "BLOCK", 8)
+    pieces = CRITERIA[name](params())
+    for rows in np.array_split(np.arange(120), 4):
+        pieces.fit(part(TRAINING, rows))
+    for rows in np.array_split(np.arange(90), 6):
+        pieces.update(part(test, rows))
+    assert pieces.value() == pytest.approx(whole.value())
 
 
 def neurons(batch):
@@ -210,22 +228,21 @@ def test_every_criterion_has_a_twin():
 
 def test_likelihood_surprise_is_the_density_that_scipy_estimates():
     rng = np.random.default_rng(0)
-    training = Activations(
-        {"hidden": rng.normal(size=(150, 4)).astype(np.float32)}, "hidden", rng.integers(0, 2, 150)
-    )
-    test = Activations(
-        {"hidden": rng.normal(size=(20, 4)).astype(np.float32)}, "hidden", rng.integers(0, 2, 20)
-    )
-    surprise = fitted("likelihood_surprise", training).surprise(test)
-    for x, c, found in zip(test.layers["hidden"], test.decisions, surprise, strict=True):
-        mine = training.layers["hidden"][training.decisions == c].astype(float)
-        assert found == pytest.approx(-gaussian_kde(mine.T).logpdf(x.astype(float))[0], rel=1e-5)
+
+    def normal(count):
+        values = rng.normal(size=(count, 4)).astype(np.float32)
+        return Activations({}, values, rng.integers(0, 2, count))
+
+    training, test = normal(150), normal(20)
+    found = fitted("likelihood_surprise", training).surprise(test)
+    for x, c, value in zip(test.subject, test.decisions, found, strict=True):
+        mine = training.subject[training.decisions == c].astype(float)
+        assert value == pytest.approx(-gaussian_kde(mine.T).logpdf(x.astype(float))[0], rel=1e-5)
 
 
 def test_a_class_without_references_surprises_infinitely():
-    training = Activations(TRAINING.layers, "hidden", np.zeros(120, np.int64))
-    test = part(draw(3, 1), np.arange(3))
-    test = Activations(test.layers, "hidden", np.full(3, 2))
+    training = Activations({}, TRAINING.subject, np.zeros(120, np.int64))
+    test = Activations({}, draw(3, 1).subject, np.full(3, 2))
     for name in ("likelihood_surprise", "distance_surprise"):
         criterion = fitted(name, training)
         assert np.isinf(criterion.surprise(test)).all()
@@ -234,7 +251,8 @@ def test_a_class_without_references_surprises_infinitely():
 
 
 def test_unscaled_neuron_coverage_compares_raw_activations():
-    low = Activations({"a": np.array([[0.1, 0.5]], np.float32)}, "a", None)
+    values = np.array([[0.1, 0.5]], np.float32)
+    low = Activations({"a": values}, values, None)
     scaled, raw = (CRITERIA["neuron_coverage"](params(neuron_scaled=s)) for s in (True, False))
     scaled.update(low)
     raw.update(low)

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.core.errors import UserError
+from asterism.criteria.criterion import Activations
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import Tracer, find_layer, hidden_layers
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
-from asterism.deepimportance.measurement import fit, measure
+from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.sets import compare
@@ -51,11 +53,18 @@ def importance(**changes):
     return ImportanceParams(**defaults | changes)
 
 
-def clusters(*centroids):
-    return [NeuronClusters(np.array(c, float), None) for c in centroids]
+def coverage_of(*centroids):
+    """The coverage of as many neurons as there are lists of centroids."""
+    coverage = ImportanceDrivenCoverage(np.arange(len(centroids)), CLUSTERS, dense=True)
+    coverage.clusters = [NeuronClusters(np.array(c, float), None) for c in centroids]
+    return coverage
 
 
-THREE = clusters([0, 1], [0, 1, 2], [0.5])
+def acts(values):
+    return Activations({}, values, None)
+
+
+THREE = [0, 1], [0, 1, 2], [0.5]
 
 
 @given(
@@ -65,31 +74,38 @@ THREE = clusters([0, 1], [0, 1, 2], [0.5])
 @settings(max_examples=50, deadline=None)
 def test_coverage_is_the_share_of_enumerated_combinations(points, cut):
     values = np.array(points, np.float32)
-    cells = list(itertools.product(*(c.centroids for c in THREE)))
+    cells = list(itertools.product(*THREE))
 
     def nearest(row):
         return tuple(
-            min(c.centroids, key=lambda m: (abs(m - v), m)) for c, v in zip(THREE, row, strict=True)
+            min(centroids, key=lambda m: (abs(m - v), m))
+            for centroids, v in zip(THREE, row, strict=True)
         )
 
-    hit = [cell for cell in cells if any(nearest(row) == cell for row in values.astype(float))]
-    coverage = ImportanceDrivenCoverage(THREE)
-    coverage.update(values[:cut])
+    reached = [nearest(row) for row in values.astype(float)]
+    hit = [cell for cell in cells if cell in reached]
+    coverage = coverage_of(*THREE)
+    coverage.update(acts(values[:cut]))
     part = coverage.value()
-    coverage.update(values[cut:])
+    coverage.update(acts(values[cut:]))
     assert coverage.combinations == len(cells) == 6
     assert coverage.value() == pytest.approx(len(hit) / 6)
     assert part <= coverage.value()
     subset = coverage.smallest_subset()
-    again = ImportanceDrivenCoverage(THREE)
-    again.update(values[subset])
+    assert subset.tolist() == sorted(reached.index(cell) for cell in hit)
+    again = coverage_of(*THREE)
+    again.update(acts(values[subset]))
     assert again.value() == coverage.value()
-    assert len(subset) == len(hit)
+    new = coverage.exercised(since=cut)
+    found = [tuple(THREE[i][c] for i, c in enumerate(row)) for row in new.clusters]
+    assert found == [reached[i] for i in new.inputs]
+    assert set(found) == set(reached[cut:]) - set(reached[:cut])
 
 
 def test_a_huge_space_of_combinations_is_never_enumerated():
-    coverage = ImportanceDrivenCoverage(clusters(*[[0, 1, 2, 3]] * 60))
-    coverage.update(np.random.default_rng(0).uniform(0, 3, (500, 60)).astype(np.float32))
+    coverage = coverage_of(*[[0, 1, 2, 3]] * 60)
+    values = np.random.default_rng(0).uniform(0, 3, (500, 60)).astype(np.float32)
+    coverage.update(acts(values))
     assert coverage.combinations == 4**60
     assert coverage.value() == pytest.approx(500 / 4**60)
 
@@ -151,7 +167,7 @@ def test_activations_are_those_of_the_layers(trained):
     np.testing.assert_allclose(batch.layers["conv"], np.mean(conv, axis=(1, 2)), rtol=1e-5)
     np.testing.assert_allclose(batch.layers["hidden"], hidden, rtol=1e-5)
     from_pixels = Tracer(model, UNIT, "hidden", [])(as_pixels(images[:9]))
-    np.testing.assert_allclose(from_pixels.layers["hidden"], hidden, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(from_pixels.subject, hidden, rtol=1e-4, atol=1e-5)
 
 
 def test_relevance_counts_correct_inputs_of_each_class(trained):
@@ -182,7 +198,7 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
     fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
     sets = {"extreme": compare(addition(extreme), "extreme", test, split, 3, 0.3, 0)}
-    measured = measure(fitted, test[split.base], sets, [2, 4, 99])
+    measured = measure(fitted, test[split.base], sets)
     alone, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]
     assert set(alone) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
     assert found["draws"] == 3
@@ -196,8 +212,11 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
         rise = found[f"idc_{m}"]["value"] - alone[f"idc_{m}"]
         assert gained == pytest.approx(rise * combinations)
     subset = test[split.base][measured.subset]
-    assert measure(fitted, subset, {}, [12]).metrics["test_set"]["idc_12"] == alone["idc_12"]
+    assert measure(fitted, subset, {}).metrics["test_set"]["idc_12"] == alone["idc_12"]
     assert len(measured.rows) == 2 * (len(NAMES) + 3)
+    new = measured.new["extreme"]
+    assert len(new.inputs) == found["new_combinations"]["idc_12"]["value"]
+    assert new.inputs.max() < 20
 
 
 def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
@@ -207,11 +226,12 @@ def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
     lengths = np.linspace(0.05, 0.5, 12)
     changed = Addition(changed.images, split.base[:12], lengths, lengths, lengths > 0, lengths > 0)
     found = compare(changed, "x", test, split, 9, 0.3, 0)
-    assert len(found.clean) == len(found.perturbed) == 4  # 50 // 12
-    drawn = np.concatenate(found.clean)
+    perturbed = list(found.perturbed())
+    assert len(list(found.clean())) == len(perturbed) == 4  # 50 // 12
+    drawn = np.concatenate(list(found.clean()))
     assert len(np.unique(drawn.reshape(len(drawn), -1), axis=0)) == 48
     pixels = as_pixels(test)
-    for draw in found.perturbed:
+    for draw in perturbed:
         flat = np.abs(draw[:, None] - pixels[None, split.base]).reshape(12, 50, -1)
         nearest = np.sqrt((flat.astype(float) ** 2).sum(-1)).min(axis=1)
         np.testing.assert_allclose(nearest, lengths, rtol=1e-3)
@@ -234,7 +254,7 @@ def test_the_criteria_work_on_a_regressor():
     model.compile("adadelta", "mse")
     model.fit(UNIT.apply(images), labels / 2.0, epochs=1, verbose=0)
     fitted = fit(model, UNIT, images, None, importance(), CRITERIA)
-    metrics = measure(fitted, images[:50], {}, [2, 4]).metrics["test_set"]
+    metrics = measure(fitted, images[:50], {}).metrics["test_set"]
     assert "distance_surprise" not in metrics
     assert metrics["likelihood_surprise"] > 0
     assert 0 < metrics["idc_4"] <= 1

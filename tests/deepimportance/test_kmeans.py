@@ -12,6 +12,7 @@ from sklearn.metrics import silhouette_score
 from asterism.deepimportance.clusters import fit_clusters
 from asterism.deepimportance.kmeans import cluster, silhouette
 from asterism.deepimportance.params import ClusterParams
+from asterism.deepimportance.tally import Tally
 
 NUMBERS = st.one_of(
     st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=11),
@@ -20,56 +21,66 @@ NUMBERS = st.one_of(
 )
 
 
-def within(values, borders):
-    return sum(((v - v.mean()) ** 2).sum() for v in np.split(values, borders[1:-1]))
+def counted(numbers):
+    """Different values, ascending, and how often each occurs."""
+    values, counts = np.unique(np.asarray(numbers, float), return_counts=True)
+    return values, counts.astype(float)
+
+
+def within(values, counts, borders):
+    total = 0.0
+    for start, end in itertools.pairwise(borders):
+        group = np.repeat(values[start:end], counts[start:end].astype(int))
+        total += ((group - group.mean()) ** 2).sum()
+    return total
 
 
 @given(NUMBERS)
 @settings(max_examples=150, deadline=None)
 def test_no_partition_is_better(numbers):
-    values = np.sort(np.array(numbers))
-    for found in cluster(values, 4):
+    values, counts = counted(numbers)
+    for found in cluster(values, counts, 4):
         k = len(found.centroids)
         best = min(
-            within(values, [0, *cut, len(values)])
+            within(values, counts, [0, *cut, len(values)])
             for cut in itertools.combinations(range(1, len(values)), k - 1)
         )
         assert found.cost == pytest.approx(best, rel=1e-6, abs=1e-6)
-        assert within(values, found.borders) == pytest.approx(best, rel=1e-6, abs=1e-6)
+        assert within(values, counts, found.borders) == pytest.approx(best, rel=1e-6, abs=1e-6)
         assert np.all(np.diff(found.borders) > 0)
-    assert len(cluster(values, 4)) == min(4, len(np.unique(values)))
+    assert len(cluster(values, counts, 4)) == min(4, len(values))
 
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_scikit_learn_is_never_better(k):
-    values = np.sort(np.random.default_rng(k).gamma(2, size=3000))
-    found = cluster(values, k)[-1]
-    lloyd = KMeans(k, n_init=10, random_state=0).fit(values[:, None])
+    numbers = np.round(np.random.default_rng(k).gamma(2, size=3000), 2)
+    found = cluster(*counted(numbers), k)[-1]
+    lloyd = KMeans(k, n_init=10, random_state=0).fit(numbers[:, None])
     assert found.cost <= lloyd.inertia_ * (1 + 1e-9)
     assert found.cost == pytest.approx(lloyd.inertia_, rel=0.02)
 
 
 def test_large_offsets_lose_no_digits():
-    values = np.sort(np.random.default_rng(0).normal(size=500))
-    near, far = cluster(values, 4)[-1], cluster(values + 1e7, 4)[-1]
+    values, counts = counted(np.random.default_rng(0).normal(size=500))
+    near, far = (cluster(values + offset, counts, 4)[-1] for offset in (0, 1e7))
     np.testing.assert_array_equal(near.borders, far.borders)
 
 
 @given(NUMBERS)
 @settings(max_examples=150, deadline=None)
 def test_the_silhouette_is_scikit_learns(numbers):
-    values = np.sort(np.array(numbers))
-    for found in cluster(values, 4)[1:]:
+    values, counts = counted(numbers)
+    for found in cluster(values, counts, 4)[1:]:
         k = len(found.centroids)
-        if k < len(values):
-            labels = np.repeat(np.arange(k), np.diff(found.borders))
-            expected = silhouette_score(values[:, None], labels)
-            assert silhouette(values, found.borders) == pytest.approx(expected, abs=1e-6)
+        if k < len(numbers):
+            labels = np.repeat(np.repeat(np.arange(k), np.diff(found.borders)), counts.astype(int))
+            expected = silhouette_score(np.sort(numbers)[:, None], labels)
+            assert silhouette(values, counts, found.borders) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_silhouette_needs_two_clusters():
     with pytest.raises(ValueError, match="two clusters"):
-        silhouette(np.arange(3.0), np.array([0, 3]))
+        silhouette(np.arange(3.0), np.ones(3), np.array([0, 3]))
 
 
 def params(**changes):
@@ -84,22 +95,28 @@ def params(**changes):
 
 
 def column(*groups):
-    return np.concatenate(groups).astype(np.float32)[:, None]
+    return np.concatenate(groups).astype(np.float32)
+
+
+def fit_one(values, settings, *, dense):
+    tally = Tally()
+    tally.add(values)
+    return fit_clusters([tally], settings, dense=dense)[0]
 
 
 def test_the_silhouette_chooses_the_number_of_clusters():
     rng = np.random.default_rng(0)
     three = column(*(rng.normal(c, 0.1, 50) for c in (0, 5, 10)))
-    (found,) = fit_clusters(three, params(), dense=True)
+    found = fit_one(three, params(), dense=True)
     assert found.centroids == pytest.approx([0, 5, 10], abs=0.1)
     assert found.silhouette > 0.9
 
 
 def test_zeros_count_only_when_they_should():
     values = column(np.zeros(80), np.full(20, 1.0), np.full(20, 3.0))
-    (kept,) = fit_clusters(values, params(), dense=True)
-    (left,) = fit_clusters(values, params(leave_out_zeros=True), dense=True)
-    (maps,) = fit_clusters(values, params(leave_out_zeros=True), dense=False)
+    kept = fit_one(values, params(), dense=True)
+    left = fit_one(values, params(leave_out_zeros=True), dense=True)
+    maps = fit_one(values, params(leave_out_zeros=True), dense=False)
     assert kept.centroids == pytest.approx([0, 1, 3])
     assert left.centroids == pytest.approx([1, 3])
     assert maps.centroids == pytest.approx(kept.centroids)
@@ -107,24 +124,22 @@ def test_zeros_count_only_when_they_should():
 
 @pytest.mark.parametrize("values", [column(np.zeros(50)), column(np.arange(9.0))])
 def test_constant_and_rare_neurons_get_one_cluster(values):
-    (found,) = fit_clusters(values, params(), dense=True)
+    found = fit_one(values, params(), dense=True)
     assert len(found.centroids) == 1
-    assert set(found.assign(values[:, 0])) == {0}
+    assert set(found.assign(values)) == {0}
 
 
 def test_rounding_may_merge_centroids():
     values = column(np.full(20, 0.001), np.full(20, 0.002))
-    assert len(fit_clusters(values, params(), dense=True)[0].centroids) == 2
-    assert len(fit_clusters(values, params(decimals=2), dense=True)[0].centroids) == 1
+    assert len(fit_one(values, params(), dense=True).centroids) == 2
+    assert len(fit_one(values, params(decimals=2), dense=True).centroids) == 1
 
 
 @given(st.lists(st.floats(-10, 10, width=32), min_size=1, max_size=20))
 @settings(deadline=None)
 def test_assignment_is_to_the_nearest_centroid(numbers):
     rng = np.random.default_rng(0)
-    (found,) = fit_clusters(
-        column(*(rng.normal(c, 1, 20) for c in (-8, 0, 7))), params(), dense=True
-    )
+    found = fit_one(column(*(rng.normal(c, 1, 20) for c in (-8, 0, 7))), params(), dense=True)
     values = np.array(numbers, np.float32)
     for value, chosen in zip(values, found.assign(values), strict=True):
         distances = np.abs(found.centroids - value)

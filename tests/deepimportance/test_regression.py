@@ -40,6 +40,7 @@ def params(folder, **changes):
         "height": 66,
         "width": 80,
         "test_share": 0.5,
+        "angles": {"degrees": 25.0, "tolerance_degrees": 1.0},
     }
     return DrivingParams(**defaults | changes)
 
@@ -79,6 +80,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         "driving.height=66",
         "driving.width=80",
         "driving.test_share=0.5",
+        "driving.angles.degrees=25.0",
         "driving_training.epochs=1",
     ]
     (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
@@ -89,7 +91,13 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     assert metrics["test_mse"] > 0
     assert 0 < metrics["test_set"]["idc_6"] <= 1
     assert "distance_surprise" not in metrics["test_set"]
-    for name in ("noise", "semantic"):
+    assert set(metrics["additions"]) == {"fgsm", "bim", "noise", "semantic"}
+    for name in ("fgsm", "bim", "noise"):
+        facts = metrics["attacks"][name]
+        assert facts["deviation_degrees_max"] == pytest.approx(25 * facts["deviation_max"])
+        assert facts["deviation_mean"] > 0
+    assert metrics["attacks"]["bim"]["linf_mean"] <= 0.3 + 1e-6
+    for name in metrics["additions"]:
         assert metrics["additions"][name]["draws"] == 5
         idc = metrics["additions"][name]["idc_6"]["value"]
         assert idc >= metrics["test_set"]["idc_6"]

@@ -9,7 +9,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import Floats, Ints
+from asterism.attacks.attack import Floats, Ints, Victims
+from asterism.attacks.noise import l2
 from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
@@ -61,6 +62,32 @@ class Addition:
     linf: NDArray[np.float64]
     success: NDArray[np.bool_]
     success_rounded: NDArray[np.bool_]
+
+    @classmethod
+    def changed(
+        cls,
+        images: Floats,
+        victims: Victims,
+        success: NDArray[np.bool_],
+        success_rounded: NDArray[np.bool_],
+    ) -> Self:
+        """Images that an attack made from its victims."""
+        change = np.abs(images - victims.images).reshape(len(images), -1)
+        return cls(
+            images=images,
+            sources=victims.sources,
+            l2=l2(images, victims.images),
+            linf=change.max(axis=1).astype(np.float64),
+            success=success,
+            success_rounded=success_rounded,
+        )
+
+    @classmethod
+    def natural(cls, images: Floats, wrong: NDArray[np.bool_] | None = None) -> Self:
+        """Images that were not made from test inputs; ``wrong`` says which the model mishandles."""
+        nothing, count = np.zeros(len(images)), len(images)
+        wrong = np.zeros(count, np.bool_) if wrong is None else wrong
+        return cls(images, np.full(count, -1), nothing, nothing, wrong, wrong)
 
     def summary(self) -> dict[str, float]:
         """Numbers for the metrics."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import keras
 import numpy as np
@@ -13,7 +12,6 @@ from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first, read_natural
-from asterism.attacks.noise import l2
 from asterism.attacks.params import AttackParams
 from asterism.core.console import progress
 from asterism.core.errors import UserError
@@ -71,8 +69,8 @@ def _choose_victims(
     count: int,
     seed: int,
 ) -> Victims:
-    predicted = estimator.predict(as_pixels(images[split.base])).argmax(axis=1)
-    correct = split.base[predicted == labels[split.base]]
+    correct = estimator.correct(images[split.base], labels[split.base])
+    correct = split.base[correct]
     if len(correct) < count:
         raise UserError(
             f"attack.inputs is {count}, but only {len(correct)} inputs of the test set are "
@@ -92,8 +90,8 @@ def _natural(
     if params.semantic == "file":
         found = read_natural(Path(params.semantic_path), images.shape[1:], params.inputs)
         return _judge(estimator, found, np.full(len(found), -1), None)
-    pool, base = as_pixels(images[split.pool]), as_pixels(images[split.base])
-    chosen = split.pool[farthest_first(pool, base, params.inputs)]
+    chosen = farthest_first(images[split.pool], images[split.base], params.inputs)
+    chosen = split.pool[chosen]
     return _judge(estimator, as_pixels(images[chosen]), labels[chosen], None)
 
 
@@ -105,13 +103,6 @@ def _judge(
     wrong, wrong_rounded = (
         known & (estimator.predict(x).argmax(axis=1) != labels) for x in (found, rounded)
     )
-    nothing = np.zeros(len(found))
-    far: dict[str, Any] = {"l2": nothing, "linf": nothing, "sources": np.full(len(found), -1)}
-    if victims is not None:
-        change = np.abs(found - victims.images).reshape(len(found), -1)
-        far = {
-            "l2": l2(found, victims.images),
-            "linf": change.max(axis=1).astype(np.float64),
-            "sources": victims.sources,
-        }
-    return Addition(images=found, success=wrong, success_rounded=wrong_rounded, **far)
+    if victims is None:
+        return Addition.natural(found, wrong)
+    return Addition.changed(found, victims, wrong, wrong_rounded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -10,10 +11,23 @@ import tensorflow as tf
 from art.estimators.classification import TensorFlowV2Classifier
 from numpy.typing import NDArray
 
+from asterism.attacks.addition import as_pixels
+from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.models.logits import Logits
 from asterism.models.preprocessing import PreprocessingParams
 
-Floats = NDArray[np.float32]
+#: Images that are looked at at once.
+_BATCH = 512
+
+
+def on_pixels(
+    function: Callable[[Any], Any], preprocessing: PreprocessingParams
+) -> Callable[[Any], Any]:
+    """A function of a model's input as one of pixels in [0, 1]."""
+    mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
+    factor = (255 * preprocessing.scale / std).astype(np.float32)
+    shift = (-mean / std).astype(np.float32)
+    return lambda pixels: function(pixels * factor + shift)
 
 
 class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships no types
@@ -37,13 +51,7 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
     ) -> None:
         if shape is None:
             shape = tuple(int(n) for n in model.inputs[0].shape[1:])
-        logits = Logits(model)
-        mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
-        factor = (255 * preprocessing.scale / std).astype(np.float32)
-        shift = (-mean / std).astype(np.float32)
-
-        def scores(pixels: Any) -> Any:
-            return logits(pixels * factor + shift)
+        scores = on_pixels(Logits(model), preprocessing)
 
         def class_gradient(pixels: Any, labels: Any) -> Any:
             with tf.GradientTape() as tape:
@@ -67,10 +75,22 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
         classes = int(model.outputs[0].shape[-1])
         super().__init__(model, classes, shape, clip_values=(0.0, 1.0))
 
+    def aim(self, victims: Victims) -> Floats:
+        """The classes to get away from, one-hot, float32 ``(N, classes)``."""
+        return np.eye(self.nb_classes, dtype=np.float32)[victims.labels]
+
     def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
         """Logits ``(N, classes)`` of pixels ``(N, H, W, C)``."""
         parts = [self.scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
         return np.concatenate(parts)
+
+    def correct(self, images: NDArray[np.uint8], labels: Ints) -> Ints:
+        """Positions of the images that are put into their classes ``(N,)``, batch by batch."""
+        parts = [
+            self.predict(as_pixels(images[start : start + _BATCH])).argmax(axis=1)
+            for start in range(0, len(images), _BATCH)
+        ]
+        return np.flatnonzero(np.concatenate(parts) == labels)
 
     def class_gradient(self, x: Floats, label: Any = None, **_: Any) -> Floats:
         """Gradient of each input's logit ``label``, ``(N, 1, H, W, C)``."""

@@ -11,8 +11,13 @@ from asterism.attacks.attack import Floats, Ints
 from asterism.core.artifacts import read_arrays
 from asterism.core.errors import UserError
 
+#: Images whose distances are worked out at once.
+_CHUNK = 512
 
-def farthest_first(pool: Floats, base: Floats, count: int) -> Ints:
+Images = NDArray[np.uint8]
+
+
+def farthest_first(pool: Images, base: Images, count: int) -> Ints:
     """Positions of the ``count`` images of the pool that differ most from the base.
 
     Farthest-first traversal (Gonzalez 1985): each choice has the greatest distance to its nearest
@@ -24,17 +29,15 @@ def farthest_first(pool: Floats, base: Floats, count: int) -> Ints:
             f"attack.inputs asks for {count} natural images, but the pool has {len(pool)}: lower "
             "attack.inputs or attack.base_share"
         )
-    rows = pool.reshape(len(pool), -1).astype(np.float64)
     nearest = np.full(len(pool), np.inf)
-    for start in range(0, len(base), 512):
-        part = base[start : start + 512].reshape(len(base[start : start + 512]), -1)
-        nearest = np.minimum(nearest, _squared(rows, part.astype(np.float64)).min(axis=1))
-    chosen = []
+    for start in range(0, len(base), _CHUNK):
+        nearest = np.minimum(nearest, _to_nearest(pool, base[start : start + _CHUNK]))
+    chosen: list[int] = []
     for _ in range(count):
         best = int(nearest.argmax())
         chosen.append(best)
-        nearest = np.minimum(nearest, _squared(rows, rows[best : best + 1])[:, 0])
-        nearest[best] = -np.inf
+        nearest = np.minimum(nearest, _to_nearest(pool, pool[best : best + 1]))
+        nearest[chosen] = -np.inf
     return np.asarray(chosen, np.int64)
 
 
@@ -52,6 +55,12 @@ def read_natural(path: Path, shape: tuple[int, ...], count: int) -> Floats:
     return images[:count].astype(np.float32) / np.float32(255)
 
 
-def _squared(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
-    squares: NDArray[np.float64] = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
-    return np.maximum(squares, 0)
+def _to_nearest(pool: Images, few: Images) -> NDArray[np.float64]:
+    """Squared distance of each image of the pool to the nearest of a few."""
+    b = few.reshape(len(few), -1).astype(np.float64)
+    parts = []
+    for start in range(0, len(pool), _CHUNK):
+        a = pool[start : start + _CHUNK].reshape(-1, b.shape[1]).astype(np.float64)
+        squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * a @ b.T
+        parts.append(np.maximum(squares, 0).min(axis=1))
+    return np.concatenate(parts)

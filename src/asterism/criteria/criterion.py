@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -22,18 +22,18 @@ class Activations:
     """What a batch of inputs makes the neurons of a network do.
 
     Attributes:
-        layers: float32 ``(N, neurons)`` of each layer by name, in the network's order. A feature
-            map is one neuron, whose activation is its mean over places.
-        subject: name of the layer under study, one of ``layers``.
+        layers: float32 ``(N, neurons)`` of each layer that counts by name, in the network's order.
+            A feature map is one neuron, whose activation is its mean over places.
+        subject: the same of the layer under study, which need not be one of them.
         decisions: int64 ``(N,)``, the winning classes; None for a regressor.
     """
 
     layers: Mapping[str, Floats]
-    subject: str
+    subject: Floats
     decisions: NDArray[np.int64] | None
 
     def __len__(self) -> int:
-        return len(self.layers[self.subject])
+        return len(self.subject)
 
 
 class Criterion(ABC):
@@ -50,9 +50,6 @@ class Criterion(ABC):
     needs_classes: ClassVar[bool] = False
 
     covered: Any
-
-    def __init__(self, params: CriteriaParams) -> None:
-        self.params = params
 
     @abstractmethod
     def fit(self, training: Activations) -> None:
@@ -82,7 +79,7 @@ class NeuronItems(Criterion):
     items_per_neuron: int = 1
 
     def __init__(self, params: CriteriaParams) -> None:
-        super().__init__(params)
+        self.params = params
         self.covered: dict[str, NDArray[np.bool_]] = {}
 
     def fit(self, training: Activations) -> None:
@@ -108,4 +105,7 @@ class NeuronItems(Criterion):
         return items.size
 
 
-CRITERIA: Registry[type[Criterion]] = Registry("criterion", "asterism.criteria")
+#: Criteria by name, each made from the parameters.
+CRITERIA: Registry[Callable[[CriteriaParams], Criterion]] = Registry(
+    "criterion", "asterism.criteria"
+)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.criteria.criterion import CRITERIA, Activations, Criterion, Floats, NeuronItems
+from asterism.criteria.key_table import Keys, KeyTable, zobrist
 from asterism.criteria.params import CriteriaParams
 
 
@@ -40,17 +41,21 @@ class TopKNeuronPatterns(Criterion):
     """
 
     def __init__(self, params: CriteriaParams) -> None:
-        super().__init__(params)
-        self.covered: set[bytes] = set()
+        self.params = params
+        self.covered = KeyTable()
+        self._facts: dict[str, Keys] = {}
 
     def fit(self, training: Activations) -> None:
         """Learn nothing."""
 
     def update(self, batch: Activations) -> None:
         """See :meth:`Criterion.update`."""
-        tops = [np.sort(top_k(values, self.params.top_k)) for values in batch.layers.values()]
-        patterns = np.concatenate(tops, axis=1).astype(np.int32)
-        self.covered.update(row.tobytes() for row in np.unique(patterns, axis=0))
+        patterns = np.zeros(len(batch), np.uint64)
+        for name, values in batch.layers.items():
+            facts = self._facts.setdefault(name, zobrist(f"top {name}", values.shape[1]))
+            patterns ^= np.bitwise_xor.reduce(facts[top_k(values, self.params.top_k)], axis=1)
+        different = np.unique(patterns)
+        self.covered.add(different[~self.covered.has(different)])
 
     def value(self) -> float:
         """Number of patterns seen."""

@@ -3,33 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.streams import stream
 from asterism.criteria.criterion import CRITERIA, Activations, Criterion
+from asterism.criteria.key_table import Keys, KeyTable, zobrist
 from asterism.criteria.params import CriteriaParams
 
 Bools = NDArray[np.bool_]
-
-
-@dataclass
-class _Pair:
-    """What was seen at two layers in a row: sign patterns of the first, outcomes at the second.
-
-    Attributes:
-        patterns: rows in ``on`` and ``off`` of the sign patterns seen, by the pattern's bytes.
-        signs: the patterns.
-        on: for each pattern, which neurons of the second layer were above zero with it.
-        off: the same for at most zero.
-    """
-
-    patterns: dict[bytes, int] = field(default_factory=dict)
-    signs: list[Bools] = field(default_factory=list)
-    on: list[Bools] = field(default_factory=list)
-    off: list[Bools] = field(default_factory=list)
+Bytes = NDArray[np.uint8]
 
 
 @CRITERIA.register("sign_sign")
@@ -41,55 +25,83 @@ class SignSign(Criterion):
     """
 
     def __init__(self, params: CriteriaParams) -> None:
-        super().__init__(params)
+        self.params = params
         self.covered: dict[tuple[str, str], _Pair] = {}
-        self._sizes: dict[str, int] = {}
 
     def fit(self, training: Activations) -> None:
         """Learn nothing."""
 
     def update(self, batch: Activations) -> None:
-        """Remember every new sign pattern, and what the next layer did with it."""
+        """Hold a batch against all that was seen, and remember it."""
         signs = {name: values > 0 for name, values in batch.layers.items()}
-        self._sizes = {name: values.shape[1] for name, values in signs.items()}
-        for first, second in itertools.pairwise(signs):
-            pair = self.covered.setdefault((first, second), _Pair())
-            for pattern, outcome in zip(signs[first], signs[second], strict=True):
-                key = pattern.tobytes()
-                row = pair.patterns.setdefault(key, len(pair.signs))
-                if row == len(pair.signs):
-                    pair.signs.append(pattern)
-                    pair.on.append(outcome.copy())
-                    pair.off.append(~outcome)
-                else:
-                    pair.on[row] |= outcome
-                    pair.off[row] |= ~outcome
+        for a, b in itertools.pairwise(signs):
+            sizes = signs[a].shape[1], signs[b].shape[1]
+            self.covered.setdefault((a, b), _Pair(*sizes)).update(signs[a], signs[b])
 
     def value(self) -> float:
         """Share of the pairs, in [0, 1]."""
-        total = sum(self._sizes[a] * self._sizes[b] for a, b in self.covered)
-        shown = sum(int(_shown(pair).sum()) for pair in self.covered.values())
+        total = sum(pair.shown.size for pair in self.covered.values())
+        shown = sum(int(pair.shown.sum()) for pair in self.covered.values())
         return shown / total if total else 0.0
 
 
-def _shown(pair: _Pair) -> Bools:
-    """``(first, second)``: the pairs of neurons that were shown to matter.
+class _Pair:
+    """What was seen at two layers in a row.
 
-    A pattern's neighbours, which differ in one sign, are found by hash: flipping one sign changes
-    a Zobrist hash by that sign's own key.
+    Attributes:
+        shown: ``(first, second)``, which pairs of neurons were shown to matter.
     """
-    signs = np.stack(pair.signs)
-    on, off = np.stack(pair.on), np.stack(pair.off)
-    found = np.zeros((signs.shape[1], on.shape[1]), np.bool_)
-    keys = stream(0, "criteria", "sign_sign").integers(0, 2**64, signs.shape[1], np.uint64)
-    hashes = np.bitwise_xor.reduce(np.where(signs, keys, np.uint64(0)), axis=1)
-    order = np.argsort(hashes)
-    for neuron, key in enumerate(keys):
-        wanted = hashes ^ key
-        at = np.minimum(np.searchsorted(hashes[order], wanted), len(order) - 1)
-        match = hashes[order][at] == wanted
-        here, there = np.flatnonzero(match), order[at[match]]
-        if len(here):
-            changed = (on[here] & off[there]) | (off[here] & on[there])
-            found[neuron] = changed.any(axis=0)
-    return found
+
+    def __init__(self, first: int, second: int) -> None:
+        self.shown = np.zeros((first, second), np.bool_)
+        #: Under a sign pattern of the first layer: which neurons of the second were above zero
+        #: with it, and which were not, a bit each.
+        self._seen = KeyTable(2 * _bytes(second))
+        self._flips = zobrist("sign_sign", first)
+
+    def update(self, signs: Bools, outcomes: Bools) -> None:
+        """Count a batch in, signs ``(N, first)`` and outcomes ``(N, second)``."""
+        names = np.bitwise_xor.reduce(np.where(signs, self._flips, np.uint64(0)), axis=1)
+        order = np.argsort(names, kind="stable")
+        keys, rows = _united(names[order], _both(outcomes)[order])
+        self._remember(keys, rows)
+        # A pattern's neighbours differ in one sign, so their names differ by that sign's key.
+        neighbours = (self._flips[:, None] ^ keys).ravel()
+        for asked, there in self._seen.find(neighbours):
+            neurons, here = np.divmod(asked, len(keys))
+            changed, differences = _united(neurons, _differences(rows[here], there))
+            bits = np.unpackbits(differences, axis=1, count=self.shown.shape[1])
+            self.shown[changed] |= bits.astype(np.bool_)
+
+    def _remember(self, keys: Keys, rows: Bytes) -> None:
+        """Enter what is not known yet."""
+        known = np.zeros_like(rows)
+        for asked, found in self._seen.find(keys):
+            which, together = _united(asked, found)
+            known[which] |= together
+        new = (rows & ~known).any(axis=1)
+        self._seen.add(keys[new], rows[new])
+
+
+def _united(groups: NDArray[Any], rows: Bytes) -> tuple[NDArray[Any], Bytes]:
+    """The different values among sorted ``groups``, and the or of each one's rows."""
+    if not len(groups):
+        return groups, rows
+    different, starts = np.unique(groups, return_index=True)
+    return different, np.bitwise_or.reduceat(rows, starts, axis=0)
+
+
+def _differences(here: Bytes, there: Bytes) -> Bytes:
+    """Neurons that are on here and off there, or the other way round, a bit each."""
+    half = here.shape[1] // 2
+    changed: Bytes = (here[:, :half] & there[:, half:]) | (here[:, half:] & there[:, :half])
+    return changed
+
+
+def _both(outcomes: Bools) -> Bytes:
+    """Which neurons are on, then which are off, packed into bits."""
+    return np.concatenate([np.packbits(outcomes, axis=1), np.packbits(~outcomes, axis=1)], axis=1)
+
+
+def _bytes(bits: int) -> int:
+    return -(-bits // 8)

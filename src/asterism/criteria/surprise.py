@@ -3,39 +3,39 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
+from asterism.core.row_file import RowFile
 from asterism.criteria.criterion import CRITERIA, Activations, Criterion
+from asterism.criteria.density import Density
+from asterism.criteria.distances import CHUNK, nearest
 from asterism.criteria.params import CriteriaParams
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: Rows of a distance matrix that are held at once.
-_ROWS = 1024
-#: Directions in which a class varies less than this share of its main one carry no density.
-_FLAT = 1e-10
 
 
 class SurpriseCoverage(Criterion):
     """Share of the buckets of a range of surprise that inputs fall into.
 
-    Keeps the training inputs' activations of the subject layer; memory grows with their number
-    and not with that of the inputs judged.
+    The training inputs' activations of the subject layer lie on disk, by decision, and are read
+    piece by piece.
     """
 
     def __init__(self, params: CriteriaParams) -> None:
-        super().__init__(params)
+        self.params = params
         self.covered: NDArray[np.bool_] = np.zeros(params.surprise_buckets, np.bool_)
-        self._parts: list[tuple[Floats, Ints]] = []
+        self._traces: dict[int, RowFile] = {}
         self._ready = False
 
     def fit(self, training: Activations) -> None:
         """Keep a batch's activations and decisions."""
-        self._parts.append(_subject(training))
+        for group, traces in _by_decision(training):
+            file = self._traces.setdefault(group, RowFile(traces.shape[1:], np.float32))
+            file.append(traces)
         self._ready = False
 
     def update(self, batch: Activations) -> None:
@@ -53,7 +53,11 @@ class SurpriseCoverage(Criterion):
     def surprise(self, batch: Activations) -> Floats:
         """Surprise of each input, ``(N,)``; infinite where its class has too few references."""
         self._prepare()
-        return self._surprise(*_subject(batch))
+        result = np.full(len(batch), np.inf)
+        groups = _decisions(batch)
+        for group, traces in _by_decision(batch):
+            result[groups == group] = self._surprise(traces.astype(np.float64), group)
+        return result
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -62,18 +66,17 @@ class SurpriseCoverage(Criterion):
         return self._bounds()
 
     def _prepare(self) -> None:
-        if self._ready:
-            return
-        traces, groups = (np.concatenate(part) for part in zip(*self._parts, strict=True))
-        self._learn(traces, groups)
-        self._ready = True
+        if not self._ready:
+            self._learn()
+            self._ready = True
 
     @abstractmethod
-    def _learn(self, traces: Floats, groups: Ints) -> None:
-        """Prepare for questions, from all training activations ``(N, neurons)`` and classes."""
+    def _learn(self) -> None:
+        """Prepare for questions, from all training activations."""
 
     @abstractmethod
-    def _surprise(self, traces: Floats, groups: Ints) -> Floats: ...
+    def _surprise(self, traces: Floats, group: int) -> Floats:
+        """Surprise of inputs ``(N, neurons)`` of one decision; infinite where it is unknown."""
 
     @abstractmethod
     def _bounds(self) -> tuple[float, float]: ...
@@ -86,27 +89,24 @@ class LikelihoodSurprise(SurpriseCoverage):
     A Gaussian kernel density estimate with Scott's bandwidth; for a regressor one for all inputs.
     """
 
-    def _learn(self, traces: Floats, groups: Ints) -> None:
-        self._densities: dict[int, _Density] = {}
-        known = []
-        for group in np.unique(groups):
-            mine = traces[groups == group]
-            density = _Density.fit(mine, self.params.surprise_min_variance)
+    def _learn(self) -> None:
+        self._densities: dict[int, Density] = {}
+        low, high = np.inf, -np.inf
+        for group in sorted(self._traces):
+            density = Density.fit(self._traces[group], self.params.surprise_min_variance)
             if density is not None:
-                self._densities[int(group)] = density
-                known.append(-density.log_density(mine, leave_one_out=True))
-        values = np.concatenate(known) if known else np.zeros(1)
-        low, high = float(values.min()), float(values.max())
+                self._densities[group] = density
+                for known in density.of_its_own_points():
+                    low, high = min(low, float(-known.max())), max(high, float(-known.min()))
+        if not self._densities:
+            low = high = 0.0
         given = self.params.lsc_upper
         self._range = (low, given if given is not None else high + max(high - low, 1e-9))
 
-    def _surprise(self, traces: Floats, groups: Ints) -> Floats:
-        result = np.full(len(traces), np.inf)
-        for group in np.unique(groups):
-            if int(group) in self._densities:
-                mine = groups == group
-                result[mine] = -self._densities[int(group)].log_density(traces[mine])
-        return result
+    def _surprise(self, traces: Floats, group: int) -> Floats:
+        if group not in self._densities:
+            return np.full(len(traces), np.inf)
+        return -self._densities[group].log_density(traces)
 
     def _bounds(self) -> tuple[float, float]:
         return self._range
@@ -122,95 +122,45 @@ class DistanceSurprise(SurpriseCoverage):
 
     needs_classes = True
 
-    def _learn(self, traces: Floats, groups: Ints) -> None:
-        self._traces, self._groups = traces, groups
-        self._to_others = np.full(len(traces), np.nan)  # |a - b|, worked out when a is first met
+    def _learn(self) -> None:
+        #: |a - b| of training inputs, worked out when they are first met.
+        self._to_others = {group: _unknown(len(traces)) for group, traces in self._traces.items()}
 
-    def _surprise(self, traces: Floats, groups: Ints) -> Floats:
-        result = np.full(len(traces), np.inf)
-        for group in np.unique(groups):
-            mine = np.flatnonzero(groups == group)
-            same = np.flatnonzero(self._groups == group)
-            others = np.flatnonzero(self._groups != group)
-            if len(same) and len(others):
-                at, distance = nearest(traces[mine], self._traces[same])
-                near = same[at]
-                new = np.unique(near[np.isnan(self._to_others[near])])
-                self._to_others[new] = nearest(self._traces[new], self._traces[others])[1]
-                apart = self._to_others[near]
-                result[mine] = np.divide(
-                    distance, apart, out=np.full(len(mine), np.inf), where=apart > 0
-                )
-        return result
+    def _surprise(self, traces: Floats, group: int) -> Floats:
+        others = [file for other, file in sorted(self._traces.items()) if other != group]
+        if group not in self._traces or not others:
+            return np.full(len(traces), np.inf)
+        near, distance = nearest(traces, [self._traces[group]])
+        apart = self._distances_to_others(group, near, others)
+        return np.divide(distance, apart, out=np.full(len(traces), np.inf), where=apart > 0)
+
+    def _distances_to_others(self, group: int, near: Ints, others: list[RowFile]) -> Floats:
+        known = self._to_others[group]
+        new = np.unique(near[np.isnan(known[near])])
+        for start in range(0, len(new), CHUNK):
+            rows = new[start : start + CHUNK]
+            points = self._traces[group].mapped()[rows]
+            known[rows] = nearest(points.astype(np.float64), others)[1]
+        return np.asarray(known[near])
 
     def _bounds(self) -> tuple[float, float]:
         return 0.0, self.params.dsc_upper
 
 
-@dataclass(frozen=True)
-class _Density:
-    """A Gaussian kernel density estimate in coordinates in which its kernel is a unit ball."""
-
-    kept: Ints
-    centre: Floats
-    whiten: Floats
-    points: Floats
-    log_scale: float
-
-    @classmethod
-    def fit(cls, traces: Floats, min_variance: float) -> _Density | None:
-        """The density of rows; None for fewer than two, or when nothing varies."""
-        if len(traces) < 2:
-            return None
-        kept = np.flatnonzero(traces.var(axis=0) > min_variance)
-        if not len(kept):
-            return None
-        centre = traces[:, kept].mean(axis=0)
-        variances, directions = np.linalg.eigh(
-            np.cov(traces[:, kept], rowvar=False).reshape(len(kept), -1)
-        )
-        wide = variances > _FLAT * variances[-1]
-        variances, directions = variances[wide], directions[:, wide]
-        n, d = len(traces), len(variances)
-        bandwidth = n ** (-1 / (d + 4))
-        whiten = directions / (np.sqrt(variances) * bandwidth)
-        log_scale = d * np.log(bandwidth) + 0.5 * (np.log(variances).sum() + d * np.log(2 * np.pi))
-        points = (traces[:, kept] - centre) @ whiten
-        return cls(kept, centre, whiten, points, float(log_scale))
-
-    def log_density(self, traces: Floats, leave_one_out: bool = False) -> Floats:
-        """Log density of rows; ``leave_one_out`` for the very rows that it was fitted on."""
-        rows = (traces[:, self.kept] - self.centre) @ self.whiten
-        parts = []
-        for start in range(0, len(rows), _ROWS):
-            exponents = -0.5 * squared_distances(rows[start : start + _ROWS], self.points)
-            if leave_one_out:
-                here = np.arange(len(exponents))
-                exponents[here, start + here] = -np.inf
-            parts.append(logsumexp(exponents, axis=1))
-        count = len(self.points) - int(leave_one_out)
-        density: Floats = np.concatenate(parts) - np.log(count) - self.log_scale
-        return density
+def _unknown(count: int) -> NDArray[Any]:
+    """A column of NaN on disk."""
+    file = RowFile((), np.float64)
+    for start in range(0, count, CHUNK):
+        file.append(np.full(min(CHUNK, count - start), np.nan))
+    return file.mapped()
 
 
-def nearest(rows: Floats, points: Floats) -> tuple[Ints, Floats]:
-    """Position of and distance to the point nearest to each row."""
-    positions, distances = [np.empty(0, np.int64)], [np.empty(0)]
-    for start in range(0, len(rows), _ROWS):
-        squared = squared_distances(rows[start : start + _ROWS], points)
-        at = squared.argmin(axis=1)
-        positions.append(at)
-        exact = rows[start : start + _ROWS] - points[at]
-        distances.append(np.sqrt((exact**2).sum(axis=1)))
-    return np.concatenate(positions), np.concatenate(distances)
+def _decisions(batch: Activations) -> Ints:
+    """Winning classes; 0 for all inputs of a regressor."""
+    return np.zeros(len(batch), np.int64) if batch.decisions is None else batch.decisions
 
 
-def squared_distances(a: Floats, b: Floats) -> Floats:
-    """Squared Euclidean distances ``(len(a), len(b))``."""
-    squares: Floats = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1) - 2 * a @ b.T
-    return np.maximum(squares, 0)
-
-
-def _subject(batch: Activations) -> tuple[Floats, Ints]:
-    groups = np.zeros(len(batch), np.int64) if batch.decisions is None else batch.decisions
-    return batch.layers[batch.subject].astype(np.float64), groups
+def _by_decision(batch: Activations) -> list[tuple[int, NDArray[np.float32]]]:
+    """The subject layer's activations of each decision's inputs, in the batch's order."""
+    groups, traces = _decisions(batch), batch.subject
+    return [(int(group), traces[groups == group]) for group in np.unique(groups)]

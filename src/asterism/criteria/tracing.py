@@ -25,7 +25,7 @@ class Tracer:
         model: functional or sequential, one input and one output.
         preprocessing: from grey levels to the model's input.
         subject: the layer under study.
-        layers: further layers to record.
+        layers: those whose neurons count for the criteria.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class Tracer:
         shape = (None, *model.inputs[0].shape[1:])
         self._record = tf.function(record, [tf.TensorSpec(shape, tf.float32)], autograph=False)
         self._names = wanted
+        self._counted = layers
         self._subject = subject
         self._preprocessing = preprocessing
         self._classifies = is_classifier(model)
@@ -62,7 +63,9 @@ class Tracer:
             t.numpy() for t in self._record(model_input(images, self._preprocessing))
         )
         decisions = output.argmax(axis=1).astype(np.int64) if self._classifies else None
-        return Activations(dict(zip(self._names, hidden, strict=True)), self._subject, decisions)
+        found = dict(zip(self._names, hidden, strict=True))
+        counted = {name: values for name, values in found.items() if name in self._counted}
+        return Activations(counted, found[self._subject], decisions)
 
     def stream(self, images: NDArray[Any], label: str | None = None) -> Iterator[Activations]:
         """Activations of many images, batch by batch, under a progress bar if it has a label."""

@@ -18,6 +18,15 @@ from asterism.core.params import Section
 from asterism.core.streams import stream
 
 
+class AngleParams(Section):
+    """What a steering angle means."""
+
+    degrees: float = Field(gt=0, description="degrees in one unit of the angles: 25 for ±1 = ±25°")
+    tolerance_degrees: float = Field(
+        gt=0, description="an attack that moves the angle by more than this succeeds"
+    )
+
+
 class DrivingParams(Section):
     """Where driving data lie, and how they are read."""
 
@@ -29,6 +38,7 @@ class DrivingParams(Section):
     height: int = Field(ge=66, description="images are resized to this height")
     width: int = Field(ge=66, description="images are resized to this width")
     test_share: float = Field(gt=0, lt=1, description="share of the rows kept for tests")
+    angles: AngleParams
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from asterism.core import machine
 from asterism.deepimportance.kmeans import cluster, silhouette
 from asterism.deepimportance.params import ClusterParams
+from asterism.deepimportance.tally import Tally
 
 Floats = NDArray[np.float64]
 
@@ -34,30 +36,30 @@ class NeuronClusters:
 
 
 def fit_clusters(
-    activations: NDArray[np.float32], params: ClusterParams, *, dense: bool
+    tallies: Sequence[Tally], params: ClusterParams, *, dense: bool
 ) -> list[NeuronClusters]:
     """Clusters of several neurons.
 
     Args:
-        activations: float32 ``(N, m)`` over the training inputs.
+        tallies: of each neuron's activations over the training inputs.
         params: how to cluster.
         dense: whether the neurons are those of a dense layer, whose zeros may be left out.
     """
     with ThreadPoolExecutor(machine.available_threads()) as threads:
-        columns = [activations[:, i] for i in range(activations.shape[1])]
-        return list(threads.map(lambda column: _fit(column, params, dense), columns))
+        return list(threads.map(lambda tally: _fit(tally, params, dense), tallies))
 
 
-def _fit(column: NDArray[np.float32], params: ClusterParams, dense: bool) -> NeuronClusters:
-    values = np.sort(column.astype(np.float64))
+def _fit(tally: Tally, params: ClusterParams, dense: bool) -> NeuronClusters:
+    values, counts = tally.values(), tally.counts()
     if dense and params.leave_out_zeros:
-        values = values[values != 0]
+        values, counts = values[values != 0], counts[values != 0]
     if len(values) == 0:
         return NeuronClusters(np.zeros(1), None)
-    clusterings = cluster(values, params.k_max if len(values) >= params.min_values else 1)
+    enough = counts.sum() >= params.min_values
+    clusterings = cluster(values, counts, params.k_max if enough else 1)
     chosen, best = clusterings[0].centroids, None
     for candidate in clusterings[params.k_min - 1 :]:
-        score = silhouette(values, candidate.borders)
+        score = silhouette(values, counts, candidate.borders)
         if best is None or score > best:
             chosen, best = candidate.centroids, score
     if params.decimals is not None:

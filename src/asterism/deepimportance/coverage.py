@@ -6,63 +6,115 @@ input exercises one combination, so only those that occurred are kept.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepimportance.clusters import NeuronClusters
+from asterism.criteria.criterion import Activations, Criterion
+from asterism.criteria.key_table import KeyTable, zobrist
+from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
+from asterism.deepimportance.params import ClusterParams
+from asterism.deepimportance.tally import Tally
 
 Codes = NDArray[np.uint8]
+Ints = NDArray[np.int64]
+
+#: A cluster's number is a byte.
+_CLUSTERS = 256
 
 
-class ImportanceDrivenCoverage:
+@dataclass(frozen=True)
+class Combinations:
+    """Combinations of clusters that inputs exercised, in the order of the inputs.
+
+    Attributes:
+        inputs: int64 ``(n,)``, for each the position of the first input that exercised it.
+        clusters: uint8 ``(n, m)``, the cluster of each neuron.
+    """
+
+    inputs: Ints
+    clusters: Codes
+
+
+class ImportanceDrivenCoverage(Criterion):
     """Counts combinations of the important neurons' clusters.
 
     Args:
-        clusters: of each important neuron.
+        neurons: int ``(m,)``, the important neurons of the subject layer, the first the most so.
+        params: how their activations are clustered.
+        dense: whether the subject layer is a dense one.
     """
 
-    def __init__(self, clusters: Sequence[NeuronClusters]) -> None:
-        self._clusters = list(clusters)
-        #: Combinations seen, one byte a neuron, each with the position of its first input.
-        self.covered: dict[bytes, int] = {}
+    def __init__(self, neurons: Ints, params: ClusterParams, *, dense: bool) -> None:
+        self.neurons = neurons
+        #: Each neuron's activations over the training inputs.
+        self.tallies = [Tally() for _ in neurons]
+        #: Under a combination's key: the first input's position and the combination.
+        self.covered = KeyTable(8 + len(neurons))
+        self._facts = zobrist("idc", len(neurons), _CLUSTERS)
+        self._params = params
+        self._dense = dense
         self._inputs = 0
+
+    def fit(self, training: Activations) -> None:
+        """Count the activations of a batch of training inputs."""
+        for neuron, tally in zip(self.neurons, self.tallies, strict=True):
+            tally.add(training.subject[:, neuron])
+
+    @cached_property
+    def clusters(self) -> list[NeuronClusters]:
+        """Each neuron's clusters; no training input may follow."""
+        return fit_clusters(self.tallies, self._params, dense=self._dense)
+
+    def of_first(self, count: int) -> Self:
+        """The coverage of the ``count`` most important neurons; nothing is covered yet."""
+        part = copy.copy(self)
+        part.clusters = self.clusters[:count]
+        part.neurons, part.tallies = self.neurons[:count], self.tallies[:count]
+        part.covered = KeyTable(8 + count)
+        return part
 
     @property
     def combinations(self) -> int:
         """How many combinations there are."""
-        return math.prod(len(c.centroids) for c in self._clusters)
+        return math.prod(len(c.centroids) for c in self.clusters)
+
+    def update(self, batch: Activations) -> None:
+        """See :meth:`Criterion.update`."""
+        codes = self.codes(batch.subject[:, self.neurons])
+        facts = self._facts[np.arange(codes.shape[1]), codes]
+        keys, first = np.unique(np.bitwise_xor.reduce(facts, axis=1), return_index=True)
+        new = ~self.covered.has(keys)
+        positions = (self._inputs + first[new]).astype("<i8")
+        rows = np.concatenate([positions[:, None].view(np.uint8), codes[first[new]]], axis=1)
+        self.covered.add(keys[new], rows)
+        self._inputs += len(codes)
 
     def codes(self, activations: NDArray[np.float32]) -> Codes:
         """Cluster of every important neuron, uint8 ``(N, m)``, from activations ``(N, m)``."""
-        columns = [c.assign(activations[:, i]) for i, c in enumerate(self._clusters)]
+        columns = [c.assign(activations[:, i]) for i, c in enumerate(self.clusters)]
         return np.stack(columns, axis=1)
-
-    def update(self, activations: NDArray[np.float32]) -> None:
-        """Count a batch ``(N, m)`` of the important neurons' activations in."""
-        self.update_codes(self.codes(activations))
-
-    def update_codes(self, codes: Codes) -> None:
-        """As :meth:`update`, from clusters ``(N, m)``."""
-        rows, first = np.unique(codes, axis=0, return_index=True)
-        for row, position in zip(rows, first, strict=True):
-            self.covered.setdefault(row.tobytes(), self._inputs + int(position))
-        self._inputs += len(codes)
 
     def value(self) -> float:
         """Exercised combinations over all combinations."""
         return len(self.covered) / self.combinations
 
-    def smallest_subset(self) -> NDArray[np.int64]:
+    def exercised(self, since: int = 0) -> Combinations:
+        """The combinations that no input before the position ``since`` exercised."""
+        rows = np.concatenate(list(self.covered.rows()))
+        inputs = rows[:, :8].copy().view("<i8")[:, 0]
+        order = np.argsort(inputs)
+        order = order[np.searchsorted(inputs[order], since) :]
+        return Combinations(inputs[order], rows[order, 8:])
+
+    def smallest_subset(self) -> Ints:
         """Positions of a smallest set of the inputs with the same coverage, ascending.
 
         An input exercises exactly one combination, so one input for each is enough and needed.
         """
-        return np.sort(np.fromiter(self.covered.values(), np.int64, len(self.covered)))
-
-
-def combinations_of(codes: Codes) -> set[bytes]:
-    """The different combinations among clusters ``(N, m)``."""
-    return {row.tobytes() for row in np.unique(codes, axis=0)}
+        return self.exercised().inputs

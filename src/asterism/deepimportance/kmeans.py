@@ -5,6 +5,8 @@ In one dimension clusters are intervals of the sorted values, so k-means is a sh
 ``D[k][i] = min_j D[k-1][j] + cost(j, i)`` (Wang and Song, "Ckmeans.1d.dp", The R Journal 2011).
 ``cost`` is concave Monge, so the best ``j`` never falls as ``i`` grows, and solving middle rows
 first bounds the search of the others: O(k n log n). All rows of one depth are solved at once.
+
+Values are given once each, with the number of times that they occur.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ class Clustering:
     """An optimal clustering of sorted values.
 
     Attributes:
-        borders: int ``(k + 1,)``; cluster ``c`` holds the sorted values
-            ``borders[c]`` to ``borders[c + 1]`` (excluded).
+        borders: int ``(k + 1,)``; cluster ``c`` holds the values ``borders[c]`` to
+            ``borders[c + 1]`` (excluded).
         centroids: float ``(k,)``, ascending means.
         cost: within-cluster sum of squares.
     """
@@ -35,40 +37,40 @@ class Clustering:
 
 
 class _Sums:
-    """Prefix sums of distinct sorted values with their multiplicities."""
+    """Prefix sums of sorted values and their counts."""
 
-    def __init__(self, values: Floats, weights: Floats) -> None:
-        self.origin = float(np.average(values, weights=weights))
+    def __init__(self, values: Floats, counts: Floats) -> None:
+        self.origin = float(np.average(values, weights=counts))
         centred = values - self.origin  # differences of large prefix sums would lose digits
-        self.weight = np.concatenate([[0.0], np.cumsum(weights)])
-        self.first = np.concatenate([[0.0], np.cumsum(weights * centred)])
-        self.second = np.concatenate([[0.0], np.cumsum(weights * centred**2)])
+        self.count = np.concatenate([[0.0], np.cumsum(counts)])
+        self.first = np.concatenate([[0.0], np.cumsum(counts * centred)])
+        self.second = np.concatenate([[0.0], np.cumsum(counts * centred**2)])
 
     def cost(self, start: Ints, end: Ints) -> Floats:
         """Sum of squared distances to the mean of the values ``start`` to ``end`` (excluded)."""
-        weight = self.weight[end] - self.weight[start]
+        count = self.count[end] - self.count[start]
         first = self.first[end] - self.first[start]
-        spread: Floats = self.second[end] - self.second[start] - first**2 / weight
+        spread: Floats = self.second[end] - self.second[start] - first**2 / count
         return spread
 
 
-def cluster(values: Floats, k_max: int) -> list[Clustering]:
+def cluster(values: Floats, counts: Floats, k_max: int) -> list[Clustering]:
     """Optimal clusterings of one-dimensional values into 1, 2, … clusters.
 
     Args:
-        values: float ``(n,)``, sorted ascending, at least one.
+        values: float ``(n,)``, different ones, sorted ascending, at least one.
+        counts: float ``(n,)``, how often each occurs.
         k_max: largest number of clusters.
 
     Returns:
-        One for each k from 1 to ``k_max`` or the number of distinct values, whichever is less.
+        One for each k from 1 to ``k_max`` or the number of values, whichever is less.
     """
-    distinct, first_at, counts = np.unique(values, return_index=True, return_counts=True)
-    n = len(distinct)
-    sums = _Sums(distinct, counts.astype(np.float64))
+    n = len(values)
+    sums = _Sums(values, counts)
     ends = np.arange(1, n + 1)
     best = sums.cost(np.zeros(n, np.int64), ends)  # D[1][i] at i - 1
     choices: list[Ints] = []  # per layer, the start of the last cluster
-    results = [_clustering([0, n], sums, first_at, len(values), float(best[-1]))]
+    results = [_clustering([0, n], sums, float(best[-1]))]
     for k in range(2, min(k_max, n) + 1):
         starts = np.arange(k - 1, n)
         totals = best[starts - 1] + sums.cost(starts, np.full(len(starts), n))
@@ -76,17 +78,17 @@ def cluster(values: Floats, k_max: int) -> list[Clustering]:
         borders = [last, n]
         for choice in reversed(choices):
             borders.insert(0, int(choice[borders[0]]))
-        results.append(_clustering([0, *borders], sums, first_at, len(values), float(totals.min())))
+        results.append(_clustering([0, *borders], sums, float(totals.min())))
         if k < k_max:
             best, choice = _layer(best, sums, k, n)
             choices.append(choice)
     return results
 
 
-def _clustering(borders: list[int], sums: _Sums, first_at: Ints, n: int, cost: float) -> Clustering:
+def _clustering(borders: list[int], sums: _Sums, cost: float) -> Clustering:
     at = np.asarray(borders)
-    means = sums.origin + np.diff(sums.first[at]) / np.diff(sums.weight[at])
-    return Clustering(np.append(first_at, n)[at].astype(np.int64), means, max(cost, 0.0))
+    means = sums.origin + np.diff(sums.first[at]) / np.diff(sums.count[at])
+    return Clustering(at, means, max(cost, 0.0))
 
 
 def _layer(previous: Floats, sums: _Sums, k: int, n: int) -> tuple[Floats, Ints]:
@@ -109,7 +111,7 @@ def _layer(previous: Floats, sums: _Sums, k: int, n: int) -> tuple[Floats, Ints]
         starts = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - first, sizes)
         moved = np.repeat(sums.first[rows], sizes) - sums.first[starts]
         moved *= moved
-        moved /= np.repeat(sums.weight[rows], sizes) - sums.weight[starts]
+        moved /= np.repeat(sums.count[rows], sizes) - sums.count[starts]
         totals = before[starts] - moved
         minima = np.minimum.reduceat(totals, offsets[:-1])
         hits = np.flatnonzero(totals == np.repeat(minima, sizes))
@@ -131,34 +133,37 @@ def _halves(
     return new_lows, new_highs, new_first, new_last
 
 
-def silhouette(values: Floats, borders: Ints) -> float:
+def silhouette(values: Floats, counts: Floats, borders: Ints) -> float:
     """Mean silhouette of all values, with no distance computed twice.
 
     A value's distances to its own cluster come from prefix sums. Of the other clusters the nearest
     by mean distance is a neighbouring one, whose mean distance is the distance to its mean.
 
     Args:
-        values: float ``(n,)``, sorted ascending.
+        values: float ``(n,)``, different ones, sorted ascending.
+        counts: float ``(n,)``, how often each occurs.
         borders: int ``(k + 1,)``, at least two clusters, none empty.
 
     Returns:
-        In [-1, 1]; a cluster of one value counts 0 (Rousseeuw 1987).
+        In [-1, 1]; a cluster of one value that occurs once counts 0 (Rousseeuw 1987).
     """
     k = len(borders) - 1
     if k < 2:
         raise ValueError("a silhouette needs two clusters")
     sizes = np.diff(borders)
     label = np.repeat(np.arange(k), sizes)
-    prefix = np.concatenate([[0.0], np.cumsum(values)])
+    before = np.concatenate([[0.0], np.cumsum(counts)])
+    prefix = np.concatenate([[0.0], np.cumsum(counts * values)])
     start, end = borders[:-1][label], borders[1:][label]
     here = np.arange(len(values))
-    below = values * (here - start) - (prefix[here] - prefix[start])
-    above = prefix[end] - prefix[here + 1] - values * (end - here - 1)
-    own = (below + above) / np.maximum(end - start - 1, 1)
-    means = np.diff(prefix[borders]) / sizes
+    below = values * (before[here] - before[start]) - (prefix[here] - prefix[start])
+    above = prefix[end] - prefix[here] - values * (before[end] - before[here])
+    members = before[end] - before[start]
+    own = (below + above) / np.maximum(members - 1, 1)
+    means = np.diff(prefix[borders]) / np.diff(before[borders])
     padded = np.concatenate([[-np.inf], means, [np.inf]])
     other = np.minimum(values - padded[label], padded[label + 2] - values)
     larger = np.maximum(own, other)
     scores = np.divide(other - own, larger, out=np.zeros_like(own), where=larger > 0)
-    scores[end - start == 1] = 0.0
-    return float(scores.mean())
+    scores[members == 1] = 0.0
+    return float(np.average(scores, weights=counts))

@@ -6,15 +6,16 @@ from typing import Any
 
 import keras
 import numpy as np
-from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
-from asterism.attacks.attack import Victims
-from asterism.attacks.natural import farthest_first
-from asterism.attacks.noise import GaussianNoise, l2
+from asterism.attacks.addition import Split
 from asterism.attacks.params import AttackParams
-from asterism.core.streams import stream
-from asterism.data.driving import Driving
+from asterism.attacks.regressor import attack_regressor
+from asterism.criteria.params import CriteriaParams
+from asterism.data.driving import AngleParams, Driving
+from asterism.deepimportance.fitting import fit as fit_criteria
+from asterism.deepimportance.measurement import measure
+from asterism.deepimportance.params import ImportanceParams
+from asterism.deepimportance.sets import compare
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.params import TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -42,24 +43,50 @@ def train_regressor(
     return model, errors
 
 
-def regression_additions(
-    images: NDArray[np.uint8], split: Split, params: AttackParams, seed: int
-) -> dict[str, Addition]:
-    """The additions that need no classes: noise, and the pool's most different images.
+def measure_regressor(
+    model: keras.Model,
+    driving: Driving,
+    preprocessing: PreprocessingParams,
+    attack: AttackParams,
+    importance: ImportanceParams,
+    criteria: CriteriaParams,
+    units: AngleParams,
+    seed: int,
+) -> dict[str, Any]:
+    """Attack a regressor, and measure how far its tests and the additions exercise it.
 
-    At most a fifth of the smaller side of the split each, so that controls can be drawn.
+    Args:
+        model: the regressor.
+        driving: its data.
+        preprocessing: what its inputs go through.
+        attack: which attacks, and how the test images are parted.
+        importance: the lane's parameters.
+        criteria: which other criteria.
+        units: what its output means, and how far it may be moved.
+        seed: root of the random streams.
+
+    Returns:
+        Metrics: those of every criterion, and how far each attack moves the output.
     """
-    size = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
-    chosen = np.sort(stream(seed, "attack", "victims").permutation(split.base)[:size])
-    victims = Victims(as_pixels(images[chosen]), np.zeros(size, np.int64), chosen, seed)
-    noisy = np.clip(GaussianNoise(params).perturb(None, victims), 0, 1)
-    pool, base = as_pixels(images[split.pool]), as_pixels(images[split.base])
-    natural = split.pool[farthest_first(pool, base, size)]
-    nothing, never = np.zeros(size), np.zeros(size, np.bool_)
-    change = np.abs(noisy - victims.images).reshape(size, -1).max(axis=1).astype(np.float64)
-    return {
-        "noise": Addition(noisy, chosen, l2(noisy, victims.images), change, never, never),
-        "semantic": Addition(
-            as_pixels(images[natural]), np.full(size, -1), nothing, nothing, never, never
-        ),
+    tests = driving.test_images
+    split = Split.draw(len(tests), attack.base_share, seed)
+    tolerance = units.tolerance_degrees / units.degrees
+    found = attack_regressor(model, preprocessing, tests, split, attack, tolerance, seed)
+    compared = {
+        name: compare(addition, name, tests, split, importance.draws, attack.noise.std, seed)
+        for name, addition in found.additions.items()
+    }
+    fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)
+    metrics = measure(fitted, tests[split.base], compared).metrics
+    return metrics | {
+        "attacks": {
+            name: found.additions[name].summary()
+            | {
+                "deviation_mean": float(moved.mean()),
+                "deviation_max": float(moved.max()),
+                "deviation_degrees_mean": float(moved.mean() * units.degrees),
+                "deviation_degrees_max": float(moved.max() * units.degrees),
+            }
+            for name, moved in found.moved.items()
+        }
     }

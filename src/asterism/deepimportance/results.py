@@ -10,40 +10,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import write_arrays, write_json
-from asterism.deepimportance.measurement import Fitted
+from asterism.deepimportance.fitting import Fitted
+from asterism.deepimportance.measurement import Measured
 
 BINS = 40
 
 
-def save_fitted(fitted: Fitted, subset: NDArray[np.int64], folder: Path) -> None:
-    """Write relevance, important neurons, their clusters and histograms, and the subset.
-
-    Args:
-        fitted: what the training set taught.
-        subset: positions among the test inputs of a smallest set with the test set's IDC.
-        folder: ``relevance.npz``, ``neurons.json`` and ``smallest_subset.npz`` go there.
-    """
+def save_fitted(fitted: Fitted, folder: Path) -> None:
+    """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms."""
     relevance = fitted.relevance
     write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)
     total = relevance.per_class.sum(axis=0)
     neurons = []
-    for position, (neuron, clusters) in enumerate(
-        zip(fitted.important, fitted.clusters, strict=True)
-    ):
-        values = fitted.activations[:, position].astype(np.float64)
-        counts, edges = np.histogram(values, BINS)
+    idc = fitted.idc[fitted.widest]
+    for neuron, tally, clusters in zip(idc.neurons, idc.tallies, idc.clusters, strict=True):
+        counts, edges = np.histogram(tally.values(), BINS, weights=tally.counts())
         neurons.append(
             {
                 "neuron": int(neuron),
                 "relevance": float(total[neuron]),
                 "centroids": clusters.centroids.tolist(),
                 "silhouette": clusters.silhouette,
-                "histogram": counts.tolist(),
+                "histogram": counts.astype(np.int64).tolist(),
                 "edges": edges.tolist(),
             }
         )
     write_json(folder / "neurons.json", {"layer": fitted.subject, "neurons": neurons})
-    write_arrays(folder / "smallest_subset.npz", positions=subset)
+
+
+def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path) -> None:
+    """Write ``smallest_subset.npz`` and ``new_combinations.npz``.
+
+    Args:
+        measured: what test set and additions exercise.
+        base: positions of the test set among all test inputs; the subset's are given so too.
+        folder: the files go there. Of each addition they hold the combinations that only it
+            reaches, uint8 ``(n, m)``, and the positions in it of inputs that do, ``(n,)``.
+    """
+    write_arrays(folder / "smallest_subset.npz", positions=base[measured.subset])
+    arrays = {}
+    for name, new in measured.new.items():
+        arrays |= {f"{name}_inputs": new.inputs, f"{name}_clusters": new.clusters}
+    write_arrays(folder / "new_combinations.npz", **arrays)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ for inputs of either sign).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import tensorflow as tf
@@ -98,22 +98,26 @@ class Gamma(Rule):
 
     def share(self, at: Crossing) -> Tensor:
         """Favours contributions of the output's own sign."""
-        kernel, bias = at.operation.parameters(at.x.dtype)
-        favour_plus = kernel + self.gamma * tf.maximum(kernel, 0)
-        favour_minus = kernel + self.gamma * tf.minimum(kernel, 0)
         z = at.operation.forward(at.x)
-        positive = tf.where(z > 0, at.relevance, 0)
+        positive = self._share(at, tf.maximum, tf.where(z > 0, at.relevance, 0))
         negative = tf.where(z < 0, at.relevance, 0)
-        bias_plus = bias + self.gamma * tf.maximum(bias, 0)
-        bias_minus = bias + self.gamma * tf.minimum(bias, 0)
+        # Behind a ReLU no output below zero has any relevance, and half of the work is saved.
+        return positive + tf.cond(
+            tf.reduce_any(negative != 0),
+            lambda: self._share(at, tf.minimum, negative),
+            lambda: tf.zeros_like(at.x),
+        )
+
+    def _share(self, at: Crossing, sign: Callable[..., Tensor], relevance: Tensor) -> Tensor:
+        """Relevance shared with contributions of one sign favoured, that of ``sign(·, 0)``."""
+        kernel, bias = at.operation.parameters(at.x.dtype)
+        same, other = sign(kernel, 0), kernel - sign(kernel, 0)
+        favouring = bias + self.gamma * sign(bias, 0)
         if at.nonnegative:
-            return share(at, [(at.x, favour_plus)], bias_plus, positive) + share(
-                at, [(at.x, favour_minus)], bias_minus, negative
-            )
+            return share(at, [(at.x, kernel + self.gamma * same)], favouring, relevance)
         x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
-        return share(
-            at, [(x_plus, favour_plus), (x_minus, favour_minus)], bias_plus, positive
-        ) + share(at, [(x_plus, favour_minus), (x_minus, favour_plus)], bias_minus, negative)
+        parts = [(x_plus, kernel + self.gamma * same), (x_minus, kernel + self.gamma * other)]
+        return share(at, parts, favouring, relevance)
 
 
 @dataclass(frozen=True)

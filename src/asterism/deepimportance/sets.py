@@ -7,6 +7,7 @@ many test inputs changed at random by as much as the addition's were.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,21 +19,39 @@ from asterism.core.errors import UserError
 from asterism.core.streams import stream
 
 Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """An addition and its controls, pixels in [0, 1], ``(N, H, W, C)`` each.
+    """An addition and its controls, which are made one draw at a time.
 
     Attributes:
-        added: the addition.
-        clean: draws of other clean inputs, disjoint from each other.
-        perturbed: draws of test inputs changed at random, disjoint in what they start from.
+        added: the addition, float32 ``(N, H, W, C)``, pixels in [0, 1].
+        images: all test images, uint8.
+        clean_draws: for each draw the positions of other clean inputs, disjoint from each other.
+        starts: for each draw the positions of the inputs to change, disjoint too.
+        lengths: L2 distance by which each is changed, of pixels in [0, 1].
+        seed: root of the random streams.
     """
 
     added: Floats
-    clean: list[Floats]
-    perturbed: list[Floats]
+    images: NDArray[np.uint8]
+    clean_draws: list[Ints]
+    starts: list[Ints]
+    lengths: NDArray[np.float64]
+    seed: int
+
+    def clean(self) -> Iterator[NDArray[np.uint8]]:
+        """Draws of other clean inputs."""
+        for positions in self.clean_draws:
+            yield self.images[positions]
+
+    def perturbed(self) -> Iterator[Floats]:
+        """Draws of test inputs changed at random."""
+        for positions in self.starts:
+            pixels = as_pixels(self.images[positions])
+            yield noise_of_length(pixels, self.lengths, positions, self.seed)
 
 
 def compare(
@@ -71,10 +90,6 @@ def compare(
     lengths = addition.l2
     if not lengths.any():
         lengths = np.full(size, noise_std * np.sqrt(addition.images[0].size))
-    parts = [np.sort(clean[i * size : (i + 1) * size]) for i in range(draws)]
-    starts = [np.sort(base[i * size : (i + 1) * size]) for i in range(draws)]
-    return Compared(
-        addition.images,
-        [as_pixels(images[p]) for p in parts],
-        [noise_of_length(as_pixels(images[s]), lengths, s, seed) for s in starts],
-    )
+    draw = [slice(i * size, (i + 1) * size) for i in range(draws)]
+    clean_draws, starts = ([np.sort(order[part]) for part in draw] for order in (clean, base))
+    return Compared(addition.images, images, clean_draws, starts, lengths, seed)

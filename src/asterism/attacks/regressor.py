@@ -1,0 +1,154 @@
+"""Attacks on a regressor: as far from its own output as a small change of the input leads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+from art.estimators.regression import RegressorMixin
+from art.estimators.tensorflow import TensorFlowV2Estimator
+from numpy.typing import NDArray
+
+from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
+from asterism.attacks.estimator import on_pixels
+from asterism.attacks.natural import farthest_first
+from asterism.attacks.params import AttackParams
+from asterism.core.console import progress
+from asterism.core.streams import stream
+from asterism.models.preprocessing import PreprocessingParams
+
+SEMANTIC = "semantic"
+#: Targets this far off an output pull it to one side all the way; only the side matters.
+_FAR = 1e6
+
+
+class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[misc]  # ART is untyped
+    """Output and gradients of a Keras regressor with one output, for pixels in [0, 1].
+
+    Args:
+        model: takes images preprocessed as ``preprocessing`` says.
+        preprocessing: from uint8 images to the model's input; pixels in [0, 1] are these over 255.
+    """
+
+    def __init__(self, model: keras.Model, preprocessing: PreprocessingParams) -> None:
+        self._shape = tuple(int(n) for n in model.inputs[0].shape[1:])
+        output = on_pixels(lambda x: model(x, training=False)[:, 0], preprocessing)
+
+        def loss_gradient(pixels: Any, targets: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(pixels)
+                loss = tf.abs(output(pixels) - targets)
+            return tape.gradient(loss, pixels)
+
+        images = tf.TensorSpec((None, *self._shape), tf.float32)
+        targets = tf.TensorSpec((None,), tf.float32)
+        self._output = tf.function(output, [images], autograph=False)
+        self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
+        super().__init__(model=model, clip_values=(0.0, 1.0), channels_first=False)
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Of one input."""
+        return self._shape
+
+    def aim(self, victims: Victims) -> Floats:
+        """The outputs to get away from, float32 ``(N,)``."""
+        return victims.labels.astype(np.float32)
+
+    def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
+        """Outputs ``(N,)`` of pixels ``(N, H, W, C)``."""
+        parts = [self._output(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
+        return np.concatenate(parts)
+
+    def loss_gradient(self, x: Floats, y: Floats, **_: Any) -> Floats:
+        """Gradient of the distance of each output from ``y``, ``(N, H, W, C)``."""
+        gradient: Floats = self._loss_gradient(x, tf.cast(y, tf.float32)).numpy()
+        return gradient
+
+    def get_activations(self, x: Floats, *_: Any, **__: Any) -> Floats:
+        """Not asked for by any attack here."""
+        raise NotImplementedError
+
+    def compute_loss(self, x: Floats, y: Floats, **_: Any) -> Floats:
+        """Distance of each output from ``y``."""
+        distance: Floats = np.abs(self.predict(x) - y)
+        return distance
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Additions to a regressor's test set, and how far they move its output.
+
+    Attributes:
+        additions: by name; those that move the output by more than is tolerated are successful.
+        moved: float64 ``(N,)`` by name, distance of the output from that for the source, in the
+            output's unit; only of additions that were made from test inputs.
+    """
+
+    additions: dict[str, Addition]
+    moved: dict[str, NDArray[np.float64]]
+
+
+def attack_regressor(
+    model: keras.Model,
+    preprocessing: PreprocessingParams,
+    images: NDArray[np.uint8],
+    split: Split,
+    params: AttackParams,
+    tolerance: float,
+    seed: int,
+) -> Deviations:
+    """Attack test inputs, and gather the pool's most different images.
+
+    Attacks that need classes are left out. Each addition has at most a fifth of the smaller side
+    of the split, so that controls can be drawn.
+
+    Args:
+        model: the regressor.
+        preprocessing: what its inputs go through.
+        images: all test images, uint8 ``(N, H, W, C)``.
+        split: which of them are the test set.
+        params: which attacks, on how many inputs.
+        tolerance: largest movement of the output that is no failure, in its unit.
+        seed: root of the random streams.
+    """
+    size = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
+    chosen = np.sort(stream(seed, "attack", "victims").permutation(split.base)[:size])
+    estimator = PixelRegressor(model, preprocessing)
+    pixels = as_pixels(images[chosen])
+    outputs = estimator.predict(pixels)
+    victims = Victims(pixels, outputs, chosen, seed)
+    attacks = {name: ATTACKS[name](params) for name in params.names}
+    attacks = {name: attack for name, attack in attacks.items() if not attack.needs_classifier}
+    additions, moved = {}, {}
+    for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
+        found = _farther(attack, estimator, victims)
+        rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
+        moved[name], moved_rounded = (
+            np.abs(estimator.predict(x).astype(np.float64) - outputs) for x in (found, rounded)
+        )
+        additions[name] = Addition.changed(
+            found, victims, moved[name] > tolerance, moved_rounded > tolerance
+        )
+    if params.semantic != "none":
+        natural = split.pool[farthest_first(images[split.pool], images[split.base], size)]
+        additions[SEMANTIC] = Addition.natural(as_pixels(images[natural]))
+    return Deviations(additions, moved)
+
+
+def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:
+    """The attack's result with the output pulled up or down, whichever moves it farther.
+
+    At the input itself a distance from its own output has no gradient, so the side is chosen.
+    """
+    ends = []
+    for side in (-_FAR, _FAR):
+        pulled = replace(victims, labels=victims.labels + np.float32(side))
+        found = np.clip(attack.perturb(estimator, pulled), 0, 1).astype(np.float32)
+        ends.append((found, np.abs(estimator.predict(found) - victims.labels)))
+    (up, far_up), (down, far_down) = ends
+    return np.where((far_up >= far_down)[:, None, None, None], up, down)

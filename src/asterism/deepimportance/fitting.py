@@ -1,0 +1,98 @@
+"""What a training set teaches: the important neurons, their clusters and the other criteria."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.criteria.criterion import CRITERIA, Criterion
+from asterism.criteria.params import CriteriaParams
+from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_classifier
+from asterism.deepimportance.coverage import ImportanceDrivenCoverage
+from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
+from asterism.deepimportance.params import ImportanceParams
+from asterism.models.preprocessing import PreprocessingParams
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the training set taught about a model.
+
+    Attributes:
+        tracer: records neurons.
+        subject: the subject layer's name.
+        relevance: of its neurons.
+        idc: importance-driven coverage by number of important neurons, ascending.
+        others: the other criteria by name.
+    """
+
+    tracer: Tracer
+    subject: str
+    relevance: NeuronRelevance
+    idc: dict[str, ImportanceDrivenCoverage]
+    others: dict[str, Criterion]
+
+    @property
+    def widest(self) -> str:
+        """Name of the coverage of the largest number of important neurons."""
+        return list(self.idc)[-1]
+
+    def exercised(self, images: NDArray[Any]) -> dict[str, Criterion]:
+        """Every criterion, the others first, after these images alone."""
+        return cover(self.tracer, {**self.others, **self.idc}, images)
+
+
+def fit(
+    model: keras.Model,
+    preprocessing: PreprocessingParams,
+    images: NDArray[np.uint8],
+    labels: NDArray[np.int64] | None,
+    importance: ImportanceParams,
+    criteria: CriteriaParams,
+) -> Fitted:
+    """Find the important neurons, cluster their activations and fit the other criteria.
+
+    Args:
+        model: the model under test, a classifier or a regressor.
+        preprocessing: from grey levels to its input.
+        images: uint8 ``(N, H, W, C)``, training inputs.
+        labels: int64 ``(N,)``; None for a regressor.
+        importance: the lane's parameters. Numbers of neurons beyond the layer's count as all of it.
+        criteria: which other criteria.
+
+    Raises:
+        UserError: no such layer or criterion, or a layer that relevance cannot cross.
+    """
+    subject = find_layer(model, importance.layer)
+    layers = criteria.layers if criteria.layers is not None else hidden_layers(model)
+    tracer = Tracer(model, preprocessing, subject, [find_layer(model, name) for name in layers])
+    relevance = neuron_relevance(
+        model, preprocessing, importance.relevance, subject, images, labels
+    )
+    important = relevance.ranking(importance.target_class)[: max(importance.neurons)]
+    others = {name: CRITERIA[name](criteria) for name in criteria.names}
+    if not is_classifier(model):
+        others = {name: c for name, c in others.items() if not c.needs_classes}
+    dense = len(model.get_layer(subject).output.shape) == 2
+    idc = ImportanceDrivenCoverage(important, importance.clusters, dense=dense)
+    for batch in tracer.stream(images, "profiling neurons"):
+        for criterion in (idc, *others.values()):
+            criterion.fit(batch)
+    counts = sorted({min(m, len(important)) for m in importance.neurons})
+    by_count = {f"idc_{m}": idc.of_first(m) for m in counts}
+    return Fitted(tracer, subject, relevance, by_count, others)
+
+
+def cover(
+    tracer: Tracer, criteria: dict[str, Criterion], images: NDArray[Any]
+) -> dict[str, Criterion]:
+    """Copies of criteria that have gone on with more images."""
+    forks = {name: criterion.fork() for name, criterion in criteria.items()}
+    for batch in tracer.stream(images):
+        for criterion in forks.values():
+            criterion.update(batch)
+    return forks

@@ -1,0 +1,88 @@
+"""Attacks on regressors: how far they move the output, and to which side."""
+
+import keras
+import numpy as np
+import pytest
+from test_attacks import UNIT, params
+
+from asterism.attacks.addition import Split, as_pixels
+from asterism.attacks.attack import ATTACKS
+from asterism.attacks.regressor import PixelRegressor, attack_regressor
+
+L = keras.layers
+SHAPE = (6, 6, 1)
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.random.default_rng(0).integers(90, 166, (80, *SHAPE)).astype(np.uint8)
+
+
+def linear():
+    """One weight a pixel: the farthest point of a box around an input is known."""
+    keras.utils.set_random_seed(0)
+    return keras.Sequential([keras.Input(SHAPE), L.Flatten(), L.Dense(1)])
+
+
+def curved():
+    keras.utils.set_random_seed(1)
+    model = keras.Sequential(
+        [keras.Input(SHAPE), L.Conv2D(4, 3, activation="tanh"), L.Flatten(), L.Dense(1)]
+    )
+    return model
+
+
+def attacked(model, images, **changes):
+    split = Split.draw(len(images), 0.5, 0)
+    return attack_regressor(model, UNIT, images, split, params(**changes), 0.1, 0), split
+
+
+def test_attacks_that_need_classes_are_left_out(images):
+    found, split = attacked(linear(), images)
+    expected = [name for name in ATTACKS.names() if not ATTACKS[name].needs_classifier]
+    assert list(found.moved) == expected == ["bim", "fgsm", "noise"]
+    assert list(found.additions) == [*expected, "semantic"]
+    assert np.isin(found.additions["semantic"].sources, [-1]).all()
+    for name in expected:
+        assert np.isin(found.additions[name].sources, split.base).all()
+        assert len(found.additions[name].images) == 6
+
+
+def test_a_linear_regressor_is_moved_as_far_as_it_can_be(images):
+    model = linear()
+    found, _ = attacked(model, images, fgsm={"eps": 0.2}, names=["fgsm", "bim"])
+    reach = 0.2 * np.abs(np.asarray(model.layers[-1].kernel)).sum()
+    np.testing.assert_allclose(found.moved["fgsm"], reach, rtol=1e-3)
+    reach = 0.3 * np.abs(np.asarray(model.layers[-1].kernel)).sum()
+    np.testing.assert_allclose(found.moved["bim"], reach, rtol=1e-3)
+
+
+def test_what_is_said_to_have_moved_has(images):
+    model = curved()
+    found, _ = attacked(model, images)
+    for name, moved in found.moved.items():
+        addition = found.additions[name]
+        outputs = (
+            model.predict(x, verbose=0)[:, 0]
+            for x in (addition.images, as_pixels(images[addition.sources]))
+        )
+        np.testing.assert_allclose(np.abs(np.subtract(*outputs)), moved, rtol=1e-3, atol=1e-5)
+        np.testing.assert_array_equal(addition.success, moved > 0.1)
+        assert addition.images.min() >= 0
+        assert addition.images.max() <= 1
+    assert found.moved["bim"].mean() >= found.moved["fgsm"].mean() > found.moved["noise"].mean()
+    assert found.additions["fgsm"].linf.max() <= 0.3 + 1e-6
+
+
+def test_the_farther_side_is_taken(images):
+    model = keras.Sequential([keras.Input(SHAPE), L.Flatten(), L.Dense(1), L.ReLU()])
+    keras.utils.set_random_seed(0)
+    weights = np.full((36, 1), 0.05)
+    model.layers[-2].set_weights([weights, np.array([-0.9])])
+    # Near zero the output can only rise.
+    found, _ = attacked(model, images, names=["fgsm"], fgsm={"eps": 0.2})
+    outputs = PixelRegressor(model, UNIT).predict(found.additions["fgsm"].images)
+    before = PixelRegressor(model, UNIT).predict(as_pixels(images[found.additions["fgsm"].sources]))
+    positive = before > 0
+    assert positive.any()
+    assert (outputs[positive] > before[positive]).all()

@@ -1,0 +1,65 @@
+"""The lane's memory does not grow with the number of inputs, training or test."""
+
+import tracemalloc
+
+import keras
+import numpy as np
+import pytest
+from test_coverage import CRITERIA, UNIT, classifier, importance
+
+from asterism.criteria import density, distances, key_table, surprise
+from asterism.criteria.criterion import CRITERIA as REGISTERED
+from asterism.deepimportance import tally
+from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.measurement import measure
+
+
+class Endless:
+    """Images that come into being when they are asked for."""
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, count, seed):
+        self.count, self.seed = count, seed
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, part):
+        size = len(range(*part.indices(self.count)))
+        rng = np.random.default_rng((self.seed, part.start))
+        return rng.integers(0, 256, (size, 8, 8, 1), np.uint8)
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    """What is kept in memory at most is reached by a few thousand inputs already."""
+    for module in (density, distances, surprise):
+        monkeypatch.setattr(module, "CHUNK", 128)
+    monkeypatch.setattr(key_table, "BLOCK", 256)
+    monkeypatch.setattr(tally, "CELLS", 256)
+
+
+def peak_bytes(model, train, test):
+    """Most memory that learning from and judging so many inputs takes at any time."""
+    everything = CRITERIA.model_copy(update={"names": REGISTERED.names()})
+    images, labels = Endless(train, 0), np.zeros(train, np.int64)
+    tracemalloc.start()
+    try:
+        fitted = fit(model, UNIT, images, labels, importance(neurons=[4]), everything)
+        measured = measure(fitted, Endless(test, 1), {})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert measured.metrics["test_set"]["inputs"] == test
+    return peak
+
+
+def test_memory_does_not_grow_with_the_inputs():
+    keras.utils.set_random_seed(0)
+    model = classifier()
+    peak_bytes(model, 520, 520)  # what is only set up once
+    few = peak_bytes(model, 600, 600)
+    room = 4 * 2_000  # four bytes for each further input are too many
+    assert peak_bytes(model, 2_600, 600) < few + room
+    assert peak_bytes(model, 600, 2_600) < few + room

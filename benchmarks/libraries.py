@@ -8,14 +8,11 @@ a machine that does nothing else.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
-os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from asterism.core.params import Section, read_params
@@ -25,6 +22,7 @@ from asterism.libraries.inputs import draw_inputs
 from asterism.memo.generate import campaign
 from asterism.memo.graph import Graph
 from asterism.memo.keras_read import graph_of
+from asterism.memo.light_keras import import_keras
 from asterism.memo.params import GenerateParams
 from asterism.memo.reduce import reduce_model, renumbered
 from asterism.memo.seeds import make_seed_model
@@ -111,6 +109,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
     arguments = parser.parse_args()
+    import_keras("numpy")
     params, graphs = read_params(Params).generate, seeds(arguments.seeds)
     if arguments.what == "generate":
         generate(params, graphs, arguments.models)

@@ -5,6 +5,7 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.memo.generate import campaign, start_coverage
+from asterism.memo.light_keras import import_keras
 from asterism.memo.params import GenerateParams
 from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
@@ -21,6 +22,7 @@ class Params(Section):
 
 def run(params: Params) -> None:
     """Write the models, and the growth of coverage for this strategy and those compared."""
+    import_keras("numpy")  # its lists of options are read, and nothing is built
     seeds = read_models(Path("artifacts/reduce_models"))
     strategies = dict.fromkeys([params.generate.strategy, *params.generate.compared])
     campaigns = {s: campaign(seeds, params.generate, params.seed, s) for s in strategies}

@@ -19,8 +19,6 @@ from asterism.libraries.oracle import tolerance_of
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import confirm, script_of, tolerated
 from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import Graph
-from asterism.memo.keras_build import build
 from asterism.memo.params import NO_FILE
 from asterism.memo.weights import Stored
 
@@ -122,19 +120,7 @@ def _script(
         moved = result.outputs.get(PERTURBED, {}).get(draw)
         expected = reference[draw]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, weight_shapes(graph), inputs, expected, tolerances)
-
-
-def weight_shapes(graph: Graph) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
-    """Name and shape of each weight, by node, asked of Keras in this process."""
-    model = build(graph, zero_initializers=True)
-    layers = {layer.name: layer for layer in model.layers}
-    shapes = {}
-    for identity, node in graph.nodes.items():
-        layer = layers.get(f"n{identity}_{node.type.lower()}")
-        if layer is not None and layer.weights:
-            shapes[identity] = [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
-    return shapes
+    return script_of(found, stored, bench.variables(graph), inputs, expected, tolerances)
 
 
 def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:

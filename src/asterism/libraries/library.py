@@ -40,6 +40,8 @@ class Plugin(ABC):
     packages: ClassVar[tuple[str, ...]]
     #: Backend that Keras must run on in its worker; None where it needs no Keras.
     keras_backend: ClassVar[str | None] = None
+    #: Whether importing Keras on that backend starts no thread, so that workers can be forked.
+    forks: ClassVar[bool] = False
     #: More messages that mean "unsupported", as regular expressions.
     unsupported: ClassVar[tuple[str, ...]] = ()
 

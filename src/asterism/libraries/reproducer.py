@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from asterism.libraries.library import CONVERTERS, LIBRARIES
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
-from asterism.memo.keras_build import TWO_ARGUMENTS, arguments
+from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.spec import universe
-from asterism.memo.weights import Stored, layer_weights
+from asterism.memo.weights import Stored, Variable, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
@@ -29,7 +29,7 @@ _SECONDS = 300
 def script_of(
     found: UniqueFinding,
     stored: Stored,
-    shapes: dict[int, list[tuple[str, tuple[int, ...]]]],
+    shapes: dict[int, list[Variable]],
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
     tolerances: Sequence[float],
@@ -106,9 +106,7 @@ def _version_lines(*plugins: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def _build(
-    graph: Graph, stored: Stored, shapes: dict[int, list[tuple[str, tuple[int, ...]]]]
-) -> str:
+def _build(graph: Graph, stored: Stored, shapes: dict[int, list[Variable]]) -> str:
     lines = ["", "", "def build():"]
     weights = []
     for identity, node in graph.nodes.items():

@@ -4,8 +4,10 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
-from asterism.memo.generate import campaign, start_coverage
+from asterism.core.stage import checkpoint
+from asterism.memo.generate import STRATEGIES, campaign, start_coverage
 from asterism.memo.light_keras import import_keras
+from asterism.memo.operator import OPERATORS
 from asterism.memo.params import GenerateParams
 from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
@@ -25,7 +27,11 @@ def run(params: Params) -> None:
     import_keras("numpy")  # its lists of options are read, and nothing is built
     seeds = read_models(Path("artifacts/reduce_models"))
     strategies = dict.fromkeys([params.generate.strategy, *params.generate.compared])
-    campaigns = {s: campaign(seeds, params.generate, params.seed, s) for s in strategies}
+    for registry in (STRATEGIES, OPERATORS):
+        registry.names()  # a checkpoint's key covers the code that is loaded when it is made
+    inputs = [Path("artifacts/reduce_models"), Path("artifacts/library_versions/env.json")]
+    saved = {s: checkpoint(f"generate_models-{s}", params, inputs) for s in strategies}
+    campaigns = {s: campaign(seeds, params.generate, params.seed, s, saved[s]) for s in strategies}
     main = campaigns[params.generate.strategy]
     models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}
     write_models(ARTIFACTS, models)
@@ -39,3 +45,5 @@ def run(params: Params) -> None:
         "refused_draws": sum(main.refused.values()),
     }
     write_json(Path("metrics/generate_models.json"), metrics)
+    for state in saved.values():
+        state.discard()

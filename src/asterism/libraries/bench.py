@@ -47,6 +47,8 @@ class Task:
         inputs: a batch for each of its inputs, by draw.
         outputs: nodes to put out, in place of the graph's own outputs.
         routes: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the bench's own limit.
+        opset: version of the format that converters write; None for their own.
     """
 
     index: int
@@ -54,6 +56,8 @@ class Task:
     inputs: dict[str, list[NDArray[Any]]]
     outputs: tuple[int, ...] | None = None
     routes: tuple[str, ...] | None = None
+    seconds: float | None = None
+    opset: int | None = None
 
 
 @dataclass
@@ -185,8 +189,8 @@ class Bench:
         """Name and shape of each weight, by node: asked of a worker, for only those have Keras."""
         folder = self._folder(graph)
         name = REFERENCES[0].partition(":")[0]
-        request = {"folder": str(folder), "weights": None, "outputs": None}
-        asked = {**request, "step": "describe", "route": "describe"}
+        asked = {**self._request(Task(-1, graph, {}), folder), "step": "describe"}
+        asked["route"] = "describe"
         answer = self._threads[name].submit(self._handles[name].ask, asked).result()
         shutil.rmtree(folder)
         return {
@@ -235,7 +239,9 @@ class Bench:
 
     def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
         request = {**self._request(task, folder), "step": "convert", "route": converter}
-        return _outcome(task, converter, self._handles[_worker_of(converter)].ask(request))
+        return _outcome(
+            task, converter, self._handles[_worker_of(converter)].ask(request, task.seconds)
+        )
 
     def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
         if after is not None and after.result().status != "ok":
@@ -250,13 +256,14 @@ class Bench:
             "dtype": "float64" if route in (*REFERENCES, PERTURBED) else None,
             "target": f"{library}-{option}.npz",
         }
-        return _outcome(task, route, self._handles[library].ask(request))
+        return _outcome(task, route, self._handles[library].ask(request, task.seconds))
 
     def _request(self, task: Task, folder: Path) -> dict[str, Any]:
         return {
             "folder": str(folder),
             "weights": None if self._weights is None else str(self._weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
+            "opset": task.opset,
         }
 
     def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:

@@ -9,7 +9,7 @@ import select
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
@@ -105,17 +105,23 @@ class Handle:
             os.close(request)
             os.close(answer)
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request; a worker that dies, hangs or blows up is an answer too."""
+    def ask(self, request: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
+        """The answer to a request; a worker that dies, hangs or blows up is an answer too.
+
+        Args:
+            request: what to do.
+            seconds: a limit in place of the handle's own.
+        """
         if not self.start():
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
         try:
             os.write(self._requests, json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             self.stop()
-            return self.ask(request)
+            return self.ask(request, seconds)
         started = time.monotonic()
-        answer = self._receive(self._limits)
+        limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
+        answer = self._receive(limits)
         self.seconds[request["route"]] = (
             self.seconds.get(request["route"], 0.0) + time.monotonic() - started
         )

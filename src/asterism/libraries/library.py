@@ -92,6 +92,8 @@ class Converter(Plugin):
     suffix: ClassVar[str]
     #: The library whose worker runs it.
     host: ClassVar[str]
+    #: Versions of the format that it can write, where there are several worth trying.
+    opsets: ClassVar[tuple[int, ...]] = ()
     #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
     own_worker: ClassVar[bool] = False
 

@@ -18,12 +18,20 @@ class Subject:
         folder: holds ``graph.json`` and what converters wrote.
         weights: arrays of models that were read, for the nodes that name them; None for none.
         outputs: nodes to put out, in place of the graph's own outputs.
+        opset: version of the format that converters write; None for their own.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
 
-    def __init__(self, folder: Path, weights: Path | None, outputs: list[int] | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        weights: Path | None,
+        outputs: list[int] | None,
+        opset: int | None = None,
+    ) -> None:
         self.folder = folder
+        self.opset = opset
         self.outputs = outputs
         self._weights = weights
         self._built: dict[tuple[str | None, bool], Any] = {}

@@ -68,7 +68,8 @@ class Worker:
         key = (request["folder"], request["weights"], str(request["outputs"]))
         if key != self._key or self._subject is None:
             weights = None if request["weights"] is None else Path(request["weights"])
-            self._subject = Subject(Path(request["folder"]), weights, request["outputs"])
+            folder = Path(request["folder"])
+            self._subject = Subject(folder, weights, request["outputs"], request["opset"])
             self._key = key
         return self._subject
 

@@ -24,6 +24,7 @@ class Tf2Onnx(Converter):
     suffix = ".onnx"
     host = "tensorflow"
     own_worker = True
+    opsets = (13, 15, 17)
     unsupported = (r"Tensorflow op .* is not supported", r"ops? .* (is|are) not supported")
 
     def script(self) -> str:
@@ -64,10 +65,10 @@ def convert(model):
 
         # Keras' layers need no rewriting of their Python code.
         traced = tf.function(infer, input_signature=signature, autograph=False)
-        target.write_bytes(_converted(traced, signature))
+        target.write_bytes(_converted(traced, signature, subject.opset or OPSET))
 
 
-def _converted(function: Any, signature: list[Any], *, copies: bool = False) -> bytes:
+def _converted(function: Any, signature: list[Any], opset: int, *, copies: bool = False) -> bytes:
     """The ONNX file of a function: what the defaults give, in four fifths of their time.
 
     tf2onnx copies the whole graph before each optimisation, to go on without one that fails.
@@ -80,9 +81,9 @@ def _converted(function: Any, signature: list[Any], *, copies: bool = False) -> 
     if not copies:
         os.environ[_NO_COPIES] = "FALSE"
     try:
-        proto, _ = tf2onnx.convert.from_function(function, input_signature=signature, opset=OPSET)
+        proto, _ = tf2onnx.convert.from_function(function, input_signature=signature, opset=opset)
     except Exception:
         if copies:
             raise
-        return _converted(function, signature, copies=True)
+        return _converted(function, signature, opset, copies=True)
     return bytes(proto.SerializeToString())

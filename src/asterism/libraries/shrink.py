@@ -33,7 +33,7 @@ class Shrinker:
 
         Args:
             graph: shows the finding.
-            suspect: the layer that is tried alone first.
+            suspect: the layer that is tried alone first, where one is known.
         """
         graph = self._layers(graph, suspect)
         graph = self._defaults(graph)
@@ -52,19 +52,33 @@ class Shrinker:
         return False
 
     def _layers(self, graph: Graph, suspect: int | None) -> Graph:
-        """One layer alone if that is enough, else two that follow each other, else ddmin."""
-        order = sorted(graph.layers, key=lambda i: i != suspect)
-        for identity in order:
-            alone = isolated(graph, {identity})
-            if len(graph.layers) > 1 and self._still(alone):
-                return alone
-        for identity in order:
-            for source in graph.nodes[identity].inputs:
-                if len(graph.layers) > 2 and graph.nodes[source].type != INPUT:
-                    two = isolated(graph, {source, identity})
-                    if self._still(two):
-                        return two
+        """The suspect and as few before it as it takes, or a half of a half of …; then ddmin."""
+        graph = self._halves(graph) if suspect is None else self._around(graph, suspect)
         return self._repeat(graph, self._removals)
+
+    def _around(self, graph: Graph, suspect: int) -> Graph:
+        """The suspect alone, else with the nearest layers that it depends on: 2, 6, 14 and so on."""
+        near = _nearest_first(graph, suspect)
+        size = 1
+        while size < len(graph.layers):
+            part = isolated(graph, set(near[:size]))
+            if self._still(part):
+                return part
+            if size >= len(near):
+                break
+            size = 2 * size + 1
+        return graph
+
+    def _halves(self, graph: Graph) -> Graph:
+        """The first or the second half of the layers, as often as one of them is enough."""
+        while len(order := graph.layers) > 1:
+            middle = len(order) // 2
+            halves = (isolated(graph, set(h)) for h in (order[:middle], order[middle:]))
+            smaller = next(filter(self._still, halves), None)
+            if smaller is None:
+                break
+            graph = smaller
+        return graph
 
     def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
         """Take the first candidate that still shows it, until none does."""
@@ -157,6 +171,15 @@ def _reset(graph: Graph, changes: Iterable[Change]) -> Graph | None:
         return graph.with_nodes(nodes)
     except InvalidLayerError:
         return None
+
+
+def _nearest_first(graph: Graph, identity: int) -> list[int]:
+    """A layer and all that it depends on, by the number of edges between."""
+    found = [identity]
+    for node in found:  # grows while it is gone through
+        sources = graph.nodes[node].inputs
+        found += [s for s in dict.fromkeys(sources) if s in graph.layers and s not in found]
+    return found
 
 
 def isolated(graph: Graph, layers: set[int]) -> Graph:

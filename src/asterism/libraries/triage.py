@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from asterism.core.console import get_logger, progress
+from asterism.core.console import progress
 from asterism.libraries.ablation import ablate
 from asterism.libraries.bench import Bench
 from asterism.libraries.groups import LayerAtFault, in_order, layer_at_fault
@@ -15,8 +15,7 @@ from asterism.libraries.params import JudgeParams, TriageParams
 from asterism.libraries.showing import Showing
 from asterism.libraries.shrink import Shrinker
 from asterism.memo.graph import Graph
-
-log = get_logger(__name__)
+from asterism.memo.keras_arguments import layer_name
 
 
 @dataclass
@@ -88,9 +87,10 @@ class Triage:
         return [unique[s] for s in sorted(unique)], left
 
     def _suspect(self, finding: Finding, graph: Graph) -> int | None:
-        """The layer where values first go wrong; None where that cannot be seen."""
+        """The layer where values first go wrong, or that a message names; None where unknown."""
         if not finding.by_values:
-            return None
+            named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
+            return next(named, None)
         task = self._show.task(finding.model, graph, finding.draws)
         return first_diverging(self._bench, task, finding.routes[0], self._judging)
 
@@ -98,7 +98,7 @@ class Triage:
         self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
     ) -> UniqueFinding | None:
         """A unique finding that this one needs no shrinking to be the same as."""
-        if suspect is None:
+        if suspect is None or not finding.by_values:
             return None
         layer = layer_at_fault(graph, suspect)
         for known in unique.values():

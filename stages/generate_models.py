@@ -6,12 +6,15 @@ from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.core.stage import parts
 from asterism.memo.chains import generate
-from asterism.memo.generate import start_coverage
+from asterism.memo.generate import STRATEGIES, start_coverage
+from asterism.memo.light_keras import import_keras
+from asterism.memo.operator import OPERATORS
 from asterism.memo.params import GenerateParams
 from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
 
 SEEDS = Path("artifacts/reduce_models")
+VERSIONS = Path("artifacts/library_versions/env.json")
 ARTIFACTS = Path("artifacts/generate_models")
 
 
@@ -24,8 +27,11 @@ class Params(Section):
 
 def run(params: Params) -> None:
     """Write the models, and the growth of coverage for this strategy and those compared."""
+    import_keras("numpy")  # its lists of options are read, and nothing is built
     seeds = read_models(SEEDS)
-    chains = parts("generate_models", params, [SEEDS])
+    for registry in (STRATEGIES, OPERATORS):
+        registry.names()  # a checkpoint's key covers the code that is loaded when it is made
+    chains = parts("generate_models", params, [SEEDS, VERSIONS])
     campaigns = generate(seeds, params.generate, params.seed, chains)
     main = campaigns[params.generate.strategy]
     models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.params import Section
-from asterism.libraries.bug_reports import read_known_issues, write_report
+from asterism.libraries.bug_reports import Reporter, read_known_issues
 from asterism.libraries.execution import open_bench
 from asterism.libraries.oracle import Finding
 from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
@@ -36,10 +36,9 @@ def run(params: Params) -> None:
         if findings:
             bench.start()
         triage = Triage(bench, params.judge, params.triage, params.seed)
-        unique, left = triage.run(findings, graphs, params.execute.draws)
-        reports = [
-            write_report(u, bench, params.judge, params.seed, stored, folder, known) for u in unique
-        ]
+        with Reporter(bench, params.judge, params.seed, stored, folder, known) as reporter:
+            unique, left = triage.run(findings, graphs, params.execute.draws, reporter.start)
+            reports = [reporter.finish(found) for found in unique]
         summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
         write_json(folder / "unique.json", summary)
     metrics = {

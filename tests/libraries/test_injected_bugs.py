@@ -5,12 +5,12 @@ import os
 import pytest
 
 from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
-from asterism.libraries.bug_reports import write_report
+from asterism.libraries.bug_reports import Reporter
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.oracle import judge
 from asterism.libraries.params import JudgeParams, TriageParams
-from asterism.libraries.reproducer import confirm
+from asterism.libraries.reproducer import exit_status
 from asterism.libraries.triage import Triage
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
@@ -91,7 +91,7 @@ def examine(bench, kind, folder):
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = TriageParams(
-            max_unique=5, max_steps=12 if found[0].by_values else 5, known_issues="conf/no_file"
+            max_unique=5, max_steps=12, hang_seconds=10, known_issues="conf/no_file"
         )
         unique, left = Triage(bench, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
         assert left == 0
@@ -99,19 +99,21 @@ def examine(bench, kind, folder):
         (one,) = unique
         assert [one.graph.nodes[i].type for i in one.graph.layers] == [TARGET]
         assert one.graph.nodes[one.graph.layers[0]].config["negative_slope"] == 0.3
-        assert one.models == [0, 2]
+        assert one.models == {0, 2}
         assert one.ablation["tensorflow:eager"] == "ok"
         assert one.ablation["injected:eager"] == "shows"
         if SYMPTOM[kind] == "values differ":
             assert one.signature == f"values differ | injected | {TARGET}()"
-            report = write_report(one, bench, JUDGE, 0, {}, folder, {"injected": "a link"})
+            with Reporter(bench, JUDGE, 0, {}, folder, {"injected": "a link"}) as reporter:
+                reporter.start(one)
+                report = reporter.finish(one)
             assert report.known == "a link"
             assert report.confirmed == (1, 1, 1) and report.reproduced
             text = (folder / report.folder / "repro.py").read_text()
             assert "asterism" not in text.lower()
             script = folder / report.folder / "repro.py"
             script.write_text(text.replace("outputs * 1.01", "outputs"))
-            assert confirm(script, 1) == [0], "the script must say when the bug is gone"
+            assert exit_status(script) == 0, "the script must say when the bug is gone"
     finally:
         bench.switch.write_text("")
 

@@ -1,10 +1,14 @@
 """Operators, strategies, the selection and chains."""
 
+import signal
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
 import pytest
 
+from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.streams import stream
 from asterism.memo.chains import generate
@@ -91,6 +95,58 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert whole.coverage == covered
     assert whole.refused == sum((twin.refused for twin in twins), Counter())
     assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
+
+
+KILLED_CAMPAIGN = """
+import os, signal, sys
+sys.path[:0] = ["src", "tests"]
+import asterism.memo.generate as generate
+from asterism.core.checkpoints import Checkpoint
+from memo.test_generation import SEEDS, params
+
+class Dying(Checkpoint):
+    def save(self, fill):
+        super().save(fill)
+        if self.load().name == "00000002":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+generate._CHECKPOINT_EVERY = 4
+strategy, pool = sys.argv[1:]
+dying = Dying("generate", "key")
+generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=dying)
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pool"), [("memo", "replace"), ("memo", "grow"), ("memo_r", "grow")]
+)
+def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatch):
+    command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy, pool]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    checkpoint = Checkpoint("generate", "key")
+    saved = checkpoint.load()
+    assert saved is not None
+    parts = sorted(part.name for part in saved.glob("mutants-*"))
+    assert parts == ["mutants-00000004.json", "mutants-00000008.json", "mutants-00000012.json"]
+    budget = params(models=30, pool=pool)
+    asked = []
+    monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))
+    resumed = campaign(SEEDS, budget, 7, strategy, checkpoint=checkpoint)
+    assert asked, "the rest must still be proposed"
+    proposals = len(asked)
+    whole = campaign(SEEDS, budget, 7, strategy)
+    assert proposals < len(asked) - proposals, "what was saved must not be proposed again"
+    assert resumed.mutants == whole.mutants
+    assert resumed.growth == whole.growth
+    assert resumed.refused == whole.refused
+
+
+def noted(propose, asked):
+    def propose_and_note(self, rng, coverage):
+        asked.append(1)
+        return propose(self, rng, coverage)
+
+    return propose_and_note
 
 
 def test_fitness_and_acceptance_equal_a_slow_twin():

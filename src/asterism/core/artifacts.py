@@ -13,14 +13,17 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
 from asterism.core.errors import UserError
+
+# Most processes read and write only some of the formats: the others' libraries are loaded late.
+if TYPE_CHECKING:
+    import polars as pl
+    from scipy import sparse
 
 
 @contextmanager
@@ -97,6 +100,8 @@ def map_array(path: Path) -> NDArray[Any]:
 
 def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
     """A CSR matrix as ``.npz``, indices sorted."""
+    from scipy import sparse
+
     matrix.sort_indices()
     with replacing(path) as temporary, temporary.open("wb") as file:
         sparse.save_npz(file, matrix)
@@ -104,6 +109,8 @@ def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
 
 def read_sparse(path: Path) -> sparse.csr_array:
     """What :func:`write_sparse` wrote."""
+    from scipy import sparse
+
     try:
         return sparse.csr_array(sparse.load_npz(path))
     except (OSError, ValueError, zipfile.BadZipFile) as error:
@@ -112,6 +119,8 @@ def read_sparse(path: Path) -> sparse.csr_array:
 
 def write_table(path: Path, columns: Mapping[str, Any] | pl.DataFrame) -> None:
     """A table as CSV (``.csv``) or Parquet (``.parquet``), by the path's suffix."""
+    import polars as pl
+
     frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(dict(columns))
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
@@ -122,6 +131,8 @@ def write_table(path: Path, columns: Mapping[str, Any] | pl.DataFrame) -> None:
 
 def read_table(path: Path) -> pl.DataFrame:
     """What :func:`write_table` wrote."""
+    import polars as pl
+
     try:
         return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
     except (OSError, pl.exceptions.PolarsError) as error:

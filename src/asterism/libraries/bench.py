@@ -18,10 +18,12 @@ from asterism.core.artifacts import read_arrays, write_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.libraries.handle import Handle, Limits
+from asterism.libraries.launch import Nursery
 from asterism.libraries.library import CONVERTERS, LIBRARIES
 from asterism.libraries.outcomes import Outcome
 from asterism.memo.graph import Graph, Node, chain
 from asterism.memo.tensors import Tensor
+from asterism.memo.weights import Variable
 
 log = get_logger(__name__)
 
@@ -45,6 +47,8 @@ class Task:
         inputs: a batch for each of its inputs, by draw.
         outputs: nodes to put out, in place of the graph's own outputs.
         routes: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the bench's own limit.
+        opset: version of the format that converters write; None for their own.
     """
 
     index: int
@@ -52,6 +56,8 @@ class Task:
     inputs: dict[str, list[NDArray[Any]]]
     outputs: tuple[int, ...] | None = None
     routes: tuple[str, ...] | None = None
+    seconds: float | None = None
+    opset: int | None = None
 
 
 @dataclass
@@ -110,8 +116,13 @@ class Bench:
         converters = {c for c in map(converter_of, routes) if c is not None}
         workers = {r.partition(":")[0]: r.partition(":")[0] for r in routes}
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
+        more = environment or {}
+        self._nurseries = {
+            b: Nursery(b, more) for b in sorted(map(_nursery_of, workers.values())) if b
+        }
         self._handles = {
-            name: Handle(library, limits, environment) for name, library in sorted(workers.items())
+            name: Handle(library, limits, more, self._nurseries.get(_nursery_of(library)))
+            for name, library in sorted(workers.items())
         }
         self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
 
@@ -132,6 +143,8 @@ class Bench:
             thread.shutdown(wait=True, cancel_futures=True)
         for handle in self._handles.values():
             handle.stop()
+        for nursery in self._nurseries.values():
+            nursery.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
@@ -172,6 +185,19 @@ class Bench:
         """Time that each step took in all, for logs and benchmarks."""
         return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
 
+    def variables(self, graph: Graph) -> dict[int, list[Variable]]:
+        """Name and shape of each weight, by node: asked of a worker, for only those have Keras."""
+        folder = self._folder(graph)
+        name = REFERENCES[0].partition(":")[0]
+        asked = {**self._request(Task(-1, graph, {}), folder), "step": "describe"}
+        asked["route"] = "describe"
+        answer = self._threads[name].submit(self._handles[name].ask, asked).result()
+        shutil.rmtree(folder)
+        return {
+            int(node): [(variable, tuple(shape)) for variable, shape in many]
+            for node, many in answer["variables"].items()
+        }
+
     def run(self, task: Task) -> Result:
         """One model in every route."""
         (result,) = self.run_all([task])
@@ -181,18 +207,22 @@ class Bench:
         """Models in every route, in order; the next ones start while earlier ones still run."""
         waiting: list[tuple[Task, Path, dict[str, Future[Outcome]]]] = []
         for task in tasks:
-            # A worker keeps what it built by folder, so no two tasks ever share one.
-            self._submitted += 1
-            folder = self._scratch / f"task{self._submitted}"
+            folder = self._folder(task.graph)
             waiting.append((task, folder, self._submit(task, folder)))
             if len(waiting) == _WINDOW:
                 yield self._collect(*waiting.pop(0))
         while waiting:
             yield self._collect(*waiting.pop(0))
 
-    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
+    def _folder(self, graph: Graph) -> Path:
+        """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
+        self._submitted += 1
+        folder = self._scratch / f"task{self._submitted}"
         folder.mkdir()
-        write_json(folder / "graph.json", task.graph.to_json())
+        write_json(folder / "graph.json", graph.to_json())
+        return folder
+
+    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
         np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
         steps: dict[str, Future[Outcome]] = {}
@@ -209,7 +239,9 @@ class Bench:
 
     def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
         request = {**self._request(task, folder), "step": "convert", "route": converter}
-        return _outcome(task, converter, self._handles[_worker_of(converter)].ask(request))
+        return _outcome(
+            task, converter, self._handles[_worker_of(converter)].ask(request, task.seconds)
+        )
 
     def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
         if after is not None and after.result().status != "ok":
@@ -224,13 +256,14 @@ class Bench:
             "dtype": "float64" if route in (*REFERENCES, PERTURBED) else None,
             "target": f"{library}-{option}.npz",
         }
-        return _outcome(task, route, self._handles[library].ask(request))
+        return _outcome(task, route, self._handles[library].ask(request, task.seconds))
 
     def _request(self, task: Task, folder: Path) -> dict[str, Any]:
         return {
             "folder": str(folder),
             "weights": None if self._weights is None else str(self._weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
+            "opset": task.opset,
         }
 
     def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
@@ -255,6 +288,12 @@ def _worker_of(converter: str) -> str:
     """Name of the worker that runs a converter."""
     kind = CONVERTERS[converter]
     return converter if kind.own_worker else kind.host
+
+
+def _nursery_of(library: str) -> str:
+    """The Keras backend whose nursery forks a library's worker, or nothing."""
+    kind = LIBRARIES[library]
+    return kind.keras_backend or "" if kind.forks else ""
 
 
 def converter_of(route: str) -> str | None:

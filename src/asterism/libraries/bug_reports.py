@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,19 @@ import yaml
 
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
+from asterism.core.machine import available_threads
 from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.oracle import tolerance_of
 from asterism.libraries.params import JudgeParams
-from asterism.libraries.reproducer import confirm, script_of, tolerated
+from asterism.libraries.reproducer import exit_status, script_of, tolerated
 from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import Graph
-from asterism.memo.keras_build import build
 from asterism.memo.params import NO_FILE
 from asterism.memo.weights import Stored
+
+#: Fresh processes that a reproducer is run in.
+CONFIRMATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,8 @@ class Report:
             "signature": self.signature,
             "confirmed": list(self.confirmed),
             "known": self.known,
-            "layer": found.layer,
-            "models": found.models,
+            "layer": str(found.layer or ""),
+            "models": sorted(found.models),
             "layers": len(found.graph.layers),
             "original_layers": found.original_layers,
             "ablation": found.ablation,
@@ -56,30 +59,66 @@ class Report:
         }
 
 
-def write_report(
-    found: UniqueFinding,
-    bench: Bench,
-    judging: JudgeParams,
-    seed: int,
-    stored: Stored,
-    target: Path,
-    known_issues: dict[str, str],
-) -> Report:
-    """Write the folder of one finding below ``target`` and confirm its reproducer three times."""
-    name = folder_name(found)
-    folder = target / name
-    folder.mkdir(parents=True, exist_ok=True)
-    text = _script(found, bench, judging, seed, stored)
-    script = folder / "repro.py"
-    script.write_text(text, encoding="utf-8")
-    confirmed = tuple(confirm(script))
-    known = next((link for part, link in known_issues.items() if part in found.signature), "")
-    report = Report(name, found.signature, confirmed, known)
-    (folder / "report.md").write_text(
-        _markdown(found, report, bench.versions, text), encoding="utf-8"
-    )
-    write_json(folder / "model.json", found.graph.to_json())
-    return report
+class Reporter:
+    """Writes a folder for each unique finding. Its script is confirmed while triage goes on.
+
+    Use it as a context manager; :meth:`start` may be called from triage, :meth:`finish` when the
+    finding is complete.
+
+    Args:
+        bench: started workers.
+        judging: tolerances.
+        seed: of the inputs.
+        stored: arrays that nodes may name.
+        target: where the folders go.
+        known_issues: links by a part of the signature.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        judging: JudgeParams,
+        seed: int,
+        stored: Stored,
+        target: Path,
+        known_issues: dict[str, str],
+    ) -> None:
+        self._bench = bench
+        self._judging = judging
+        self._seed = seed
+        self._stored = stored
+        self._target = target
+        self._known_issues = known_issues
+        self._pool = ThreadPoolExecutor(available_threads())
+        self._confirming: dict[str, list[Future[int]]] = {}
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def start(self, found: UniqueFinding) -> None:
+        """Write the script and run it in fresh processes."""
+        script = self._target / folder_name(found) / "repro.py"
+        script.parent.mkdir(parents=True, exist_ok=True)
+        text = _script(found, self._bench, self._judging, self._seed, self._stored)
+        script.write_text(text, encoding="utf-8")
+        runs = [self._pool.submit(exit_status, script) for _ in range(CONFIRMATIONS)]
+        self._confirming[found.signature] = runs
+
+    def finish(self, found: UniqueFinding) -> Report:
+        """Write the report, with how the script's processes ended."""
+        name, signature = folder_name(found), found.signature
+        confirmed = tuple(run.result() for run in self._confirming[signature])
+        links = (link for part, link in self._known_issues.items() if part in signature)
+        report = Report(name, signature, confirmed, next(links, ""))
+        folder = self._target / name
+        text = (folder / "repro.py").read_text(encoding="utf-8")
+        page = _markdown(found, report, self._bench.versions, text)
+        (folder / "report.md").write_text(page, encoding="utf-8")
+        write_json(folder / "model.json", found.graph.to_json())
+        return report
 
 
 def folder_name(found: UniqueFinding) -> str:
@@ -122,19 +161,7 @@ def _script(
         moved = result.outputs.get(PERTURBED, {}).get(draw)
         expected = reference[draw]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, weight_shapes(graph), inputs, expected, tolerances)
-
-
-def weight_shapes(graph: Graph) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
-    """Name and shape of each weight, by node, asked of Keras in this process."""
-    model = build(graph, zero_initializers=True)
-    layers = {layer.name: layer for layer in model.layers}
-    shapes = {}
-    for identity, node in graph.nodes.items():
-        layer = layers.get(f"n{identity}_{node.type.lower()}")
-        if layer is not None and layer.weights:
-            shapes[identity] = [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
-    return shapes
+    return script_of(found, stored, bench.variables(graph), inputs, expected, tolerances)
 
 
 def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:

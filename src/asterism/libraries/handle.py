@@ -7,19 +7,15 @@ import json
 import os
 import select
 import signal
-import subprocess
-import sys
 import tempfile
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psutil
 
-import asterism
 from asterism.core.console import get_logger
-from asterism.libraries.library import LIBRARIES
+from asterism.libraries.launch import LaunchError, Nursery, Process, spawn
 from asterism.libraries.outcomes import steady
 
 log = get_logger(__name__)
@@ -50,10 +46,15 @@ class Handle:
         library: name in :data:`LIBRARIES`.
         limits: ceilings of a step.
         environment: more variables for the process.
+        nursery: forks the process; None where it is started anew.
     """
 
     def __init__(
-        self, library: str, limits: Limits, environment: dict[str, str] | None = None
+        self,
+        library: str,
+        limits: Limits,
+        environment: dict[str, str] | None = None,
+        nursery: Nursery | None = None,
     ) -> None:
         self.library = library
         self.versions: dict[str, str] = {}
@@ -62,7 +63,8 @@ class Handle:
         self.seconds: dict[str, float] = {}
         self._limits = limits
         self._environment = environment or {}
-        self._process: subprocess.Popen[bytes] | None = None
+        self._nursery = nursery
+        self._process: Process | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
         self._buffer = b""
 
@@ -72,28 +74,11 @@ class Handle:
             return True
         if self.broken is not None:
             return False
-        request_read, self._requests = os.pipe()
-        self._answers, answer_write = os.pipe()
-        self._buffer = b""
-        command = [
-            sys.executable,
-            "-m",
-            "asterism.libraries.worker",
-            self.library,
-            str(request_read),
-            str(answer_write),
-        ]
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=self._log,
-            pass_fds=(request_read, answer_write),
-            env={**os.environ, **_environment(self.library), **self._environment},
-            start_new_session=True,
-        )
-        os.close(request_read)
-        os.close(answer_write)
+        try:
+            self._launch()
+        except LaunchError as error:
+            self.broken = str(error)
+            return False
         answer = self._receive(Limits(START_SECONDS, 1 << 20))
         if answer["status"] == "ready":
             self.versions = answer["versions"]
@@ -102,17 +87,41 @@ class Handle:
         self.stop()
         return False
 
-    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
-        """The answer to a request; a worker that dies, hangs or blows up is an answer too."""
+    def _launch(self) -> None:
+        request, self._requests = os.pipe()
+        self._answers, answer = os.pipe()
+        self._buffer = b""
+        try:
+            ends = (request, answer, self._log.fileno())
+            if self._nursery is not None:
+                self._process = self._nursery.fork(self.library, *ends)
+            else:
+                self._process = spawn(self.library, *ends, self._environment)
+        except LaunchError:
+            os.close(self._requests)
+            os.close(self._answers)
+            raise
+        finally:
+            os.close(request)
+            os.close(answer)
+
+    def ask(self, request: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
+        """The answer to a request; a worker that dies, hangs or blows up is an answer too.
+
+        Args:
+            request: what to do.
+            seconds: a limit in place of the handle's own.
+        """
         if not self.start():
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
         try:
             os.write(self._requests, json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             self.stop()
-            return self.ask(request)
+            return self.ask(request, seconds)
         started = time.monotonic()
-        answer = self._receive(self._limits)
+        limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
+        answer = self._receive(limits)
         self.seconds[request["route"]] = (
             self.seconds.get(request["route"], 0.0) + time.monotonic() - started
         )
@@ -177,22 +186,3 @@ def _resident(process: psutil.Process) -> int:
         return int(process.memory_info().rss)
     except psutil.Error:
         return 0
-
-
-def _environment(library: str) -> dict[str, str]:
-    """One thread for every numeric library, this checkout's source, and the Keras backend."""
-    source = str(Path(asterism.__file__).resolve().parents[1])
-    backend = LIBRARIES[library].keras_backend
-    return {
-        **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP")},
-        "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
-        "CUDA_VISIBLE_DEVICES": "",
-        "JAX_PLATFORMS": "cpu",
-        "TF_CPP_MIN_LOG_LEVEL": "3",
-        "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
-        "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).rstrip(
-            os.pathsep
-        ),
-        **({"KERAS_BACKEND": backend} if backend is not None else {}),
-    }

@@ -40,6 +40,8 @@ class Plugin(ABC):
     packages: ClassVar[tuple[str, ...]]
     #: Backend that Keras must run on in its worker; None where it needs no Keras.
     keras_backend: ClassVar[str | None] = None
+    #: Whether importing Keras on that backend starts no thread, so that workers can be forked.
+    forks: ClassVar[bool] = False
     #: More messages that mean "unsupported", as regular expressions.
     unsupported: ClassVar[tuple[str, ...]] = ()
 
@@ -90,6 +92,8 @@ class Converter(Plugin):
     suffix: ClassVar[str]
     #: The library whose worker runs it.
     host: ClassVar[str]
+    #: Versions of the format that it can write, where there are several worth trying.
+    opsets: ClassVar[tuple[int, ...]] = ()
     #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
     own_worker: ClassVar[bool] = False
 

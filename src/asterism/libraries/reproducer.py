@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 from asterism.libraries.library import CONVERTERS, LIBRARIES
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
-from asterism.memo.keras_build import TWO_ARGUMENTS, arguments
+from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.spec import universe
-from asterism.memo.weights import Stored, layer_weights
+from asterism.memo.weights import Stored, Variable, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
@@ -29,7 +30,7 @@ _SECONDS = 300
 def script_of(
     found: UniqueFinding,
     stored: Stored,
-    shapes: dict[int, list[tuple[str, tuple[int, ...]]]],
+    shapes: dict[int, list[Variable]],
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
     tolerances: Sequence[float],
@@ -78,24 +79,20 @@ def script_of(
     return body
 
 
-def confirm(script: Path, times: int = 3) -> list[int]:
-    """Exit statuses of fresh processes that run a reproducer; 1 is the bug."""
-    statuses = []
-    for _ in range(times):
+def exit_status(script: Path) -> int:
+    """How a fresh process that runs a reproducer ends: 1 is the bug, 124 is too late."""
+    with tempfile.TemporaryDirectory() as folder:  # the files that it converts models to
         try:
             done = subprocess.run(
-                [sys.executable, script.name],
-                cwd=script.parent,
+                [sys.executable, str(script.resolve())],
+                cwd=folder,
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
             )
-            statuses.append(done.returncode)
         except subprocess.TimeoutExpired:
-            statuses.append(124)
-    for left in script.parent.glob("model.*"):
-        left.unlink()
-    return statuses
+            return 124
+    return done.returncode
 
 
 def _version_lines(*plugins: Any) -> str:
@@ -106,9 +103,7 @@ def _version_lines(*plugins: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def _build(
-    graph: Graph, stored: Stored, shapes: dict[int, list[tuple[str, tuple[int, ...]]]]
-) -> str:
+def _build(graph: Graph, stored: Stored, shapes: dict[int, list[Variable]]) -> str:
     lines = ["", "", "def build():"]
     weights = []
     for identity, node in graph.nodes.items():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from asterism.memo.graph import INPUT, Graph, Node, input_node
@@ -25,39 +26,59 @@ class Shrinker:
     def __init__(self, shows: Shows, steps: int) -> None:
         self._shows = shows
         self._left = steps
+        self._gone: set[str] = set()
 
     def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
         """The smallest model found.
 
         Args:
             graph: shows the finding.
-            suspect: the layer that is tried alone first.
+            suspect: the layer that is tried alone first, where one is known.
         """
         graph = self._layers(graph, suspect)
-        graph = self._repeat(graph, self._defaults)
+        graph = self._defaults(graph)
         graph = self._repeat(graph, self._shapes)
         return renumbered(graph)
 
     def _still(self, graph: Graph) -> bool:
-        if self._left <= 0:
+        """Whether it is still there; nothing is asked twice, nor when no steps are left."""
+        key = json.dumps(graph.to_json(), sort_keys=True)
+        if self._left <= 0 or key in self._gone:
             return False
         self._left -= 1
-        return self._shows(graph)
+        if self._shows(graph):
+            return True
+        self._gone.add(key)
+        return False
 
     def _layers(self, graph: Graph, suspect: int | None) -> Graph:
-        """One layer alone if that is enough, else two that follow each other, else ddmin."""
-        order = sorted(graph.layers, key=lambda i: i != suspect)
-        for identity in order:
-            alone = isolated(graph, {identity})
-            if len(graph.layers) > 1 and self._still(alone):
-                return alone
-        for identity in order:
-            for source in graph.nodes[identity].inputs:
-                if len(graph.layers) > 2 and graph.nodes[source].type != INPUT:
-                    two = isolated(graph, {source, identity})
-                    if self._still(two):
-                        return two
+        """The suspect and as few before it as it takes, or a half of a half of …; then ddmin."""
+        graph = self._halves(graph) if suspect is None else self._around(graph, suspect)
         return self._repeat(graph, self._removals)
+
+    def _around(self, graph: Graph, suspect: int) -> Graph:
+        """The suspect alone, else with the nearest layers that it depends on: 2, 6, 14 and so on."""
+        near = _nearest_first(graph, suspect)
+        size = 1
+        while size < len(graph.layers):
+            part = isolated(graph, set(near[:size]))
+            if self._still(part):
+                return part
+            if size >= len(near):
+                break
+            size = 2 * size + 1
+        return graph
+
+    def _halves(self, graph: Graph) -> Graph:
+        """The first or the second half of the layers, as often as one of them is enough."""
+        while len(order := graph.layers) > 1:
+            middle = len(order) // 2
+            halves = (isolated(graph, set(h)) for h in (order[:middle], order[middle:]))
+            smaller = next(filter(self._still, halves), None)
+            if smaller is None:
+                break
+            graph = smaller
+        return graph
 
     def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
         """Take the first candidate that still shows it, until none does."""
@@ -89,19 +110,17 @@ class Shrinker:
                     if smaller is not None and 0 < len(smaller.layers) < len(graph.layers):
                         yield smaller
 
-    def _defaults(self, graph: Graph) -> Iterator[Graph]:
-        """One parameter of one layer back at its default; edits of weights dropped."""
-        for identity in graph.layers:
-            node = graph.nodes[identity]
-            if node.edits:
-                yield graph.change(identity, edits=())
-            defaults = universe()[node.type].defaults()
-            for name, value in sorted(node.config.items()):
-                if name in defaults and defaults[name] != value:
-                    try:
-                        yield graph.change(identity, config={**node.config, name: defaults[name]})
-                    except InvalidLayerError:
-                        continue
+    def _defaults(self, graph: Graph) -> Graph:
+        """Parameters back at their defaults and edits of weights dropped: all, halves, … each."""
+        changes = [c for i in graph.layers for c in _off_default(graph, i)]
+        size = len(changes)
+        while size:
+            for start in range(0, len(changes), size):
+                smaller = _reset(graph, changes[start : start + size])
+                if smaller is not None and smaller != graph and self._still(smaller):
+                    graph = smaller
+            size //= 2
+        return graph
 
     def _shapes(self, graph: Graph) -> Iterator[Graph]:
         """One axis of one input smaller, one count of one layer smaller."""
@@ -123,6 +142,44 @@ class Shrinker:
                         yield graph.change(identity, config={**config, name: 1})
                     except InvalidLayerError:
                         continue
+
+
+#: A node and the name of one of its parameters, or of its edits of weights.
+Change = tuple[int, str]
+_EDITS = "edits of weights"
+
+
+def _off_default(graph: Graph, identity: int) -> list[Change]:
+    """What of a layer is not as a layer is by default."""
+    node = graph.nodes[identity]
+    defaults = universe()[node.type].defaults()
+    names = [n for n, v in sorted(node.config.items()) if n in defaults and defaults[n] != v]
+    return [(identity, name) for name in ([_EDITS] if node.edits else []) + names]
+
+
+def _reset(graph: Graph, changes: Iterable[Change]) -> Graph | None:
+    """The graph with these back at their defaults, None where it is no valid one then."""
+    nodes = dict(graph.nodes)
+    for identity, name in changes:
+        node = nodes[identity]
+        if name == _EDITS:
+            nodes[identity] = replace(node, edits=())
+        else:
+            default = universe()[node.type].defaults()[name]
+            nodes[identity] = replace(node, config={**node.config, name: default})
+    try:
+        return graph.with_nodes(nodes)
+    except InvalidLayerError:
+        return None
+
+
+def _nearest_first(graph: Graph, identity: int) -> list[int]:
+    """A layer and all that it depends on, by the number of edges between."""
+    found = [identity]
+    for node in found:  # grows while it is gone through
+        sources = graph.nodes[node].inputs
+        found += [s for s in dict.fromkeys(sources) if s in graph.layers and s not in found]
+    return found
 
 
 def isolated(graph: Graph, layers: set[int]) -> Graph:

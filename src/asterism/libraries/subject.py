@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from asterism.core.artifacts import read_json
+from asterism.memo.graph import INPUT, Graph
+from asterism.memo.keras_arguments import layer_name
+from asterism.memo.weights import Variable, variables_of
 
 
 class Subject:
@@ -15,31 +18,52 @@ class Subject:
         folder: holds ``graph.json`` and what converters wrote.
         weights: arrays of models that were read, for the nodes that name them; None for none.
         outputs: nodes to put out, in place of the graph's own outputs.
+        opset: version of the format that converters write; None for their own.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
 
-    def __init__(self, folder: Path, weights: Path | None, outputs: list[int] | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        weights: Path | None,
+        outputs: list[int] | None,
+        opset: int | None = None,
+    ) -> None:
         self.folder = folder
+        self.opset = opset
         self.outputs = outputs
         self._weights = weights
         self._built: dict[tuple[str | None, bool], Any] = {}
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
         """The model, built once for each dtype on the backend of this process."""
-        from asterism.memo.graph import Graph
         from asterism.memo.keras_build import build
 
         key = (dtype, zero_initializers)
         if key not in self._built:
             self._built[key] = build(
-                Graph.from_json(read_json(self.folder / "graph.json")),
+                self.graph(),
                 self.stored(),
                 dtype=dtype,
                 zero_initializers=zero_initializers,
                 outputs=self.outputs,
             )
         return self._built[key]
+
+    def graph(self) -> Graph:
+        """What is to be built."""
+        return Graph.from_json(read_json(self.folder / "graph.json"))
+
+    def variables(self) -> dict[str, list[Variable]]:
+        """Name and shape of the weights of each layer that has some, by its node."""
+        model = self.keras(zero_initializers=True)
+        layers = {
+            str(i): model.get_layer(layer_name(i, node))
+            for i, node in self.graph().nodes.items()
+            if node.type != INPUT
+        }
+        return {i: variables_of(layer) for i, layer in layers.items() if layer.weights}
 
     def stored(self) -> Any:
         """Arrays of the layers that were read, by the name that nodes give."""

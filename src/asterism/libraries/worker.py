@@ -13,7 +13,6 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from asterism.core.artifacts import read_arrays
 from asterism.libraries.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.outcomes import is_unsupported, steady
 from asterism.libraries.subject import Subject
+from asterism.memo.light_keras import import_keras
 
 Answer = dict[str, Any]
 
@@ -49,6 +49,8 @@ class Worker:
                 plugin = converter = CONVERTERS[request["route"]]()
                 converter.convert(subject, subject.file(converter.name, converter.suffix))
                 return {"status": "ok", "stage": "convert"}
+            if request["step"] == "describe":
+                return {"status": "ok", "stage": "build", "variables": subject.variables()}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))
@@ -66,7 +68,8 @@ class Worker:
         key = (request["folder"], request["weights"], str(request["outputs"]))
         if key != self._key or self._subject is None:
             weights = None if request["weights"] is None else Path(request["weights"])
-            self._subject = Subject(Path(request["folder"]), weights, request["outputs"])
+            folder = Path(request["folder"])
+            self._subject = Subject(folder, weights, request["outputs"], request["opset"])
             self._key = key
         return self._subject
 
@@ -111,11 +114,14 @@ def _innermost(error: BaseException) -> str:
 
 def serve(library: Library, requests: Any, answers: Any) -> None:
     """Answer until the parent closes its end."""
-    send: Callable[[Answer], None] = lambda answer: (  # noqa: E731
-        answers.write(json.dumps(answer) + "\n"),
-        answers.flush(),
-    )[1]
+
+    def send(answer: Answer) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
     try:
+        if library.keras_backend is not None:
+            import_keras(library.keras_backend)
         library.start()
         send({"status": "ready", "versions": library.versions()})
     except Exception as error:  # a broken installation is reported, and the run goes on
@@ -126,8 +132,8 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
         send(worker.answer(json.loads(line)))
 
 
-def main(name: str, request_descriptor: int, answer_descriptor: int) -> None:
-    """Serve the library called ``name``."""
+def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
+    """Serve the library called ``name`` in this process."""
     warnings.simplefilter("ignore")
     # A library that lies outside this package registers itself when its module is imported.
     for module in filter(None, os.environ.get(EXTRA_MODULES, "").split(",")):
@@ -140,4 +146,4 @@ def main(name: str, request_descriptor: int, answer_descriptor: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    start_worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

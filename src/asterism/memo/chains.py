@@ -18,7 +18,8 @@ from typing import Self
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ALONE, Parts
-from asterism.memo.generate import STRATEGIES, Campaign, Mutant, campaign, start_coverage
+from asterism.memo.campaign import Campaign, Mutant
+from asterism.memo.generate import STRATEGIES, campaign, start_coverage
 from asterism.memo.graph import Graph
 from asterism.memo.params import GenerateParams
 
@@ -37,15 +38,13 @@ class Chain:
 
     def save(self, folder: Path) -> None:
         """Write ``mutants.json`` and ``refused.json``."""
-        rows = [[m.graph.to_json(), m.seed_model, m.operator] for m in self.mutants]
-        write_json(folder / "mutants.json", rows)
+        write_json(folder / "mutants.json", [mutant.to_json() for mutant in self.mutants])
         write_json(folder / "refused.json", self.refused)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote; what a mutant gained is for the union to say."""
-        rows = read_json(folder / "mutants.json")
-        mutants = [Mutant(Graph.from_json(g), seed, operator, 0) for g, seed, operator in rows]
+        """What :meth:`save` wrote."""
+        mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
         return cls(mutants, Counter(read_json(folder / "refused.json")))
 
 
@@ -102,8 +101,8 @@ def _chain(
     strategy: str,
     number: int,
     budget: int,
-    _checkpoint: Checkpoint | None,
+    checkpoint: Checkpoint | None,
 ) -> Chain:
     share = params.model_copy(update={"models": budget})
-    made = campaign(seeds, share, seed, strategy, number)
+    made = campaign(seeds, share, seed, strategy, number, checkpoint)
     return Chain(made.mutants, made.refused)

@@ -7,36 +7,20 @@ campaign counts valid ones until the budget is spent. Nothing is built or run he
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from asterism.core.checkpoints import Checkpoint
 from asterism.core.registry import Registry
 from asterism.core.streams import stream
+from asterism.memo.campaign import Campaign, Mutant, read_state, write_state
 from asterism.memo.coverage import Coverage, elements_of
 from asterism.memo.graph import Graph
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
 from asterism.memo.tensors import InvalidLayerError
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """A generated model.
-
-    Args:
-        graph: the model.
-        seed_model: name of the seed that it descends from, empty for a model from scratch.
-        operator: the operator that made it.
-        gain: coverage elements that it was the first to cover.
-    """
-
-    graph: Graph
-    seed_model: str
-    operator: str
-    gain: int
 
 
 class Strategy(ABC):
@@ -58,6 +42,13 @@ class Strategy(ABC):
     def reward(self, mutant: Mutant) -> None:  # noqa: B027  (some do not learn)
         """Be told what the latest proposal was worth."""
 
+    def learnt(self) -> Any:
+        """What it has learnt, as a JSON value that :meth:`restore` reads."""
+        return None
+
+    def restore(self, learnt: Any) -> None:  # noqa: B027  (some do not learn)
+        """Know what another object of this strategy had learnt."""
+
     @property
     def limit(self) -> int | None:
         """How many proposals there are; None where they never end."""
@@ -66,30 +57,8 @@ class Strategy(ABC):
 
 STRATEGIES: Registry[type[Strategy]] = Registry("generation strategy", "asterism.memo.strategies")
 
-
-@dataclass
-class Campaign:
-    """What a strategy produced with its budget."""
-
-    mutants: list[Mutant] = field(default_factory=list)
-    coverage: Coverage = field(default_factory=Coverage)
-    growth: list[dict[str, float]] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self._record()
-
-    def add(self, mutant: Mutant) -> Mutant:
-        """Count a model in; it comes back with what it gained."""
-        elements = elements_of(mutant.graph)
-        gained = replace(mutant, gain=self.coverage.gain(elements))
-        self.coverage.update(elements)
-        self.mutants.append(gained)
-        self._record()
-        return gained
-
-    def _record(self) -> None:
-        self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
+#: Models between two checkpoints: about two seconds of work.
+_CHECKPOINT_EVERY = 1000
 
 
 def start_coverage(seeds: dict[str, Graph]) -> Coverage:
@@ -101,7 +70,12 @@ def start_coverage(seeds: dict[str, Graph]) -> Coverage:
 
 
 def campaign(
-    seeds: dict[str, Graph], params: GenerateParams, seed: int, strategy: str, chain: int = 0
+    seeds: dict[str, Graph],
+    params: GenerateParams,
+    seed: int,
+    strategy: str,
+    chain: int = 0,
+    checkpoint: Checkpoint | None = None,
 ) -> Campaign:
     """Spend the budget.
 
@@ -112,27 +86,34 @@ def campaign(
             the proposal's number alone.
         strategy: name in :data:`STRATEGIES`.
         chain: number of this campaign among those that share a budget.
+        checkpoint: where a killed campaign goes on, to the very same result.
     """
     made = STRATEGIES[strategy](seeds, params)
-    result = Campaign(coverage=start_coverage(seeds))
-    for rng in _draws(made, params, seed, strategy, chain):
+    result = Campaign(start_coverage(seeds))
+    begun, saved = 0, checkpoint.load() if checkpoint is not None else None
+    if saved is not None:
+        begun, learnt = read_state(saved, result)
+        made.restore(learnt)
+    for number, rng in _draws(made, params, seed, strategy, chain, begun):
+        if len(result.mutants) == params.models:
+            break
         mutant = made.propose(rng, result.coverage)
         if mutant is None:
             result.refused["no valid draw"] += 1
             continue
         made.reward(result.add(mutant))
-        if len(result.mutants) == params.models:
-            break
+        if checkpoint is not None and len(result.mutants) % _CHECKPOINT_EVERY == 0:
+            checkpoint.save(write_state(result, number + 1, made.learnt(), checkpoint.load()))
     return result
 
 
 def _draws(
-    strategy: Strategy, params: GenerateParams, seed: int, name: str, chain: int
-) -> Iterator[np.random.Generator]:
+    strategy: Strategy, params: GenerateParams, seed: int, name: str, chain: int, begun: int
+) -> Iterator[tuple[int, np.random.Generator]]:
     # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
     most = 100 * params.models if strategy.limit is None else strategy.limit
-    for number in range(most):
-        yield stream(seed, "generate", name, chain, number)
+    for number in range(begun, most):
+        yield number, stream(seed, "generate", name, chain, number)
 
 
 def within_limits(graph: Graph, params: GenerateParams, floor: int = 0) -> bool:

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
-
-from asterism.memo.graph import INPUT, Graph, Node
-from asterism.memo.spec import universe
+from asterism.memo.graph import INPUT, Graph
+from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments, layer_name
 from asterism.memo.tensors import Config
-from asterism.memo.weights import Stored, layer_weights
+from asterism.memo.weights import Stored, layer_weights, variables_of
 
-#: Layers that Keras calls with query and value as two arguments, not as a list.
-TWO_ARGUMENTS = frozenset({"MultiHeadAttention", "GroupQueryAttention"})
-
-
-def layer_name(identity: int, node: Node) -> str:
-    """Name of a node's layer in the Keras model."""
-    return f"n{identity}_{node.type.lower()}"
-
-
-def arguments(graph: Graph, node: Node) -> Config:
-    """What Keras' constructor of a node's layer takes."""
-    inputs = [graph.tensors[i] for i in node.inputs]
-    cleaned: Config = _cleaned(universe()[node.type].keras_config(node.config, inputs))
-    return cleaned
+if TYPE_CHECKING:
+    import keras
 
 
 def build(
@@ -49,6 +35,8 @@ def build(
     Raises:
         Exception: whatever Keras raises when it refuses the graph.
     """
+    import keras
+
     tensors: dict[int, Any] = {}
     layers: dict[int, Any] = {}
     for identity, node in graph.nodes.items():
@@ -74,7 +62,7 @@ def build(
         layers[identity] = layer
     for identity, layer in layers.items():
         if layer.weights:
-            variables = [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
+            variables = variables_of(layer)
             layer.set_weights(layer_weights(graph.nodes[identity], variables, stored or {}))
     chosen = graph.outputs if outputs is None else outputs
     results = [tensors[i] for i in chosen]
@@ -82,13 +70,6 @@ def build(
     return keras.Model(
         given[0] if len(given) == 1 else given, results[0] if len(results) == 1 else results
     )
-
-
-def _cleaned(value: Any) -> Any:
-    """The option ``"none"`` as Python's None, at every depth."""
-    if isinstance(value, dict):
-        return {k: _cleaned(v) for k, v in value.items()}
-    return None if value == "none" else value
 
 
 def _with_zeros(config: Config) -> Config:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
-from keras.src.utils.naming import to_snake_case
 
 from asterism.core.errors import UserError
 from asterism.memo.graph import INPUT, Graph, Node, input_node
@@ -17,6 +15,9 @@ from asterism.memo.parameters import Choice
 from asterism.memo.spec import LayerSpec, universe
 from asterism.memo.tensors import Config
 from asterism.memo.weights import Arrays
+
+if TYPE_CHECKING:
+    import keras
 
 _ALIASES = {"CuDNNLSTM": "LSTM", "CuDNNGRU": "GRU"}
 
@@ -147,6 +148,8 @@ class _Reader:
 
 def declared_config(spec: LayerSpec, config: Config) -> Config:
     """What of Keras' configuration the universe declares, in its own words."""
+    import keras
+
     flat = spec.from_keras(dict(config))
     known = set(inspect.signature(getattr(keras.layers, spec.name).__init__).parameters)
     taken: Config = {}
@@ -170,6 +173,8 @@ def declared_config(spec: LayerSpec, config: Config) -> Config:
 
 def _word(value: Any) -> Any:
     """A serialised object by its name; anything else as it is."""
+    from keras.src.utils.naming import to_snake_case
+
     if isinstance(value, dict) and "class_name" in value:
         if value["class_name"] == "function":
             return value["config"]

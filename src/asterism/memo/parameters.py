@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,18 +43,29 @@ class Parameter(ABC):
         """A value for a layer with these inputs, covering ``wanted`` where that is an option."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Choice(Parameter):
-    """One of a list of values."""
+    """One of a list of values.
+
+    Args:
+        name: Keras' name.
+        default: Keras' default.
+        listed: the values, or what reads them off Keras when they are first needed.
+    """
 
     name: str
     default: Any
-    values: tuple[Any, ...]
-    #: The values, written out.
-    options: tuple[str, ...] = field(init=False)
+    listed: tuple[Any, ...] | Callable[[], tuple[Any, ...]]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "options", tuple(map(str, self.values)))
+    @cached_property
+    def values(self) -> tuple[Any, ...]:
+        """What there is to choose from."""
+        return self.listed() if callable(self.listed) else self.listed
+
+    @cached_property
+    def options(self) -> tuple[str, ...]:  # type: ignore[override]  # read like any property
+        """The values, written out."""
+        return tuple(map(str, self.values))
 
     def labels(self, value: Any) -> tuple[str, ...]:
         """The value itself."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import keras
 import numpy as np
 
 from asterism.core.console import progress
@@ -15,11 +14,15 @@ from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of
+from asterism.memo.light_keras import import_keras
 from asterism.memo.params import NO_FILE, ReduceParams
 from asterism.memo.reduce import reduce_model, renumbered
 from asterism.memo.seeds import make_seed_model
 from asterism.memo.weights import Arrays
 from asterism.models.keras_files import load_keras
+
+if TYPE_CHECKING:
+    import keras
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,8 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     Raises:
         UserError: a model cannot be read, or has a layer that the universe does not declare.
     """
+    # NumPy's backend is there in a third of the time, but its own times tell nothing.
+    keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
     user = None if params.user_model == NO_FILE else Path(params.user_model)
     names = [*params.models, *([] if user is None else [user.stem])]

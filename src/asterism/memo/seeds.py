@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import keras
+from typing import TYPE_CHECKING
 
 from asterism.core.registry import Registry
-from asterism.core.streams import spawn_integer
+from asterism.core.streams import stream
+from asterism.memo.weights import draw_weights, variables_of
 
-#: Makes a Keras model with random weights; published weights are not needed to test libraries.
-SeedModel = Callable[[], keras.Model]
+if TYPE_CHECKING:
+    import keras
+
+#: Makes a Keras model; published weights are not needed to test libraries.
+SeedModel = Callable[[], "keras.Model"]
 SEED_MODELS: Registry[SeedModel] = Registry("seed model", "asterism.memo.seed_models")
 
 
 def make_seed_model(name: str, seed: int) -> keras.Model:
-    """The seed model called ``name``, with weights that depend on ``seed`` and the name."""
-    keras.utils.set_random_seed(spawn_integer(seed, "seed model", name))
-    return SEED_MODELS[name]()
+    """The seed model called ``name``, with random weights.
+
+    They depend on ``seed``, the name and the layer, and are the same on every backend of Keras.
+    """
+    model = SEED_MODELS[name]()
+    for number, layer in enumerate(model.layers):
+        arrays = [
+            draw_weights(variable, shape, stream(seed, "seed model", name, number, at))
+            for at, (variable, shape) in enumerate(variables_of(layer))
+        ]
+        layer.set_weights(arrays)
+    return model

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from asterism.memo.campaign import Campaign
 from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared
-from asterism.memo.generate import Campaign
 
 
 def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:

@@ -8,6 +8,7 @@ was read); then the node's edits are applied. Every process that builds the grap
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +23,20 @@ Arrays = dict[str, list[Array]]
 #: Arrays of layers that were read, by the name that ``Node.weights`` gives.
 Stored = Mapping[str, Sequence[Array]]
 
+#: Name and shape of one of a layer's variables.
+Variable = tuple[str, tuple[int, ...]]
+
 #: Mutations of a layer's arrays; each gets copies that it may change, and returns them.
 WeightEditor = Callable[[list[Array], np.random.Generator], list[Array]]
 WEIGHT_EDITS: Registry[WeightEditor] = Registry("weight edit", "asterism.memo.operators")
 
 
-def layer_weights(
-    node: Node, variables: Sequence[tuple[str, tuple[int, ...]]], stored: Stored
-) -> list[Array]:
+def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> list[Array]:
     """Arrays for a layer's variables.
 
     Args:
         node: the layer.
-        variables: name and shape of each variable, in Keras' order.
+        variables: of the layer, in Keras' order (:func:`variables_of`).
         stored: arrays that nodes may name.
 
     Returns:
@@ -46,7 +48,7 @@ def layer_weights(
         if index < len(kept) and kept[index].ndim == len(shape) and kept[index].size:
             arrays.append(fit(kept[index], shape))
         else:
-            arrays.append(_drawn(name, shape, stream(node.seed, "weights", index)))
+            arrays.append(draw_weights(name, shape, stream(node.seed, "weights", index)))
     for edit in node.edits:
         arrays = WEIGHT_EDITS[edit.kind](arrays, stream(edit.seed, "edit"))
     return [np.asarray(a, np.float32, order="C") for a in arrays]
@@ -64,7 +66,12 @@ def fit(array: Array, shape: tuple[int, ...]) -> Array:
     return array
 
 
-def _drawn(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+def variables_of(layer: Any) -> list[Variable]:
+    """Name and shape of each weight of a Keras layer."""
+    return [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
+
+
+def draw_weights(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
     """Scales around 1, variances above 0, matrices as Glorot draws them, vectors not all zero."""
     if "variance" in name or "gamma" in name or name.endswith("scale"):
         return rng.uniform(0.5, 1.5, shape).astype(np.float32)

@@ -29,6 +29,8 @@ class Uniform(Generic[Candidate]):
 
     def __init__(self, candidates: Sequence[Candidate]) -> None:
         self._candidates = list(candidates)
+        #: Nothing depends on where it stands.
+        self.current: Candidate | None = None
 
     def select(self, rng: np.random.Generator) -> Candidate:
         """A uniform draw."""
@@ -64,19 +66,20 @@ class MetropolisHastings(Generic[Candidate]):
         self._candidates = list(candidates)
         self._score = score
         self._p = p
-        self._current: Candidate | None = None
+        #: Where the chain stands, None before its first step; a chain goes on from what is set.
+        self.current: Candidate | None = None
 
     def select(self, rng: np.random.Generator) -> Candidate:
         """The next state of the chain; the first one is drawn uniformly."""
-        if self._current is None:
-            self._current = self._draw(rng)
-            return self._current
+        if self.current is None:
+            self.current = self._draw(rng)
+            return self.current
         ranks = {c: r for r, c in enumerate(sorted(self._candidates, key=self._negated))}
         while True:
             proposal = self._draw(rng)
-            steps_down = ranks[proposal] - ranks[self._current]
+            steps_down = ranks[proposal] - ranks[self.current]
             if rng.random() < (1 - self._p) ** steps_down:
-                self._current = proposal
+                self.current = proposal
                 return proposal
 
     def add(self, candidate: Candidate) -> None:

@@ -18,6 +18,7 @@ class Jax(Library):
     name = "jax"
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
+    forks = True
     options = ("jit", "eager")
 
     def start(self) -> None:

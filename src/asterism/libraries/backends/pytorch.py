@@ -19,6 +19,7 @@ class PyTorch(Library):
     name = "pytorch"
     packages = ("torch", "keras")
     keras_backend = "torch"
+    forks = True
     options = ("eager", "compile", "float64", "perturbed")
     unsupported = (r"expected scalar type", r"not implemented for '\w+'")
 

@@ -18,6 +18,7 @@ class TensorFlow(Library):
     name = "tensorflow"
     packages = ("tensorflow", "keras")
     keras_backend = "tensorflow"
+    forks = True
     options = ("eager", "graph", "xla", "float64")
     unsupported = (
         r"NHWC",

@@ -18,6 +18,7 @@ class KerasOnnx(Converter):
     keras_backend = "torch"
     suffix = ".onnx"
     host = "pytorch"
+    opsets = (15, 17, 18)
     unsupported = (r"Exporting the operator .* is not supported", r"UnsupportedOperatorError")
 
     def script(self) -> str:
@@ -41,7 +42,7 @@ def convert(model):
         model = subject.keras()
         examples = [torch.zeros((1, *i.shape[1:]), dtype=_torch(i.dtype)) for i in model.inputs]
         model(examples if len(examples) > 1 else examples[0], training=False)
-        model.export(str(target), format="onnx", verbose=False)
+        model.export(str(target), format="onnx", verbose=False, opset_version=subject.opset)
 
 
 def _torch(dtype: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.memo.keras_options import activation, kernel, vector
+from asterism.memo.keras_options import activation, kernel, kernel_initializers, vector
 from asterism.memo.layers._spatial import flag
 from asterism.memo.layers.normalisation import ANY_RANK
 from asterism.memo.layers.regularisation import unchanged
@@ -119,6 +119,10 @@ def _embedded(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return (*inputs[0].shape, config["output_dim"])
 
 
+def _embedding_initializers() -> tuple[str, ...]:
+    return ("uniform", *kernel_initializers())
+
+
 declare(
     LayerSpec(
         "Embedding",
@@ -127,11 +131,7 @@ declare(
         (
             Number("input_dim", 20, INTEGER_BOUND, 59),
             Number("output_dim", 4, 1, 10),
-            Choice(
-                "embeddings_initializer",
-                "uniform",
-                ("uniform", *(str(v) for v in kernel()[0].values)),
-            ),
+            Choice("embeddings_initializer", "uniform", _embedding_initializers),
             *kernel("embeddings")[1:],
         ),
         out_ranks=lambda rank: frozenset({rank + 1}),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from asterism.memo.campaign import Mutant
 from asterism.memo.coverage import Coverage
-from asterism.memo.generate import STRATEGIES, Mutant, Strategy, within_limits
+from asterism.memo.generate import STRATEGIES, Strategy, within_limits
 from asterism.memo.graph import Graph, input_node
 from asterism.memo.operator import Context, add_layer
 from asterism.memo.spec import universe
@@ -23,6 +24,14 @@ class Cradle(Strategy):
     def __init__(self, *arguments: object) -> None:
         super().__init__(*arguments)  # type: ignore[arg-type]
         self._waiting = list(self.seeds)
+
+    def learnt(self) -> list[str]:
+        """The seeds that are left."""
+        return self._waiting
+
+    def restore(self, learnt: list[str]) -> None:
+        """See :meth:`Strategy.restore`."""
+        self._waiting = list(learnt)
 
     def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant:
         """The next seed."""

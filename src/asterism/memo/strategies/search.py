@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from typing import Any
 
 import numpy as np
 
 from asterism.core.errors import UserError
+from asterism.memo.campaign import Mutant
 from asterism.memo.coverage import Coverage
-from asterism.memo.generate import STRATEGIES, Mutant, Strategy, attempt
+from asterism.memo.generate import STRATEGIES, Strategy, attempt
 from asterism.memo.graph import Graph
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
@@ -38,16 +40,16 @@ class Memo(Strategy):
             raise UserError(f"generate.pool is {params.pool!r}: one of {', '.join(POOLS)}")
         self._operators = [n for n in OPERATORS if OPERATORS[n].family in self.families]
         self._names = list(seeds)
-        self._origins = list(seeds.values())
         self._pool = list(seeds.values())
         self._model_scores: defaultdict[int, float] = defaultdict(float)
         self._operator_scores: defaultdict[str, float] = defaultdict(float)
         self._selected: Counter[Choice] = Counter()
         self._slot = 0
         self._applied: list[str] = []
-        self._selector = self._make_selector(
-            [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
-        )
+        self._selector = self._make_selector(self._choices())
+
+    def _choices(self) -> list[Choice]:
+        return [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
 
     def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
         return MetropolisHastings(choices, self.fitness, self.params.p)
@@ -76,7 +78,7 @@ class Memo(Strategy):
                 graph = mutant
                 self._applied.append(operator)
         if not self._applied:
-            self._pool[slot] = self._origins[slot]  # it may be too large to grow: begin anew
+            self._pool[slot] = self._origin(slot)  # it may be too large to grow: begin anew
             return None
         return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
 
@@ -93,16 +95,41 @@ class Memo(Strategy):
             self._operator_scores[operator] += mutant.gain / len(self._applied)
         full = len(mutant.graph.layers) >= self.params.max_layers - 1
         if full:
-            self._pool[slot] = self._origins[slot]
+            self._pool[slot] = self._origin(slot)
         elif mutant.gain and self.params.pool == "replace":
             self._pool[slot] = mutant.graph
         elif mutant.gain:
             self._join(mutant, slot)
 
+    def _origin(self, slot: int) -> Graph:
+        return self.seeds[self._names[slot]]
+
+    def learnt(self) -> dict[str, Any]:
+        """The pool, all scores, and where the chain stands."""
+        return {
+            "names": self._names,
+            "pool": [graph.to_json() for graph in self._pool],
+            "model_scores": sorted(self._model_scores.items()),
+            "operator_scores": sorted(self._operator_scores.items()),
+            "selected": [[*choice, times] for choice, times in sorted(self._selected.items())],
+            "current": self._selector.current,
+        }
+
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """See :meth:`Strategy.restore`."""
+        self._names = list(learnt["names"])
+        self._pool = [Graph.from_json(value) for value in learnt["pool"]]
+        self._model_scores.update(dict(learnt["model_scores"]))
+        self._operator_scores.update(dict(learnt["operator_scores"]))
+        self._selected.update({(slot, name): times for slot, name, times in learnt["selected"]})
+        self._selector = self._make_selector(self._choices())
+        if learnt["current"] is not None:
+            slot, name = learnt["current"]
+            self._selector.current = (slot, name)
+
     def _join(self, mutant: Mutant, slot: int) -> None:
         new = len(self._pool)
         self._pool.append(mutant.graph)
-        self._origins.append(self._origins[slot])
         self._names.append(self._names[slot])
         for name in self._operators:
             self._selector.add((new, name))

@@ -1,0 +1,139 @@
+"""Shrinking and grouping, with a made-up library: what shows a finding is a predicate."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asterism.libraries.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.libraries.oracle import Finding
+from asterism.libraries.shrink import Shrinker
+from asterism.memo.graph import Graph, WeightEdit, chain
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import layer
+
+KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout")
+
+
+def straight(kinds):
+    configs = {"Dense": {"units": 4}, "Dropout": {"rate": 0.3}}
+    return chain(Tensor((4,)), [layer(k, **configs.get(k, {})) for k in kinds])
+
+
+def types(graph):
+    return [graph.nodes[i].type for i in graph.layers]
+
+
+class Asked:
+    """Counts how often it is asked whether a model has all of some layer types, in that order."""
+
+    def __init__(self, *wanted):
+        self.wanted = list(wanted)
+        self.graphs = []
+
+    def __call__(self, graph):
+        self.graphs.append(graph.to_json())
+        rest = iter(types(graph))
+        return all(w in rest for w in self.wanted)
+
+
+@given(st.lists(st.sampled_from(KINDS), min_size=1, max_size=24), st.integers(0, 23), st.booleans())
+def test_one_layer_at_fault_is_all_that_is_left(kinds, at, known):
+    graph = straight(kinds)
+    suspect = graph.layers[at % len(kinds)]
+    shows = Asked(graph.nodes[suspect].type)
+    small = Shrinker(shows, 200).shrink(graph, suspect if known else None)
+    assert types(small) == shows.wanted
+    assert small.nodes[small.inputs[0]].config["shape"] == [1] or types(small) == ["Softmax"]
+
+
+@given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=16), st.data())
+def test_two_layers_that_only_fail_together_both_stay(kinds, data):
+    graph = straight(kinds)
+    one = data.draw(st.integers(0, len(kinds) - 2))
+    two = data.draw(st.integers(one + 1, len(kinds) - 1))
+    shows = Asked(kinds[one], kinds[two])
+    small = Shrinker(shows, 500).shrink(graph, graph.layers[two])
+    assert types(small) == shows.wanted
+
+
+def test_steps_are_a_budget_and_nothing_is_asked_twice():
+    graph = straight(["Dense", "ReLU"] * 8 + ["LeakyReLU"])
+    shows = Asked("Dense", "ReLU", "LeakyReLU")
+    Shrinker(shows, 5).shrink(graph)
+    assert len(shows.graphs) == 5
+    shows = Asked("Dense", "ReLU", "LeakyReLU")
+    small = Shrinker(shows, 500).shrink(graph)
+    assert types(small) == shows.wanted
+    refused = [g for g in shows.graphs if not shows(Graph.from_json(g))]
+    assert len(refused) == len({str(g) for g in refused})
+
+
+def test_the_one_parameter_that_matters_is_found_in_few_steps():
+    config = {
+        "units": 3,
+        "activation": "tanh",
+        "use_bias": False,
+        "kernel_initializer": "ones",
+        "kernel_regularizer": "l2",
+        "kernel_constraint": "max_norm",
+        "bias_regularizer": "l1",
+    }
+    graph = chain(Tensor((4,)), [layer("Dense", **config)])
+    identity = graph.layers[0]
+    graph = graph.change(identity, edits=(WeightEdit("special", 1),))
+    asked = []
+
+    def shows(candidate):
+        asked.append(candidate)
+        return candidate.nodes[candidate.layers[0]].config["activation"] == "tanh"
+
+    small = Shrinker(shows, 30).shrink(graph)
+    node = small.nodes[small.layers[0]]
+    assert layer_at_fault(small, small.layers[0]) == LayerAtFault(
+        "Dense", frozenset({("activation", "tanh")})
+    )
+    assert node.edits == ()
+    assert str(layer_at_fault(small, small.layers[0])) == "Dense(activation=tanh)"
+
+
+def test_a_layer_with_fewer_parameters_off_their_defaults_explains_one_with_more():
+    plain = LayerAtFault("Conv2D", frozenset())
+    same = LayerAtFault("Conv2D", frozenset({("padding", "same")}))
+    other = LayerAtFault("Conv1D", frozenset({("padding", "same")}))
+    assert plain.explains(same) and same.explains(same)
+    assert not same.explains(plain) and not plain.explains(other)
+
+
+def finding(model, symptom, library, **more):
+    return Finding(model, symptom, "run", library, (f"{library}:x",), **more)
+
+
+def test_the_most_telling_groups_come_first_and_go_round():
+    exception = {"exception": "ValueError", "frame": "a:b", "message": "no"}
+    found = [
+        finding(0, "runtime crash", "jax", **exception),
+        finding(1, "runtime crash", "jax", **exception),
+        finding(2, "values differ", "litert", severity="special", excess=1e9),
+        finding(3, "values differ", "openvino", excess=5.0),
+        finding(4, "values differ", "openvino", excess=50.0),
+        finding(5, "wrong dtype", "litert"),
+        finding(6, "runtime crash", "pytorch", exception="SIGSEGV"),
+        finding(7, "hang", "jax"),
+    ]
+    order = [[f.model for f in group] for group in in_order(found)]
+    # Within a kind the farthest off is first; its second group waits for all the other kinds.
+    assert order == [[6], [7], [4], [0, 1], [5], [2], [3]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_does_not_depend_on_the_order_of_findings(seed):
+    import random
+
+    found = [
+        finding(m, s, lib, excess=float(m))
+        for m, s in enumerate(["values differ", "hang", "wrong shape"] * 2)
+        for lib in ("jax", "litert")
+    ]
+    shuffled = found[:]
+    random.Random(seed).shuffle(shuffled)
+    assert in_order(shuffled) == in_order(found)

@@ -131,8 +131,10 @@ def _section(
         "sweep.html.j2",
         columns=[*shown.columns, *metrics[:DRAWN]],
         rows=[
-            [_spoken(value) for value in row]
-            for row in table.select([*shown.columns, *metrics[:DRAWN]]).iter_rows()
+            (record["report"], [_spoken(value) for value in row])
+            for record, row in zip(
+                records, table.select([*shown.columns, *metrics[:DRAWN]]).iter_rows(), strict=True
+            )
         ],
         failures=[r for r in records if r["status"] != "finished"],
         figures=figures,

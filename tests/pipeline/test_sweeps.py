@@ -72,6 +72,7 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
 
     shown = run(project.root, "dvc", "exp", "show", "--csv")
     assert all(r["experiment"] in shown for r in rows)
+    run(project.root, "dvc", "gc", "--all-branches", "--all-tags", "--all-experiments", "--force")
     run(project.root, "dvc", "exp", "apply", rows[3]["experiment"])
     assert '"square": 36' in (project.root / "metrics/right.json").read_text()
     run(project.root, "git", "checkout", "--", ".")

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from small_pipeline import Project, asterism
@@ -75,6 +76,7 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
     run(project.root, "dvc", "gc", "--all-branches", "--all-tags", "--all-experiments", "--force")
     run(project.root, "dvc", "exp", "apply", rows[3]["experiment"])
     assert '"square": 36' in (project.root / "metrics/right.json").read_text()
+    assert "up to date" in run(project.root, "dvc", "status")
     run(project.root, "git", "checkout", "--", ".")
 
     assert not list((project.root / ".dvc/tmp/asterism/workspaces").glob("s-*/"))
@@ -258,6 +260,31 @@ def test_optuna_chooses_points_by_a_metric(project):
     assert set(project.ran()) <= {"right"}, (
         "points come from the cache, failed ones are tried again"
     )
+
+
+@pytest.mark.slow
+def test_dvcs_own_queue(project):
+    def dvc(*arguments):
+        return subprocess.run(
+            ["dvc", *arguments],
+            cwd=project.root,
+            env=project.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=True,
+        ).stdout
+
+    dvc("exp", "run", "--queue", "-S", "fuzz.mutants=5,6")
+    dvc("queue", "start", "-j", "2")
+    begun = time.monotonic()
+    while (states := dvc("queue", "status")).count("Success") < 2:
+        assert "Failed" not in states, states
+        assert time.monotonic() - begun < 240, states
+        time.sleep(1)
+    shown = list(csv.DictReader(dvc("exp", "show", "--csv").splitlines()))
+    assert {row["fuzz.mutants"] for row in shown} == {"5", "6", "20000"}
+    assert {"25", "36"} <= {row["metrics/right.json:square"] for row in shown}
 
 
 @pytest.mark.slow

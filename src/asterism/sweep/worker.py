@@ -160,8 +160,8 @@ def _save_experiment(workspace: Path, order: Order) -> None:
     git(workspace, "add", "--update")
     git(workspace, "add", "--force", LOCK_FILE)
     message = f"dvc: experiment {order.experiment}"
-    unsigned = ["-c", "commit.gpgsign=false", "commit", "--quiet", "--allow-empty", "--no-verify"]
-    git(workspace, *unsigned, "--message", message)
+    plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
+    git(workspace, "commit", *plainly, "--message", message)
     with held(Path(order.locks) / "references.lock"):
         source = f"+HEAD:{reference}"
         git(

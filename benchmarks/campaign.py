@@ -84,6 +84,7 @@ def main() -> None:
     varied = downstream(stages, given.varies)
     done = simulate(stages, varied, given)
     report(stages, varied, done, given)
+    depth(stages, given)
 
 
 def read_stages(lock: Path, logs: Path) -> list[Stage]:
@@ -198,6 +199,20 @@ def report(
     for server in sorted(done.servers, key=lambda s: -s.busy):
         share = server.busy / done.seconds
         row(server.name, f"{share:.1%} busy", f"full at {given.nodes / share:,.0f} nodes")
+
+
+def depth(stages: Sequence[Stage], given: argparse.Namespace) -> None:
+    """The long stages of one run whose budgets are as many times the default, in shards."""
+    described = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    for stage in stages:
+        entry = described[stage.name.partition("@")[0]]
+        if (entry.get("do", entry).get("meta") or {}).get("shards"):
+            work, size = stage.seconds * given.points, stage.size * given.points
+            row(
+                f"{stage.name}, budget × {given.points:,}",
+                hours(work / given.nodes),
+                f"in shards; {size / 1e9:,.1f} GB, compressed, for one process to merge",
+            )
 
 
 def hours(seconds: float) -> str:

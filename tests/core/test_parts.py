@@ -57,9 +57,14 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
     assert SharedParts("stage", "key").gather(jobs("abc", done), Text.load)[0].text == "result of a"
     assert len(done) == 3
     parts.discard()
-    assert not list(state_root.rglob("*.lock"))
+    assert [path.name for path in state_root.rglob("*") if path.is_file()] == ["finished"]
+    with pytest.raises(ShardEnded):
+        SharedParts("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
+    assert len(done) == 3, "a shard that comes too late does nothing"
     SharedParts("stage", "other key").gather(jobs("a", done), Text.load)
     assert len(done) == 4
+    SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
+    assert len(done) == 7, "a stage that is run again"
 
 
 def test_a_part_that_fails_is_not_kept_and_what_came_before_is():

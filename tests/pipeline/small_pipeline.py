@@ -27,7 +27,7 @@ stages:
   end:
     cmd: python stages/small.py end
     deps: [stages/small.py, metrics/left.json, metrics/right.json]
-    outs: [artifacts/end]
+    outs: [report/index.html]
 """
 
 SCRIPT = '''\
@@ -55,7 +55,8 @@ Path("metrics").mkdir(exist_ok=True)
 if name == "base":
     Path("artifacts/base").write_text(str(value["seed"]))
 elif name == "end":
-    Path("artifacts/end").write_text("end")
+    Path("report").mkdir(exist_ok=True)
+    Path("report/index.html").write_text("report")
 else:
     key = {"left": "k", "right": "mutants"}[name]
     metrics = {key: value[key], "square": value[key] ** 2}

@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from small_pipeline import Project, asterism
@@ -62,14 +63,20 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
     assert {r["status"] for r in rows} == {"finished"}
     page = (project.root / "sweeps/s/index.html").read_text()
     assert "By abstraction.k" in page
+    for number in range(4):
+        report = f"points/{number:04d}/index.html"
+        assert f'href="{report}"' in page
+        assert (project.root / "sweeps/s" / report).read_text() == "report"
     assert "src=" not in page
     assert "<link" not in page
     assert (project.root / "sweeps/s/plots/fuzz.mutants.svg").exists()
 
     shown = run(project.root, "dvc", "exp", "show", "--csv")
     assert all(r["experiment"] in shown for r in rows)
+    run(project.root, "dvc", "gc", "--all-branches", "--all-tags", "--all-experiments", "--force")
     run(project.root, "dvc", "exp", "apply", rows[3]["experiment"])
     assert '"square": 36' in (project.root / "metrics/right.json").read_text()
+    assert "up to date" in run(project.root, "dvc", "status")
     run(project.root, "git", "checkout", "--", ".")
 
     assert not list((project.root / ".dvc/tmp/asterism/workspaces").glob("s-*/"))
@@ -243,7 +250,8 @@ def test_optuna_chooses_points_by_a_metric(project):
     unlucky = [row for row in rows if row["fuzz.mutants"] == "13"]
     assert status == (1 if unlucky else 0), output
     assert {row["status"] for row in unlucky} <= {"failed"}
-    assert project.ran().count("right") == len({row["fuzz.mutants"] for row in rows})
+    lucky = {row["fuzz.mutants"] for row in rows} - {"13"}
+    assert project.ran().count("right") == len(lucky) + len(unlucky)
     assert "best_value" in (project.root / "sweeps/s/hydra/optimization_results.yaml").read_text()
 
     call(project, *sweep)
@@ -252,6 +260,31 @@ def test_optuna_chooses_points_by_a_metric(project):
     assert set(project.ran()) <= {"right"}, (
         "points come from the cache, failed ones are tried again"
     )
+
+
+@pytest.mark.slow
+def test_dvcs_own_queue(project):
+    def dvc(*arguments):
+        return subprocess.run(
+            ["dvc", *arguments],
+            cwd=project.root,
+            env=project.environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=True,
+        ).stdout
+
+    dvc("exp", "run", "--queue", "-S", "fuzz.mutants=5,6")
+    dvc("queue", "start", "-j", "2")
+    begun = time.monotonic()
+    while (states := dvc("queue", "status")).count("Success") < 2:
+        assert "Failed" not in states, states
+        assert time.monotonic() - begun < 240, states
+        time.sleep(1)
+    shown = list(csv.DictReader(dvc("exp", "show", "--csv").splitlines()))
+    assert {row["fuzz.mutants"] for row in shown} == {"5", "6", "20000"}
+    assert {"25", "36"} <= {row["metrics/right.json:square"] for row in shown}
 
 
 @pytest.mark.slow

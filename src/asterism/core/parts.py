@@ -76,7 +76,11 @@ class SharedParts(Parts):
         Raises:
             ShardEnded: this is a shard, and every part is finished or in another's hands.
         """
+        if not self._is_shard:
+            self._finished.unlink(missing_ok=True)
         for name, compute in jobs.items():
+            if self._finished.exists():
+                break  # a shard that comes too late
             if not self._folder(name).exists():
                 try:
                     with held_now(self._lock(name)):
@@ -91,8 +95,18 @@ class SharedParts(Parts):
         return [load(self._folder(name)) for name in jobs]
 
     def discard(self) -> None:
-        """See :meth:`Parts.discard`."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        """See :meth:`Parts.discard`. What stays tells shards that are late to leave it alone."""
+        self._root.mkdir(parents=True, exist_ok=True)
+        self._finished.touch()
+        for path in self._root.iterdir():
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path != self._finished:
+                path.unlink(missing_ok=True)
+
+    @property
+    def _finished(self) -> Path:
+        return self._root / "finished"
 
     def _finish(self, name: str, compute: Job[R]) -> None:
         if self._folder(name).exists():

@@ -18,7 +18,7 @@ from asterism.core.errors import UserError
 from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
-from asterism.sweep.point import GRACE, Sweep, run_point
+from asterism.sweep.point import GRACE, REPORT, Sweep, run_point
 from asterism.sweep.points import (
     Point,
     check_space,
@@ -228,7 +228,12 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "message": "it was killed; the same command goes on" if begun else "",
         }
     lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
-    return record | {"log_tail": "\n".join(lines[-TAIL:]), "log": str(log_file)}
+    page = folder / REPORT.name
+    return record | {
+        "log_tail": "\n".join(lines[-TAIL:]),
+        "log": str(log_file),
+        "report": str(page.relative_to(sweep.folder)) if page.exists() else "",
+    }
 
 
 def sweep_command(

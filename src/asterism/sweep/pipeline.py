@@ -178,7 +178,12 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> b
     helpers = Helpers(shards if stage.is_long else Shards(), root, stage.command)
     said = _Announcements(helpers.start)
     try:
-        with held(locks / f"{stage.key}.lock"), open_repository(root) as repository, said:
+        with (
+            held(locks / f"{stage.key}.lock"),
+            open_repository(root) as repository,
+            lockfile.written_here(),
+            said,
+        ):
             repository.reproduce([stage.name], single_item=True)
     except ReproductionError as error:
         cause = error.__cause__

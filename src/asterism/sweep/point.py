@@ -22,6 +22,9 @@ from asterism.sweep.points import Point
 from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
+#: The page that the pipeline makes, which has all of a point's results.
+REPORT = Path("report/index.html")
+
 #: Seconds that an interrupted stage has to save its state.
 GRACE = 30.0
 
@@ -113,7 +116,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
             **asdict(answer),
         }
         write_json(folder / "record.json", record)
-        _keep_logs(here / "logs", folder / "logs")
+        _keep(here, folder)
         shutil.rmtree(here, ignore_errors=True)
     if answer.status == "interrupted":
         raise KeyboardInterrupt
@@ -165,10 +168,12 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _keep_logs(logs: Path, target: Path) -> None:
-    shutil.rmtree(target, ignore_errors=True)
-    if logs.is_dir():
-        shutil.copytree(logs, target)
+def _keep(here: Path, folder: Path) -> None:
+    """What stays of a point's workspace for the sweep's page: its logs and its report."""
+    if (here / "logs").is_dir():
+        shutil.copytree(here / "logs", folder / "logs", dirs_exist_ok=True)
+    if (here / REPORT).exists():
+        shutil.copy(here / REPORT, folder / REPORT.name)
 
 
 def read_metrics(folder: Path) -> dict[str, float]:

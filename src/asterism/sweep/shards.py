@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from asterism.core.console import get_logger
 from asterism.core.stage import SHARD
+
+log = get_logger(__name__)
 
 #: Seconds that a shard has to end when it is told to.
 GRACE = 10.0
@@ -126,8 +129,13 @@ def _submit(
     executor.update_parameters(
         **{key if key in _COMMON else f"slurm_{key}": value for key, value in chosen.items()}
     )
-    with _not_inside_a_job(), executor.batch():
-        jobs = [executor.submit(ShardJob(root, command)) for _ in range(count)]
+    try:
+        with _not_inside_a_job(), executor.batch():
+            jobs = [executor.submit(ShardJob(root, command)) for _ in range(count)]
+    except submitit.core.utils.FailedJobError as error:
+        reason = " ".join(str(error).split())
+        log.warning("no shards: Slurm took no jobs; the stage goes on alone", reason=reason)
+        return []
     return [_Job(job) for job in jobs]
 
 

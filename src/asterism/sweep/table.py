@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -20,6 +19,9 @@ from asterism.sweep.points import split_overrides
 
 #: Metrics drawn for each parameter; the table holds all.
 DRAWN = 24
+
+#: Values of a parameter up to which each is a tick of its own.
+TICKS = 8
 
 _FACTS = ("status", "exit_code", "experiment", "stages_run", "seconds")
 
@@ -69,18 +71,24 @@ def draw(table: pl.DataFrame, parameter: str, metrics: Sequence[str]) -> Figure:
     panels = figure.subplots(height, width, squeeze=False).ravel()
     others = [name for name in varying(table)[0] if name != parameter]
     finished = table.filter(pl.col("status") == "finished").drop_nulls(parameter)
+    numbers = finished[parameter].dtype.is_numeric()
+    ticks = finished[parameter].unique().sort().to_list()
     for axes, metric in zip(panels, metrics, strict=False):
         for number, (label, line) in enumerate(_lines(finished, others)):
             shown = line.drop_nulls(metric).sort(parameter)
             x, y = shown[parameter].to_list(), shown[metric].to_list()
-            axes.plot(x, y, "o-", label=label, color=PALETTE[number % len(PALETTE)], markersize=3)
+            style = "o-" if numbers else "o"  # there is nothing between two names
+            axes.plot(x, y, style, label=label, color=PALETTE[number % len(PALETTE)], markersize=3)
+        if numbers and len(ticks) <= TICKS:
+            axes.set_xticks(ticks)
         axes.set_title(metric, fontsize=7)
         axes.set_xlabel(parameter, fontsize=7)
         axes.tick_params(labelsize=6)
     for axes in panels[len(metrics) :]:
         axes.remove()
     if others and len(finished):
-        panels[0].legend(fontsize=5, frameon=False)
+        title = ", ".join(others)
+        panels[0].legend(fontsize=5, title=title, title_fontsize=5, frameon=False)
     return figure
 
 
@@ -94,7 +102,7 @@ def _lines(table: pl.DataFrame, others: Sequence[str]) -> list[tuple[str, pl.Dat
 def _spoken(value: Any) -> str:
     if value is None:
         return ""
-    return np.format_float_positional(value, trim="-") if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) -> pl.DataFrame:
@@ -131,8 +139,10 @@ def _section(
         "sweep.html.j2",
         columns=[*shown.columns, *metrics[:DRAWN]],
         rows=[
-            [_spoken(value) for value in row]
-            for row in table.select([*shown.columns, *metrics[:DRAWN]]).iter_rows()
+            (record["report"], [_spoken(value) for value in row])
+            for record, row in zip(
+                records, table.select([*shown.columns, *metrics[:DRAWN]]).iter_rows(), strict=True
+            )
         ],
         failures=[r for r in records if r["status"] != "finished"],
         figures=figures,

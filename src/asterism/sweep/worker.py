@@ -160,7 +160,8 @@ def _save_experiment(workspace: Path, order: Order) -> None:
     git(workspace, "add", "--update")
     git(workspace, "add", "--force", LOCK_FILE)
     message = f"dvc: experiment {order.experiment}"
-    git(workspace, "commit", "--quiet", "--allow-empty", "--no-verify", "--message", message)
+    plainly = ["--quiet", "--allow-empty", "--no-verify", "--no-gpg-sign"]
+    git(workspace, "commit", *plainly, "--message", message)
     with held(Path(order.locks) / "references.lock"):
         source = f"+HEAD:{reference}"
         git(

@@ -17,7 +17,7 @@ from asterism.dflare.repair import Examples, choose, compare_repairers, gather
 from asterism.dflare.repairers import REPAIRERS
 
 OPTIONS = {
-    "perceptron": {"hidden_units": 16, "epochs": 300},
+    "perceptron": {"hidden_units": 16, "learning_rate": 0.003, "epochs": 100},
     "logistic": {"top_k": 3, "strengths": [0.1, 1.0]},
     "gradient_boosting": {"rounds": 6, "learning_rate": 0.3, "leaves": 5},
     "anchored": {"strength": 0.01, "deviating_share": 0.2},
@@ -236,7 +236,11 @@ def test_too_few_inputs_is_one_line():
 
 
 def test_an_unknown_option_names_the_repairer():
-    wrong = params(repairers={"perceptron": {"hidden_units": 3, "epochs": 5, "hidden": 3}})
+    wrong = params(
+        repairers={
+            "perceptron": {"hidden_units": 3, "learning_rate": 0.1, "epochs": 5, "hidden": 3}
+        }
+    )
     with pytest.raises(UserError, match="options of perceptron: unknown parameter hidden"):
         compare_repairers(wrong, examples(), examples(), 0)
 

@@ -64,7 +64,7 @@ class Anchored(Repairer):
     def labels(self, probabilities: Probabilities) -> Labels:
         """See :meth:`Repairer.labels`."""
         scores = _logits(probabilities) @ self._correction[:-1] + self._correction[-1]
-        return scores.argmax(axis=1).astype(np.int64)
+        return np.asarray(scores.argmax(axis=1), np.int64)
 
     @property
     def known_classes(self) -> Labels:
@@ -87,7 +87,8 @@ class Anchored(Repairer):
         share = self.options.deviating_share
         of_deviating = share / max(1, int(deviating.sum()))
         of_agreeing = (1 - share) / max(1, int((~deviating).sum()))
-        return np.where(deviating, of_deviating, of_agreeing)
+        weights: NDArray[np.float64] = np.where(deviating, of_deviating, of_agreeing)
+        return weights
 
 
 def _logits(probabilities: Probabilities) -> NDArray[np.float64]:

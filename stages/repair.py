@@ -5,7 +5,8 @@ from pathlib import Path
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section
 from asterism.data import DataParams, load
-from asterism.dflare.image_pairs import find_pair, repair_images
+from asterism.dflare.image_pairs import find_pair
+from asterism.dflare.image_repair import repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.preprocessing import PreprocessingParams
 

@@ -14,7 +14,8 @@ from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.core.parts import ALONE, ShardEnded, SharedParts
 from asterism.data import Dataset
-from asterism.dflare.image_pairs import find_pair, repair_images, search_images
+from asterism.dflare.image_pairs import find_pair, search_images
+from asterism.dflare.image_repair import repair_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare

@@ -62,7 +62,7 @@ def _cut_weights(
     """A layer's weights for the input channels that are left, and for the filters it keeps."""
     import keras
 
-    weights = layer.get_weights()
+    weights: list[NDArray[Any]] = layer.get_weights()
     if given is None or not weights:
         return weights
     if isinstance(layer, keras.layers.Conv2D):
@@ -86,7 +86,8 @@ def _channels_after(
         return kept
     if given is not None and isinstance(layer, keras.layers.Flatten):
         _, height, width, channels = layer.input.shape
-        return (np.arange(height * width)[:, np.newaxis] * channels + given).ravel()
+        places = np.arange(height * width)[:, np.newaxis] * channels + given
+        return np.ravel(places)
     if given is not None and isinstance(layer, _by_channel()):
         return given
     return np.arange(layer.output.shape[-1])

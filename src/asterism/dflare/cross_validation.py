@@ -59,8 +59,8 @@ def cross_validate(
     folds: int,
     repeats: int,
     seed: int,
-) -> list[RepairCounts]:
-    """Counts over held-out inputs: every input is held out once in each repetition.
+) -> list[Labels]:
+    """Repaired labels of held-out inputs: every input is held out once in each repetition.
 
     Args:
         make: an untrained repairer from its random seed.
@@ -69,8 +69,10 @@ def cross_validate(
         folds: parts; no more than N.
         repeats: repetitions, each of which divides the inputs anew.
         seed: the run's seed.
+
+    Returns:
+        The labels of each repetition, int64 ``(N,)``.
     """
-    compressed = probabilities.argmax(axis=1)
     results = []
     for repeat in range(repeats):
         own_seed = spawn_integer(seed, "repair", "cross-validation", repeat)
@@ -79,7 +81,7 @@ def cross_validate(
             repaired[held_out] = _repaired(
                 make(own_seed), probabilities[learn], original[learn], probabilities[held_out]
             )
-        results.append(count_repairs(original, compressed, repaired))
+        results.append(repaired)
     return results
 
 

@@ -1,4 +1,4 @@
-"""Dflare on image classifiers: from files and a data set to findings."""
+"""Searching a pair of image classifiers: from files and a data set to findings."""
 
 from __future__ import annotations
 
@@ -10,24 +10,18 @@ from asterism.core.errors import UserError
 from asterism.core.parts import ALONE, Parts
 from asterism.core.registry import closest
 from asterism.data import Dataset
-from asterism.dflare import repair as drepair
 from asterism.dflare.comparison import TopLabel
-from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Subject
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Pair, open_pair
-from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.trigger import (
-    Seeds,
     draw_seeds,
-    load_seeds,
     search_pair,
-    summarise,
     write_confusion,
     write_models,
 )
-from asterism.models.isolation import IsolatedClassifier
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -83,88 +77,3 @@ def search_images(
             write_models(temporary / "models.json", models)
             write_json(temporary / "summary.json", summaries)
     return summaries
-
-
-def repair_images(
-    params: RepairParams,
-    trigger: TriggerParams,
-    pair: PairParams,
-    preprocessing: PreprocessingParams,
-    data: Dataset,
-    seed: int,
-    found: Path,
-    folder: Path,
-) -> dict[str, Any]:
-    """Repair the compressed model of a pair of image classifiers, and search it again.
-
-    Args:
-        params: repairers and protocol.
-        trigger: how the triggering inputs were searched, and are searched again.
-        pair: the model files.
-        preprocessing: what both models take.
-        data: its test images that were no seeds show what a repair does to ordinary inputs.
-        seed: the run's seed.
-        found: what :func:`search_images` wrote.
-        folder: replaced by the repaired model: ``head.onnx``, and for an ONNX file also
-            ``repaired.onnx``, compressed model and head in one.
-
-    Returns:
-        ``status``; for each repairer its counts and ratios; ``chosen``, the best by
-        cross-validation; and the search of the original against the compressed and the repaired
-        model.
-
-    Raises:
-        UserError: ``params.search`` is not among the searches that were run.
-    """
-    if params.search not in trigger.searches:
-        raise UserError(
-            f"repair.search is {params.search!r}, but trigger.searches runs "
-            f"{', '.join(trigger.searches)}"
-        )
-    seeds, findings = load_seeds(found), Findings.load(found / params.search)
-    with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
-        models = Pair(f, g)
-        examples = drepair.gather(models.ask(seeds.items), findings)
-        obstacle = drepair.why_not(examples)
-        if obstacle:
-            with replacing(folder) as temporary:
-                write_json(temporary / "summary.json", {"status": obstacle})
-            return {"status": obstacle}
-        rest = drepair.unused_images(data.test_images, seeds)
-        test = drepair.examples_of(models.ask(rest))
-        results = drepair.compare_repairers(params, examples, test, seed)
-        chosen = drepair.choose(results)
-        repairer = drepair.train(params, chosen, examples, seed)
-        with replacing(folder) as temporary:
-            head = drepair.save_repaired(repairer, chosen, temporary)
-            if Path(pair.compressed).suffix == ".onnx":
-                fused = temporary / "repaired.onnx"
-                write_fused(Path(pair.compressed), repairer, fused, g.logits)
-            again = _search_again(
-                params, trigger, f, RepairedModel(g, head), seeds, seed, temporary
-            )
-            summary = {
-                "status": "repaired",
-                "repairers": results,
-                "chosen": chosen,
-                "search_before": summarise(findings),
-                "search_after": again,
-            }
-            write_json(temporary / "summary.json", summary)
-        return summary
-
-
-def _search_again(
-    params: RepairParams,
-    trigger: TriggerParams,
-    original: IsolatedClassifier,
-    repaired: RepairedModel,
-    seeds: Seeds,
-    seed: int,
-    folder: Path,
-) -> dict[str, Any]:
-    """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
-    subject = Subject(Pair(original, repaired), ImageDomain(trigger.operators), TopLabel())
-    only = {params.search: trigger.searches[params.search]}
-    once = trigger.model_copy(update={"searches": only, "minimise_queries": 0})
-    return dict(search_pair(once, subject, seeds, seed, folder / "search")[params.search])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -108,10 +108,14 @@ def open_pair(
         UserError: a file cannot be opened, or the models take other images or tell apart
             another number of classes.
     """
-    with (
-        IsolatedClassifier(original, preprocessing) as f,
-        IsolatedClassifier(compressed, preprocessing) as g,
-    ):
+    with ExitStack() as opened:
+        with ThreadPoolExecutor(2) as threads:  # both processes start at once
+            files = (original, compressed)
+            starts = [threads.submit(IsolatedClassifier, file, preprocessing) for file in files]
+        for start in starts:
+            if start.exception() is None:
+                opened.enter_context(start.result())
+        f, g = (start.result() for start in starts)
         if f.input_shape != g.input_shape:
             raise UserError(
                 f"{original} takes images of shape {f.input_shape}, but {compressed} takes "

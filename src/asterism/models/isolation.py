@@ -132,7 +132,6 @@ class IsolatedClassifier:
     def _end(self) -> None:
         if self._process is not None:
             self._connection.close()
-            self._process.join(1)
             self._process.kill()
             self._process.join()
             self._process = None

@@ -14,7 +14,10 @@ Units = Annotated[int, Field(ge=1)]
 class TrainingParams(Section):
     """How a model is trained."""
 
-    optimizer: str = Field(description="a Keras optimiser by its lower-case name")
+    optimizer: str = Field(
+        description="a Keras optimiser by its lower-case name, or nesterov_sgd: SGD with Nesterov "
+        "momentum of 0.9 and weight decay, as residual networks are trained"
+    )
     learning_rate: float = Field(gt=0)
     batch_size: int = Field(ge=1)
     epochs: int = Field(ge=1)

@@ -77,4 +77,5 @@ class MetropolisHastingsChains:
         accepted[:, -1] = True
         first = accepted.argmax(axis=1)
         first[current == NOWHERE] = 0
-        return proposals[rows, first]
+        chosen: Indices = proposals[rows, first]
+        return chosen

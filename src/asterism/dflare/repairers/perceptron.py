@@ -20,6 +20,7 @@ class Perceptron(Repairer):
 
     class _Options(Section):
         hidden_units: int = Field(ge=1)
+        learning_rate: float = Field(gt=0, description="of Adam; few inputs make few steps")
         epochs: int = Field(ge=1, description="passes over the inputs at most")
 
     Options = _Options
@@ -27,7 +28,10 @@ class Perceptron(Repairer):
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""
         self._model = MLPClassifier(
-            (self.options.hidden_units,), max_iter=self.options.epochs, random_state=self.seed
+            (self.options.hidden_units,),
+            learning_rate_init=self.options.learning_rate,
+            max_iter=self.options.epochs,
+            random_state=self.seed,
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is the limit

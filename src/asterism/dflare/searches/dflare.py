@@ -152,7 +152,8 @@ class Dflare(LockstepSearch[Foresight]):
         fruitless = self.queries[lanes] - self._last_success[lanes]
         wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[lanes])
         shares = wanted * FULL_BATCH // max(FULL_BATCH, int(wanted.sum()))
-        return np.maximum(1, shares)
+        counts: Rows = np.maximum(1, shares)
+        return counts
 
     def _choose_operators(
         self, lanes: Rows, counts: Rows, start: Rows, numbers: NDArray[np.float64]

@@ -88,6 +88,8 @@ def learning_rate_schedule(
     """Sets the learning rate of a compiled model in training, at every epoch and every step."""
     import keras
 
+    rate = params.training.learning_rate
+
     def begin_epoch(epoch: int, logs: Any = None) -> None:
         nonlocal rate
         drops = sum(epoch >= drop for drop in params.learning_rate_drops)
@@ -98,6 +100,5 @@ def learning_rate_schedule(
         taken = int(model.optimizer.iterations)
         model.optimizer.learning_rate = rate / (1 + params.learning_rate_decay * taken)
 
-    rate = params.training.learning_rate
     steps = {"on_train_batch_begin": begin_step} if params.learning_rate_decay else {}
     return keras.callbacks.LambdaCallback(on_epoch_begin=begin_epoch, **steps)

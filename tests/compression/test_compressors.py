@@ -54,6 +54,7 @@ def original(data, tmp_path_factory):
         architecture="lenet4",
         training=training,
         learning_rate_drops=[],
+        learning_rate_decay=0.0,
         augment=False,
     )
     model, history = train_classifier(params, UNIT, data, 0)

@@ -159,6 +159,23 @@ def test_a_missing_layer_is_answered_with_the_list(wanted):
         find_layer(classifier(), wanted)
 
 
+def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
+    flat, images, labels = trained
+    body = keras.Sequential([keras.Input((8, 8, 1)), *flat.layers[:3]], name="body")
+    model = keras.Sequential([keras.Input((8, 8, 1)), body, flat.layers[3]])
+    with pytest.raises(UserError, match=r"body\.conv, .*body\.hidden"):
+        fit(model, UNIT, images, labels, importance(layer="hidden"), CRITERIA)
+    inside, plain = (
+        fit(m, UNIT, images, labels, importance(layer=layer), CRITERIA)
+        for m, layer in ((model, "body.hidden"), (flat, "hidden"))
+    )
+    np.testing.assert_allclose(
+        inside.relevance.per_class, plain.relevance.per_class, rtol=1e-4, atol=1e-4
+    )
+    found, expected = (measure(f, images[:60], {}).metrics["test_set"] for f in (inside, plain))
+    assert found == pytest.approx(expected)
+
+
 def test_activations_are_those_of_the_layers(trained):
     model, images, _ = trained
     batch = Tracer(model, UNIT, "hidden", hidden_layers(model))(images[:9])

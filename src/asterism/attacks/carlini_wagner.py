@@ -81,7 +81,7 @@ class _Trial:
         best, norm = images.copy(), np.full(len(images), np.inf, np.float32)
         going = np.arange(len(images))
         fixed = (np.arctanh((2 * images - 1) * np.float32(_INSIDE)), labels, const)
-        moving = (np.zeros_like(images),) * 3
+        moving = [np.zeros_like(images)] * 3
         before = np.full(len(images), np.inf, np.float32)
         done = 0
         for steps in self._rounds():
@@ -94,7 +94,7 @@ class _Trial:
                 goes_on = loss <= _PROGRESS * before
                 going, before = going[goes_on], loss[goes_on]
                 fixed = tuple(value[goes_on] for value in fixed)
-                moving = tuple(value[goes_on] for value in moving)
+                moving = [value[goes_on] for value in moving]
             if not len(going):
                 break
         return best, norm

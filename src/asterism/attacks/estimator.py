@@ -77,7 +77,8 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
 
     def aim(self, victims: Victims) -> Floats:
         """The classes to get away from, one-hot, float32 ``(N, classes)``."""
-        return np.eye(self.nb_classes, dtype=np.float32)[victims.labels]
+        one_hot: Floats = np.eye(self.nb_classes, dtype=np.float32)[victims.labels]
+        return one_hot
 
     def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
         """Logits ``(N, classes)`` of pixels ``(N, H, W, C)``."""

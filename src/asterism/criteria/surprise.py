@@ -132,7 +132,9 @@ class DistanceSurprise(SurpriseCoverage):
             return np.full(len(traces), np.inf)
         near, distance = nearest(traces, [self._traces[group]])
         apart = self._distances_to_others(group, near, others)
-        return np.divide(distance, apart, out=np.full(len(traces), np.inf), where=apart > 0)
+        endless = np.full(len(traces), np.inf)
+        surprise: Floats = np.divide(distance, apart, out=endless, where=apart > 0)
+        return surprise
 
     def _distances_to_others(self, group: int, near: Ints, others: list[RowFile]) -> Floats:
         known = self._to_others[group]

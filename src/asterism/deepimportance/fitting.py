@@ -15,6 +15,7 @@ from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_clas
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
+from asterism.models.flattening import flattened
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -57,7 +58,8 @@ def fit(
     """Find the important neurons, cluster their activations and fit the other criteria.
 
     Args:
-        model: the model under test, a classifier or a regressor.
+        model: the model under test, a classifier or a regressor. Layers of models inside it are
+            named ``inner.layer``.
         preprocessing: from grey levels to its input.
         images: uint8 ``(N, H, W, C)``, training inputs.
         labels: int64 ``(N,)``; None for a regressor.
@@ -67,6 +69,7 @@ def fit(
     Raises:
         UserError: no such layer or criterion, or a layer that relevance cannot cross.
     """
+    model = flattened(model)
     subject = find_layer(model, importance.layer)
     layers = criteria.layers if criteria.layers is not None else hidden_layers(model)
     tracer = Tracer(model, preprocessing, subject, [find_layer(model, name) for name in layers])

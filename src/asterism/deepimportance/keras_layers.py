@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
+from asterism.models.flattening import flattened
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
@@ -32,7 +33,7 @@ def network_of(
 
     Args:
         model: functional or sequential, with one input and one output; models inside it are
-            opened.
+            opened, see :func:`asterism.models.flattening.flattened`.
         low: smallest value that its input can take (after preprocessing); one, or one a channel.
         high: largest such value.
 
@@ -40,8 +41,24 @@ def network_of(
         UserError: a layer of a kind that relevance cannot cross; the message names it and lists
             the kinds that are supported. Or the model is not a graph of layers.
     """
+    model = flattened(model)
+    graph = getattr(model, "_functional", model)  # a sequential model keeps its graph inside
+    if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
+        raise UserError(
+            f"the model {model.name!r} is not a graph of layers with one input and one output: "
+            "rebuild it with the functional or sequential API"
+        )
     network = Network(low, high)
-    _append_model(model, network, 0)
+    place: dict[int, int] = {id(graph.inputs[0]): 0}
+    for depth in sorted(graph._nodes_by_depth, reverse=True):
+        for node in graph._nodes_by_depth[depth]:
+            if node.is_input:
+                continue
+            layer = node.operation
+            inputs = [place[id(t)] for t in node.arguments.keras_tensors]
+            index = _append_layer(layer, network, inputs)
+            network.outputs_of[layer.name] = index
+            place[id(node.outputs[0])] = index
     return network.folded()
 
 
@@ -55,29 +72,7 @@ def converts(*kinds: str) -> Callable[[Converter], Converter]:
     return file
 
 
-def _append_model(model: keras.Model, network: Network, source: int) -> int:
-    graph = getattr(model, "_functional", model)  # a sequential model keeps its graph inside
-    if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
-        raise UserError(
-            f"the model {model.name!r} is not a graph of layers with one input and one output: "
-            "rebuild it with the functional or sequential API"
-        )
-    place: dict[int, int] = {id(graph.inputs[0]): source}
-    for depth in sorted(graph._nodes_by_depth, reverse=True):
-        for node in graph._nodes_by_depth[depth]:
-            if node.is_input:
-                continue
-            layer = node.operation
-            inputs = [place[id(t)] for t in node.arguments.keras_tensors]
-            index = _append_layer(layer, network, inputs)
-            network.outputs_of[layer.name] = index
-            place[id(node.outputs[0])] = index
-    return place[id(graph.outputs[0])]
-
-
 def _append_layer(layer: Any, network: Network, inputs: list[int]) -> int:
-    if isinstance(layer, keras.Model):
-        return _append_model(layer, network, inputs[0])
     kind = type(layer).__name__
     if kind not in CONVERTERS:
         raise UserError(

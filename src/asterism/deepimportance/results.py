@@ -48,7 +48,7 @@ def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path)
             reaches, uint8 ``(n, m)``, and the positions in it of inputs that do, ``(n,)``.
     """
     write_arrays(folder / "smallest_subset.npz", positions=base[measured.subset])
-    arrays = {}
+    arrays: dict[str, NDArray[Any]] = {}
     for name, new in measured.new.items():
         arrays |= {f"{name}_inputs": new.inputs, f"{name}_clusters": new.clusters}
     write_arrays(folder / "new_combinations.npz", **arrays)

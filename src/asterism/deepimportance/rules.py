@@ -84,9 +84,11 @@ class AlphaBeta(Rule):
             x_plus, x_minus = tf.maximum(at.x, 0), tf.minimum(at.x, 0)
             supporting = [(x_plus, plus), (x_minus, minus)]
             opposing = [(x_plus, minus), (x_minus, plus)]
-        result = self.alpha * share(at, supporting, tf.maximum(bias, 0), at.relevance)
+        positive = total(at, supporting) + tf.maximum(bias, 0)
+        result = self.alpha * transposed(at, supporting, per_unit(at.relevance, positive))
         if self.beta:
-            result -= self.beta * share(at, opposing, tf.minimum(bias, 0), at.relevance)
+            negative = at.operation.forward(at.x) - positive
+            result -= self.beta * transposed(at, opposing, per_unit(at.relevance, negative))
         return result
 
 
@@ -165,16 +167,33 @@ def share(
     """Relevance shared in proportion to the products of ``parts``.
 
     With parts ``(a, v)`` of the input and the kernel, ``z_k = Σ_parts Σ_j a_j v_jk + bias_k`` and
-    the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``. The sum over ``k`` is the
-    operation's transpose, which automatic differentiation gives for any linear operation.
+    the result is ``R_j = Σ_k Σ_parts a_j v_jk / stabilise(z_k) R_k``.
+    """
+    return transposed(at, parts, per_unit(relevance, total(at, parts) + bias, epsilon))
+
+
+def total(at: Crossing, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+    """``Σ_parts Σ_j a_j v_jk``."""
+    return tf.add_n([at.operation.function(a, v) for a, v in parts])
+
+
+def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tensor:
+    """``R_k / stabilise(z_k)``."""
+    return tf.math.divide_no_nan(relevance, stabilise(z, epsilon))
+
+
+def transposed(at: Crossing, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor) -> Tensor:
+    """``Σ_k Σ_parts a_j v_jk s_k``.
+
+    The sum over ``k`` is the operation's transpose, which automatic differentiation gives for any
+    linear operation; what it would need the output for is never computed.
     """
     inputs = [a for a, _ in parts]
     with tf.GradientTape() as tape:
         tape.watch(inputs)
-        z = tf.add_n([at.operation.function(a, v) for a, v in parts])
-    shares = tf.math.divide_no_nan(relevance, stabilise(z + bias, epsilon))
-    transposed = tape.gradient(z, inputs, shares)
-    return tf.add_n([a * c for a, c in zip(inputs, transposed, strict=True)])
+        z = total(at, parts)
+    weights = tape.gradient(z, inputs, shares)
+    return tf.add_n([a * c for a, c in zip(inputs, weights, strict=True)])
 
 
 def stabilise(z: Tensor, epsilon: float) -> Tensor:

@@ -52,18 +52,24 @@ class Tally:
         if self._exponent is None and len(different) > CELLS:
             self._exponent = _first_exponent(different)
         if self._exponent is None:
-            self._values, self._counts = different, np.bincount(group, counts)
+            self._values, self._counts = different, _summed(group, counts)
             return
         while True:
             cells, group = np.unique(_cells(values, self._exponent), return_inverse=True)
             if len(cells) <= CELLS:
                 break
             self._exponent += 1
-        self._counts = np.bincount(group, counts)
-        means = np.bincount(group, counts * values) / self._counts
+        self._counts = _summed(group, counts)
+        means = _summed(group, counts * values) / self._counts
         # Rounding must not carry a mean out of its cell.
         low, high = (np.ldexp(cells + end, self._exponent) for end in (0, 1))
         self._values = np.clip(means, low, np.nextafter(high, low))
+
+
+def _summed(groups: NDArray[np.int64], numbers: Floats) -> Floats:
+    """Sums of the numbers of each group."""
+    sums: Floats = np.bincount(groups, numbers).astype(np.float64)
+    return sums
 
 
 def _first_exponent(different: Floats) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asterism.core.errors import UserError
 from asterism.data import Dataset
@@ -59,7 +59,7 @@ def train_classifier(
         preprocessing.apply(data.train_images),
         data.train_labels,
         params.training,
-        callbacks=[_learning_rate_schedule(params)],
+        callbacks=[learning_rate_schedule(params, trained)],
     )
     return model, {name: history[name] for name in ("loss", "accuracy")}
 
@@ -82,11 +82,23 @@ def _augmented(model: keras.Model) -> keras.Model:
     )
 
 
-def _learning_rate_schedule(params: ClassifierParams) -> keras.callbacks.Callback:
+def learning_rate_schedule(
+    params: ClassifierParams, model: keras.Model
+) -> keras.callbacks.Callback:
+    """Sets the learning rate of a compiled model in training, at every epoch and every step."""
     import keras
 
-    def rate(epoch: int) -> float:
-        drops = sum(epoch >= drop for drop in params.learning_rate_drops)
-        return params.training.learning_rate * 0.1**drops
+    rate = params.training.learning_rate
 
-    return keras.callbacks.LearningRateScheduler(lambda epoch, _: rate(epoch))
+    def begin_epoch(epoch: int, logs: Any = None) -> None:
+        nonlocal rate
+        drops = sum(epoch >= drop for drop in params.learning_rate_drops)
+        rate = params.training.learning_rate * 0.1**drops
+        model.optimizer.learning_rate = rate
+
+    def begin_step(batch: int, logs: Any = None) -> None:
+        taken = int(model.optimizer.iterations)
+        model.optimizer.learning_rate = rate / (1 + params.learning_rate_decay * taken)
+
+    steps = {"on_train_batch_begin": begin_step} if params.learning_rate_decay else {}
+    return keras.callbacks.LambdaCallback(on_epoch_begin=begin_epoch, **steps)

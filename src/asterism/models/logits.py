@@ -6,18 +6,21 @@ from typing import Any
 
 import keras
 
+from asterism.models.flattening import flattened
+
 
 class Logits:
     """Calls a Keras classifier up to its final softmax.
 
     The softmax may be a layer of its own or the activation of the last layer; a model that ends
-    otherwise is called as it is.
+    otherwise is called as it is. Models inside it are opened to find it.
 
     Args:
         model: functional or sequential, with one output.
     """
 
     def __init__(self, model: keras.Model) -> None:
+        model = flattened(model)
         last = model.layers[-1]
         self._model = model
         self._body: keras.Model | None = None

@@ -55,6 +55,9 @@ class ClassifierParams(Section):
     learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
         description="after these numbers of epochs the learning rate falls to a tenth"
     )
+    learning_rate_decay: float = Field(
+        ge=0, description="the learning rate is divided by 1 + this × the steps taken so far"
+    )
     augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")
 
 

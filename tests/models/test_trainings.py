@@ -1,0 +1,73 @@
+"""The trainings that the configuration offers, each for real at a tiny size."""
+
+import keras
+import numpy as np
+import pytest
+
+from asterism.config import compose
+from asterism.core.artifacts import read_json, read_table
+from asterism.core.params import read_params
+from asterism.core.stage import _load
+from asterism.models.image_classifier import learning_rate_schedule
+from asterism.models.keras_files import load_keras
+from asterism.models.params import ClassifierParams
+from places import ROOT
+
+STUDY = {
+    "study_mnist_lenet1": ("adadelta", 1.0, 256, 10),
+    "study_mnist_lenet4": ("adadelta", 1.0, 256, 10),
+    "study_mnist_lenet5": ("adadelta", 1.0, 256, 10),
+    "study_cifar10": ("rmsprop", 1e-4, 32, 40),
+}
+
+
+def classifier(**changes):
+    defaults = {
+        "source": "train",
+        "path": "conf/no_file",
+        "weights": "conf/no_file",
+        "architecture": "lenet1",
+        "training": {"optimizer": "sgd", "learning_rate": 0.5, "batch_size": 4, "epochs": 3},
+        "learning_rate_drops": [2],
+        "learning_rate_decay": 0.25,
+        "augment": False,
+    }
+    return ClassifierParams(**defaults | changes)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.25])
+def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    seen = []
+    watch = keras.callbacks.LambdaCallback(
+        on_train_batch_begin=lambda batch, logs: seen.append(float(model.optimizer.learning_rate))
+    )
+    schedule = learning_rate_schedule(classifier(learning_rate_decay=decay), model)
+    data = np.zeros((8, 1), np.float32)
+    model.fit(data, data, batch_size=4, epochs=3, verbose=0, callbacks=[schedule, watch])
+    base = [0.5, 0.5, 0.5, 0.5, 0.05, 0.05]
+    expected = [rate / (1 + decay * step) for step, rate in enumerate(base)]
+    assert seen == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("experiment", STUDY)
+def test_a_training_of_the_study_runs(experiment, tmp_path, monkeypatch, shared_data):
+    tiny = ["data.train=2000", "data.test=300", "classifier.training.epochs=1"]
+    published = compose(ROOT / "conf", [f"+experiment={experiment}"])
+    (tmp_path / "params.yaml").write_text(published)
+    monkeypatch.chdir(tmp_path)
+    stage = _load(ROOT / "stages", "train_classifier")
+    training = read_params(stage.Params).classifier.training
+    found = (training.optimizer, training.learning_rate, training.batch_size, training.epochs)
+    assert found == STUDY[experiment]
+    (tmp_path / "params.yaml").write_text(
+        compose(ROOT / "conf", [f"+experiment={experiment}", *tiny])
+    )
+    stage.run(read_params(stage.Params))
+    loss = read_table(tmp_path / "plots/train_classifier/history.csv")["loss"]
+    assert len(loss) == 1
+    assert 0 < loss[0] < np.log(10) + 0.1
+    assert 0 <= read_json(tmp_path / "metrics/train_classifier.json")["test_accuracy"] <= 1
+    load_keras(tmp_path / "artifacts/train_classifier/model.keras")

@@ -296,6 +296,11 @@ def _nursery_of(library: str) -> str:
     return kind.keras_backend or "" if kind.forks else ""
 
 
+def library_of(route: str) -> str:
+    """The library of a route."""
+    return route.partition(":")[0]
+
+
 def converter_of(route: str) -> str | None:
     """The converter whose file a route reads, or None."""
     library, _, option = route.partition(":")

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.library import CONVERTERS, LIBRARIES
+from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
+from asterism.libraries.oracle import compared_nodes
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
 from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
@@ -52,6 +53,7 @@ def script_of(
     converter = CONVERTERS[source]() if source is not None else None
     backend = converter.keras_backend if converter is not None else None
     backend = backend or (library.keras_backend if library is not None else "tensorflow")
+    compared = compared_nodes(found.graph, found.finding.draws)
     steps = ["model = build()"]
     if converter is not None:
         steps.append("model = convert(model)")
@@ -64,13 +66,11 @@ def script_of(
         ),
         _build(found.graph, stored, shapes),
         converter.script() if converter is not None else "",
-        library.script(option) if library is not None else "",
+        _running(library, option, gradients=found.finding.of_gradients),
         f"\nINPUTS = {_arrays(inputs)}\n",
         f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
         f"TOLERANCES = {[float(f'{t:.3g}') for t in tolerances]}\n" if expected else "",
-        f"DTYPES = {[found.graph.tensors[i].dtype for i in found.graph.outputs]}\n"
-        if expected
-        else "",
+        f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
     ]
     template = _CHECK_VALUES if expected else _CHECK_RUNS
     body = "".join(parts) + template.replace("STEPS", "\n    ".join(steps)).replace(
@@ -93,6 +93,12 @@ def exit_status(script: Path) -> int:
         except subprocess.TimeoutExpired:
             return 124
     return done.returncode
+
+
+def _running(library: Library | None, option: str, *, gradients: bool) -> str:
+    if library is None:
+        return ""
+    return library.gradient_script(option) if gradients else library.script(option)
 
 
 def _version_lines(*plugins: Any) -> str:

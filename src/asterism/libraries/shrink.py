@@ -57,7 +57,7 @@ class Shrinker:
         return self._repeat(graph, self._removals)
 
     def _around(self, graph: Graph, suspect: int) -> Graph:
-        """The suspect alone, else with the nearest layers that it depends on: 2, 6, 14 and so on."""
+        """The suspect alone, else with the nearest layers that it depends on, ever more."""
         near = _nearest_first(graph, suspect)
         size = 1
         while size < len(graph.layers):

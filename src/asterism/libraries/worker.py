@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.artifacts import read_arrays
+from asterism.libraries.inputs import GRADIENT
 from asterism.libraries.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.outcomes import is_unsupported, steady
 from asterism.libraries.subject import Subject
@@ -84,7 +85,8 @@ class Worker:
                     i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
                     for i in inputs
                 ]
-            for at, array in enumerate(self.library.run(compiled, inputs)):
+            asked = self.library.gradients if draw == GRADIENT else self.library.run
+            for at, array in enumerate(asked(compiled, inputs)):
                 results[f"{draw}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)
 

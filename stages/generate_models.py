@@ -1,10 +1,13 @@
 """Generate diverse models (Algorithm 2) and measure the coverage of the layer universe."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.core.stage import checkpoint
+from asterism.libraries.branch_reward import BranchReward
+from asterism.libraries.branches import by_module
 from asterism.memo.generate import STRATEGIES, campaign, start_coverage
 from asterism.memo.light_keras import import_keras
 from asterism.memo.operator import OPERATORS
@@ -13,6 +16,7 @@ from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
 
 ARTIFACTS = Path("artifacts/generate_models")
+WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
 class Params(Section):
@@ -31,11 +35,24 @@ def run(params: Params) -> None:
         registry.names()  # a checkpoint's key covers the code that is loaded when it is made
     inputs = [Path("artifacts/reduce_models"), Path("artifacts/library_versions/env.json")]
     saved = {s: checkpoint(f"generate_models-{s}", params, inputs) for s in strategies}
-    campaigns = {s: campaign(seeds, params.generate, params.seed, s, saved[s]) for s in strategies}
+    routes = params.generate.branch_routes
+    with BranchReward(routes, WEIGHTS, params.seed) if routes else nullcontext() as reward:
+        campaigns = {
+            s: campaign(
+                seeds,
+                params.generate,
+                params.seed,
+                s,
+                saved[s],
+                reward if s == params.generate.strategy else None,
+            )
+            for s in strategies
+        }
     main = campaigns[params.generate.strategy]
     models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}
     write_models(ARTIFACTS, models)
     write_table(ARTIFACTS / "mutants.csv", mutant_table(main))
+    write_table(ARTIFACTS / "branches.csv", reward.table() if reward else by_module((), {}))
     write_json(ARTIFACTS / "universe.json", universe_facts())
     write_table(Path("plots/generate_models/growth.csv"), growth_table(campaigns))
     metrics = {

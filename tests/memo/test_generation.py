@@ -26,6 +26,7 @@ def params(**changes):
         "strategy": "memo",
         "compared": [],
         "models": 30,
+        "branch_routes": [],
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",

@@ -62,13 +62,13 @@ class Campaign:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
 
 
-def write_state(campaign: Campaign, proposals: int, strategy: Any, previous: Path | None) -> Any:
+def write_state(campaign: Campaign, proposals: int, learnt: Any, previous: Path | None) -> Any:
     """What fills a checkpoint's folder.
 
     Args:
         campaign: as far as it has come.
         proposals: how many were made.
-        strategy: what it has learnt, as a JSON value.
+        learnt: what guides it has learnt, as a JSON value.
         previous: the folder of the last checkpoint. Its mutants are linked, not written again.
     """
 
@@ -79,7 +79,7 @@ def write_state(campaign: Campaign, proposals: int, strategy: Any, previous: Pat
             written = int(part.stem.partition("-")[2])
         new = [m.to_json() for m in campaign.mutants[written:]]
         write_json(folder / f"mutants-{len(campaign.mutants):08d}.json", new)
-        facts = {"proposals": proposals, "strategy": strategy, "refused": dict(campaign.refused)}
+        facts = {"proposals": proposals, "learnt": learnt, "refused": dict(campaign.refused)}
         write_json(folder / "state.json", facts)
 
     return fill
@@ -89,7 +89,7 @@ def read_state(folder: Path, campaign: Campaign) -> tuple[int, Any]:
     """Bring a campaign to where :func:`write_state` left it.
 
     Returns:
-        How many proposals were made, and what the strategy had learnt.
+        How many proposals were made, and what had been learnt.
     """
     for part in sorted(folder.glob("mutants-*.json")):
         for value in read_json(part):
@@ -97,4 +97,4 @@ def read_state(folder: Path, campaign: Campaign) -> tuple[int, Any]:
             campaign.add(mutant, elements_of(mutant.graph))
     facts = read_json(folder / "state.json")
     campaign.refused.update(facts["refused"])
-    return int(facts["proposals"]), facts["strategy"]
+    return int(facts["proposals"]), facts["learnt"]

@@ -41,6 +41,10 @@ class GenerateParams(Section):
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")
+    branch_routes: list[Name] = Field(
+        description="routes that models are run in so that new branches of the libraries' Python "
+        "code are a reward too; none: models are only generated"
+    )
     mutations: int = Field(
         ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
     )

@@ -50,6 +50,7 @@ def libraries(workspace: Path) -> Section | None:
         kinds=KINDS,
         reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
         universe=read_json(artifacts / "generate_models/universe.json"),
+        branches=read_table(artifacts / "generate_models/branches.csv").to_dicts(),
         coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
         seeds=generated["coverage_of_seeds"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],

@@ -81,7 +81,7 @@ def _rank(group: list[Finding]) -> tuple[bool, int, int, float, int]:
 
 def _harm(finding: Finding) -> int:
     """A process that dies or a wrong result is worse than an exception; the dtype least of all."""
-    if finding.symptom in ("hang", "memory") or finding.exception.startswith("SIG"):
+    if finding.deadly:
         return 0
     if finding.symptom in ("wrong shape", "NaN/Inf mask differs", "values differ"):
         return 1

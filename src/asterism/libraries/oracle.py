@@ -83,6 +83,11 @@ class Finding:
         return self.symptom in DIFFERENCES
 
     @property
+    def deadly(self) -> bool:
+        """Whether a process died of it, or had to be ended."""
+        return self.symptom in ("hang", "memory") or self.exception.startswith("SIG")
+
+    @property
     def of_gradients(self) -> bool:
         """Whether what was compared are gradients."""
         return GRADIENT in self.draws

@@ -26,6 +26,9 @@ from asterism.memo.weights import Stored, Variable, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
+#: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
+_PATIENCE = 60
+_MEMORY_MB = 3000
 
 
 def script_of(
@@ -73,6 +76,8 @@ def script_of(
         f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
     ]
     template = _CHECK_VALUES if expected else _CHECK_RUNS
+    if found.finding.deadly:
+        template = _CHECK_LIVES.format(seconds=_PATIENCE, megabytes=_MEMORY_MB)
     body = "".join(parts) + template.replace("STEPS", "\n    ".join(steps)).replace(
         "TRIED", "\n        ".join(steps)
     )
@@ -237,4 +242,39 @@ def main():
 
 
 sys.exit(main())
+"""
+
+_CHECK_LIVES = """
+
+def child():
+    # More than this on top of what the imports took is a blow-up.
+    with open("/proc/self/status") as status:
+        taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
+    limit = taken * 1024 + {megabytes} * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    STEPS
+
+
+def main():
+    import subprocess
+
+    print("expected: the model runs")
+    try:
+        done = subprocess.run([sys.executable, __file__, "child"], timeout={seconds})
+    except subprocess.TimeoutExpired:
+        print("actual  : it still ran after {seconds} seconds\\nthe bug lives")
+        return 1
+    if done.returncode != 0:
+        print("actual  : the process ended with status", done.returncode, "\\nthe bug lives")
+        return 1
+    print("actual  : it runs; the bug is gone")
+    return 0
+
+
+if "child" in sys.argv:
+    import resource
+
+    child()
+else:
+    sys.exit(main())
 """

@@ -1,5 +1,7 @@
 """Shrinking and grouping, with a made-up library: what shows a finding is a predicate."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,7 +78,7 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
     shows = Asked("Dense", "ReLU", "LeakyReLU")
     small = Shrinker(shows, 500).shrink(graph)
     assert types(small) == shows.wanted
-    refused = [g for g in shows.graphs if not shows(Graph.from_json(g))]
+    refused = [g for g in list(shows.graphs) if not shows(Graph.from_json(g))]
     assert len(refused) == len({str(g) for g in refused})
 
 
@@ -139,8 +141,6 @@ def test_the_most_telling_groups_come_first_and_go_round():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_order_does_not_depend_on_the_order_of_findings(seed):
-    import random
-
     found = [
         finding(m, s, lib, excess=float(m))
         for m, s in enumerate(["values differ", "hang", "wrong shape"] * 2)

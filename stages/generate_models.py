@@ -1,10 +1,13 @@
 """Generate diverse models (Algorithm 2) and measure the coverage of the layer universe."""
 
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.core.stage import parts
+from asterism.libraries.branch_reward import BranchReward, branch_table
 from asterism.memo.chains import generate
 from asterism.memo.generate import STRATEGIES, start_coverage
 from asterism.memo.light_keras import import_keras
@@ -16,6 +19,7 @@ from asterism.memo.tables import growth_table, mutant_table, universe_facts
 SEEDS = Path("artifacts/reduce_models")
 VERSIONS = Path("artifacts/library_versions/env.json")
 ARTIFACTS = Path("artifacts/generate_models")
+WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
 class Params(Section):
@@ -32,15 +36,19 @@ def run(params: Params) -> None:
     for registry in (STRATEGIES, OPERATORS):
         registry.names()  # a checkpoint's key covers the code that is loaded when it is made
     chains = parts("generate_models", params, [SEEDS, VERSIONS])
-    campaigns = generate(seeds, params.generate, params.seed, chains)
+    routes = params.generate.branch_routes
+    reward = partial(BranchReward, routes, WEIGHTS, params.seed) if routes else nullcontext
+    campaigns = generate(seeds, params.generate, params.seed, chains, reward)
     main = campaigns[params.generate.strategy]
-    models = {f"{i:05d}": m.graph for i, m in enumerate(main.mutants)}
-    write_models(ARTIFACTS, models)
-    write_table(ARTIFACTS / "mutants.csv", mutant_table(main))
+    executed = main.spread(params.generate.executed)
+    write_models(ARTIFACTS, {f"{i:05d}": main.mutants[i].graph for i in executed})
+    write_table(ARTIFACTS / "mutants.csv", mutant_table(main, executed))
+    write_table(ARTIFACTS / "branches.csv", branch_table(main.rewards))
     write_json(ARTIFACTS / "universe.json", universe_facts())
     write_table(Path("plots/generate_models/growth.csv"), growth_table(campaigns))
     metrics = {
-        "models": len(models),
+        "models": len(main.mutants),
+        "executed": len(executed),
         "coverage": {name: made.coverage.rates() for name, made in campaigns.items()},
         "coverage_of_seeds": start_coverage(seeds).rates(),
         "refused_draws": sum(main.refused.values()),

@@ -71,6 +71,7 @@ def test_sound_libraries_agree_on_ordinary_and_special_inputs(bench):
     assert findings(bench, ("normal", "wide")) == []
     # TensorFlow alone cannot convolve a batch of no items: a true finding of a lane of its own.
     assert findings(bench, ("nan",)) == findings(bench, ("infinity",)) == []
+    assert findings(bench, ("gradient",)) == []
 
 
 def test_a_wrong_layer_is_found_named_shrunk_and_written_up(bench, tmp_path):
@@ -98,7 +99,7 @@ def examine(bench, kind, folder):
         assert len(unique) == 1, [u.signature for u in unique]
         (one,) = unique
         assert [one.graph.nodes[i].type for i in one.graph.layers] == [TARGET]
-        assert one.graph.nodes[one.graph.layers[0]].config["negative_slope"] == 0.3
+        assert one.graph.nodes[one.graph.layers[0]].config.get("negative_slope", 0.3) == 0.3
         assert one.models == {0, 2}
         assert one.ablation["tensorflow:eager"] == "ok"
         assert one.ablation["injected:eager"] == "shows"

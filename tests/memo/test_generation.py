@@ -29,7 +29,9 @@ def params(**changes):
         "strategy": "memo",
         "compared": [],
         "models": 30,
+        "executed": None,
         "chains": 1,
+        "branch_routes": [],
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",
@@ -95,6 +97,13 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert whole.coverage == covered
     assert whole.refused == sum((twin.refused for twin in twins), Counter())
     assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
+
+
+@pytest.mark.parametrize(
+    ("count", "numbers"), [(None, list(range(7))), (3, [1, 3, 6]), (1, [6]), (9, list(range(7)))]
+)
+def test_models_that_are_run_are_spread_evenly(count, numbers):
+    assert campaign(SEEDS, params(models=7), 0, "memo").spread(count) == numbers
 
 
 KILLED_CAMPAIGN = """

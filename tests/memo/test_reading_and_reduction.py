@@ -1,7 +1,10 @@
 """Reading Keras models, and Algorithm 1 on them."""
 
 import json
+import subprocess
+import sys
 
+import h5py
 import keras
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from asterism.memo.keras_read import graph_of, graph_of_json
 from asterism.memo.reduce import articulation_points, keeps, reduce_model, renumbered, work
 from asterism.memo.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.weights import fit
+from asterism.models.keras_files import load_keras
 
 
 def residual():
@@ -97,6 +101,95 @@ def test_keras_2_json_is_read():
     assert graph.tensors[0].shape == (9, 4)
     assert graph.nodes[1].config["kernel_initializer"] == "glorot_uniform"
     assert tuple(build(graph).output.shape) == (None, 3)
+
+
+def keras_2_file(folder, form):
+    """A model as Keras 2.2 wrote it, whole in an ``.h5`` or as ``.json`` with its weights."""
+    model = keras.Sequential(
+        [
+            keras.Input((6, 3), name="i"),
+            layers.LSTM(5, recurrent_activation="hard_sigmoid", name="l"),
+            layers.Dense(2, activation="softmax", name="d"),
+        ]
+    )
+    old = [
+        {
+            "class_name": "LSTM",
+            "config": {
+                "name": "l",
+                "batch_input_shape": [None, 6, 3],
+                "units": 5,
+                "activation": "tanh",
+                "recurrent_activation": "hard_sigmoid",
+                "implementation": 1,
+            },
+        },
+        {"class_name": "Dense", "config": {"name": "d", "units": 2, "activation": "softmax"}},
+    ]
+    path = folder / f"old.{form}"
+    whole = folder / "old.h5"
+    model.save(whole)
+    with h5py.File(whole, "r+") as file:
+        file.attrs["keras_version"] = "2.2.4"
+        file.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": old})
+        if form == "json":
+            for key in list(file["model_weights"]):
+                file.move(f"model_weights/{key}", key)
+            for key, value in file["model_weights"].attrs.items():
+                file.attrs[key] = value
+    if form == "json":
+        path.write_text(json.dumps({"class_name": "Sequential", "config": old}))
+    return path, model
+
+
+@pytest.mark.parametrize("form", ["h5", "json"])
+def test_a_seed_model_of_keras_2_keeps_its_weights(tmp_path, form):
+    path, model = keras_2_file(tmp_path, form)
+    graph, arrays = graph_of(load_keras(path), open_size=4)
+    assert [n.type for n in graph.nodes.values()] == ["InputLayer", "LSTM", "Dense"]
+    assert graph.nodes[1].config["recurrent_activation"] == "hard_sigmoid"
+    for ours, theirs in zip(build(graph, arrays).get_weights(), model.get_weights(), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "layers_at_least"), [("lenet1.h5", 7), ("mnist-lstm.h5", 2), ("resnet.h5", 60)]
+)
+def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_at_least):
+    model = load_keras(shared_models / name)
+    graph, arrays = graph_of(model, open_size=8)
+    assert len(graph.layers) >= layers_at_least
+    batch = np.random.default_rng(0).normal(size=(2, *model.inputs[0].shape[1:]))
+    batch = batch.astype("float32")
+    ours = np.asarray(build(graph, arrays)(batch, training=False))
+    np.testing.assert_allclose(ours, np.asarray(model(batch, training=False)), atol=1e-6)
+    reduced = renumbered(reduce_model(graph))
+    assert keeps(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
+
+
+def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
+    path, model = keras_2_file(tmp_path, "json")
+    script = (
+        "import sys; from asterism.memo.params import ReduceParams as P\n"
+        "from asterism.memo.reduction import reduce_models\n"
+        "p = P(models=['lenet5'], user_model=sys.argv[1], open_size=4, timing_runs=0)\n"
+        "r = reduce_models(p, 0)\n"
+        "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "
+        "for a in r.weights[k]))"
+    )
+    stored = {True: sum(w.size for w in model.get_weights()), False: 0}
+    for with_weights in (True, False):
+        if not with_weights:
+            (tmp_path / "old.h5").unlink()
+        command = [sys.executable, "-c", script, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == ["['lenet5',", "'old']", str(stored[with_weights])]
+
+
+def test_json_that_is_no_model_is_refused():
+    for text in ("[]", '{"a": 1}'):
+        with pytest.raises(UserError, match="no Keras model"):
+            graph_of_json(text, 4)
 
 
 def test_an_unknown_layer_is_named():

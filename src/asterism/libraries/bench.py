@@ -185,6 +185,12 @@ class Bench:
         """Time that each step took in all, for logs and benchmarks."""
         return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
 
+    def news(self) -> Iterator[dict[str, Any]]:
+        """What workers that measure branches have told since the last call."""
+        for handle in self._handles.values():
+            yield from handle.news
+            handle.news = []
+
     def variables(self, graph: Graph) -> dict[int, list[Variable]]:
         """Name and shape of each weight, by node: asked of a worker, for only those have Keras."""
         folder = self._folder(graph)
@@ -294,6 +300,11 @@ def _nursery_of(library: str) -> str:
     """The Keras backend whose nursery forks a library's worker, or nothing."""
     kind = LIBRARIES[library]
     return kind.keras_backend or "" if kind.forks else ""
+
+
+def library_of(route: str) -> str:
+    """The library of a route."""
+    return route.partition(":")[0]
 
 
 def converter_of(route: str) -> str | None:

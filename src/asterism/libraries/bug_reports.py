@@ -39,8 +39,8 @@ class Report:
 
     @property
     def reproduced(self) -> bool:
-        """Whether every fresh process showed it (a crash ends with a signal's status)."""
-        return all(status not in (0, 124) for status in self.confirmed)
+        """Whether every fresh process showed it."""
+        return all(status == 1 for status in self.confirmed)
 
     def to_json(self, found: UniqueFinding) -> dict[str, Any]:
         """What the list of unique findings says about this one."""

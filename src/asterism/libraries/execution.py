@@ -11,9 +11,10 @@ from typing import Any
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task
+from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task, library_of
 from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import SPECIAL_DRAWS, draw_inputs
+from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS, draw_inputs
+from asterism.libraries.library import LIBRARIES
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import ExecuteParams
 from asterism.memo.graph import Graph
@@ -100,12 +101,18 @@ def execute(
     saved = checkpoint.load() if checkpoint is not None else None
     record = Record.read(saved) if saved is not None else Record()
     done = len(record.tasks)
-    # A special input is a task of its own: where it makes a library fail, the rest still stands.
-    groups = [[d for d in draws if d not in SPECIAL_DRAWS]]
-    groups += [[d] for d in draws if d in SPECIAL_DRAWS]
+    # What is special is a task of its own: where it makes a library fail, the rest still stands.
+    alone = (GRADIENT, *SPECIAL_DRAWS)
+    groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
     planned = [(i, group) for i in range(len(graphs)) for group in groups if group][done:]
+    differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
     tasks = (
-        Task(i, graphs[i], {d: draw_inputs(graphs[i], seed, i, d) for d in group})
+        Task(
+            i,
+            graphs[i],
+            {d: draw_inputs(graphs[i], seed, i, d) for d in group},
+            routes=differentiating if GRADIENT in group else None,
+        )
         for i, group in planned
     )
     bar = progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model")

@@ -54,7 +54,7 @@ def in_order(findings: Sequence[Finding]) -> list[list[Finding]]:
     symptom and library, then the second ones.
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in findings:
+    for finding in sorted(findings, key=lambda f: (f.model, f.library, f.symptom, f.routes)):
         own = str(finding.model) if finding.by_values else ""
         groups.setdefault((signature(finding), finding.severity, own), []).append(finding)
     ranked = sorted(groups.values(), key=_rank)
@@ -81,7 +81,7 @@ def _rank(group: list[Finding]) -> tuple[bool, int, int, float, int]:
 
 def _harm(finding: Finding) -> int:
     """A process that dies or a wrong result is worse than an exception; the dtype least of all."""
-    if finding.symptom in ("hang", "memory") or finding.exception.startswith("SIG"):
+    if finding.deadly:
         return 0
     if finding.symptom in ("wrong shape", "NaN/Inf mask differs", "values differ"):
         return 1

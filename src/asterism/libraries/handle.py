@@ -61,6 +61,8 @@ class Handle:
         self.broken: str | None = None
         #: Time spent by step, for logs and benchmarks.
         self.seconds: dict[str, float] = {}
+        #: What the worker's meter of branches has told, where it has one.
+        self.news: list[dict[str, Any]] = []
         self._limits = limits
         self._environment = environment or {}
         self._nursery = nursery
@@ -125,6 +127,8 @@ class Handle:
         self.seconds[request["route"]] = (
             self.seconds.get(request["route"], 0.0) + time.monotonic() - started
         )
+        if "news" in answer:
+            self.news.append(answer.pop("news"))
         return {"stage": "convert" if request["step"] == "convert" else "run", **answer}
 
     def _receive(self, limits: Limits) -> dict[str, Any]:

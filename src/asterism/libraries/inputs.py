@@ -17,7 +17,9 @@ BATCH = 2
 
 #: Draws whose findings have a severity of their own: few users rely on what comes out.
 SPECIAL_DRAWS = ("nan", "infinity", "empty")
-DRAWS = ("normal", "wide", *SPECIAL_DRAWS)
+#: Inputs by which outputs are differentiated: their gradients are compared in place of outputs.
+GRADIENT = "gradient"
+DRAWS = ("normal", "wide", GRADIENT, *SPECIAL_DRAWS)
 
 
 def draw_inputs(graph: Graph, seed: int, model: int, draw: str) -> list[NDArray[Any]]:
@@ -27,8 +29,9 @@ def draw_inputs(graph: Graph, seed: int, model: int, draw: str) -> list[NDArray[
         graph: the model.
         seed: the run's seed.
         model: index of the model.
-        draw: ``normal`` (standard normal), ``wide`` (uniform in [-10, 10]), ``nan`` and
-            ``infinity`` (normal, with one such number in each item), ``empty`` (no items).
+        draw: ``normal`` and ``gradient`` (standard normal), ``wide`` (uniform in [-10, 10]),
+            ``nan`` and ``infinity`` (normal, with one such number in each item), ``empty`` (no
+            items).
 
     Raises:
         UserError: no draw has that name.
@@ -50,6 +53,14 @@ def draw_inputs(graph: Graph, seed: int, model: int, draw: str) -> list[NDArray[
             flat[:, int(rng.integers(flat.shape[1]))] = np.nan if draw == "nan" else np.inf
         arrays.append(values.astype(tensor.dtype))
     return arrays
+
+
+def cotangent(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Weights of an output's elements in the sum that is differentiated, float64 ``shape``.
+
+    They all differ: of what adds up to a constant, as a softmax does, a plain sum has none.
+    """
+    return np.cos(np.arange(int(np.prod(shape)), dtype=np.float64)).reshape(shape)
 
 
 def _vocabularies(graph: Graph, identity: int) -> list[int]:

@@ -65,6 +65,8 @@ class Library(Plugin):
     """
 
     options: ClassVar[tuple[str, ...]]
+    #: Whether it can differentiate models.
+    differentiates: ClassVar[bool] = False
 
     def source(self, option: str) -> str | None:
         """The converter whose file the route reads; None where it builds from Keras."""
@@ -77,6 +79,10 @@ class Library(Plugin):
         ``model`` is the Keras model or, where the route reads one, the path of its file.
         """
 
+    def gradient_script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` that gives what :meth:`gradients` gives."""
+        raise NotImplementedError(f"gradients are not supported in {self.name}")
+
     @abstractmethod
     def compile(self, subject: Subject, option: str) -> Any:
         """Build, load and compile the model; what is returned goes to :meth:`run`."""
@@ -84,6 +90,10 @@ class Library(Plugin):
     @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""
+
+    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Derivatives of the outputs, summed with :func:`cotangent`, by each floating input."""
+        raise NotImplementedError(f"gradients are not supported in {self.name}")
 
 
 class Converter(Plugin):

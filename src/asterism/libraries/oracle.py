@@ -22,12 +22,13 @@ from asterism.libraries.compare import (
     first_difference,
     spread_of,
 )
-from asterism.libraries.inputs import SPECIAL_DRAWS
+from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams
 from asterism.memo.graph import Graph
 from asterism.memo.operators.memo import is_special
+from asterism.memo.tensors import INTEGER
 
 SYMPTOMS = (
     "invalid model",
@@ -80,6 +81,16 @@ class Finding:
     def by_values(self) -> bool:
         """Whether outputs differ, rather than something failing."""
         return self.symptom in DIFFERENCES
+
+    @property
+    def deadly(self) -> bool:
+        """Whether a process died of it, or had to be ended."""
+        return self.symptom in ("hang", "memory") or self.exception.startswith("SIG")
+
+    @property
+    def of_gradients(self) -> bool:
+        """Whether what was compared are gradients."""
+        return GRADIENT in self.draws
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""
@@ -223,7 +234,7 @@ def _value_findings(
     findings: dict[tuple[str, str, str], Finding] = {}
     unresolved = agreed = 0
     for draw in draws:
-        found = differences(graph, result, draw, params, graph.outputs)
+        found = differences(graph, result, draw, params, compared_nodes(graph, (draw,)))
         right = sorted(r for r, d in found.items() if d is None)
         wrong = {r: d for r, d in found.items() if d is not None}
         agreed += len(right)
@@ -258,6 +269,13 @@ def _value_findings(
     return [findings[k] for k in sorted(findings)], unresolved, agreed
 
 
+def compared_nodes(graph: Graph, draws: Iterable[str]) -> list[int]:
+    """The nodes whose values are compared or, with gradients, the inputs that they are by."""
+    if GRADIENT in draws:
+        return [i for i in graph.inputs if graph.tensors[i].dtype != INTEGER]
+    return list(graph.outputs)
+
+
 def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[str]]:
     """Wrong routes by whom to blame: the library, or the converter whose readers are all wrong."""
     blamed: dict[str, list[str]] = {}
@@ -283,7 +301,8 @@ def signature(finding: Finding, layer: str = "") -> str:
     layer with its parameters.
     """
     if finding.by_values:
-        return f"{finding.symptom} | {finding.library} | {layer}"
+        what = f"gradient of {layer}" if finding.of_gradients else layer
+        return f"{finding.symptom} | {finding.library} | {what}"
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
     # A worker that died leaves log lines, which are no message and differ from death to death.
     words = skeleton(finding.message) if finding.frame else ""

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.library import CONVERTERS, LIBRARIES
+from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
+from asterism.libraries.oracle import compared_nodes
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
 from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
@@ -25,6 +26,9 @@ from asterism.memo.weights import Stored, Variable, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
+#: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
+_PATIENCE = 60
+_MEMORY_MB = 3000
 
 
 def script_of(
@@ -52,6 +56,7 @@ def script_of(
     converter = CONVERTERS[source]() if source is not None else None
     backend = converter.keras_backend if converter is not None else None
     backend = backend or (library.keras_backend if library is not None else "tensorflow")
+    compared = compared_nodes(found.graph, found.finding.draws)
     steps = ["model = build()"]
     if converter is not None:
         steps.append("model = convert(model)")
@@ -64,15 +69,15 @@ def script_of(
         ),
         _build(found.graph, stored, shapes),
         converter.script() if converter is not None else "",
-        library.script(option) if library is not None else "",
+        _running(library, option, gradients=found.finding.of_gradients),
         f"\nINPUTS = {_arrays(inputs)}\n",
         f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
         f"TOLERANCES = {[float(f'{t:.3g}') for t in tolerances]}\n" if expected else "",
-        f"DTYPES = {[found.graph.tensors[i].dtype for i in found.graph.outputs]}\n"
-        if expected
-        else "",
+        f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
     ]
     template = _CHECK_VALUES if expected else _CHECK_RUNS
+    if found.finding.deadly:
+        template = _CHECK_LIVES.format(seconds=_PATIENCE, megabytes=_MEMORY_MB)
     body = "".join(parts) + template.replace("STEPS", "\n    ".join(steps)).replace(
         "TRIED", "\n        ".join(steps)
     )
@@ -93,6 +98,12 @@ def exit_status(script: Path) -> int:
         except subprocess.TimeoutExpired:
             return 124
     return done.returncode
+
+
+def _running(library: Library | None, option: str, *, gradients: bool) -> str:
+    if library is None:
+        return ""
+    return library.gradient_script(option) if gradients else library.script(option)
 
 
 def _version_lines(*plugins: Any) -> str:
@@ -231,4 +242,39 @@ def main():
 
 
 sys.exit(main())
+"""
+
+_CHECK_LIVES = """
+
+def child():
+    # More than this on top of what the imports took is a blow-up.
+    with open("/proc/self/status") as status:
+        taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
+    limit = taken * 1024 + {megabytes} * 2**20
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    STEPS
+
+
+def main():
+    import subprocess
+
+    print("expected: the model runs")
+    try:
+        done = subprocess.run([sys.executable, __file__, "child"], timeout={seconds})
+    except subprocess.TimeoutExpired:
+        print("actual  : it still ran after {seconds} seconds\\nthe bug lives")
+        return 1
+    if done.returncode != 0:
+        print("actual  : the process ended with status", done.returncode, "\\nthe bug lives")
+        return 1
+    print("actual  : it runs; the bug is gone")
+    return 0
+
+
+if "child" in sys.argv:
+    import resource
+
+    child()
+else:
+    sys.exit(main())
 """

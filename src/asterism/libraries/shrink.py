@@ -57,16 +57,16 @@ class Shrinker:
         return self._repeat(graph, self._removals)
 
     def _around(self, graph: Graph, suspect: int) -> Graph:
-        """The suspect alone, else with the nearest layers that it depends on: 2, 6, 14 and so on."""
+        """The suspect alone, else with the nearest layers that it depends on, ever more."""
         near = _nearest_first(graph, suspect)
         size = 1
         while size < len(graph.layers):
             part = isolated(graph, set(near[:size]))
             if self._still(part):
                 return part
-            if size >= len(near):
+            if size == len(near):
                 break
-            size = 2 * size + 1
+            size = min(2 * size + 1, len(near))
         return graph
 
     def _halves(self, graph: Graph) -> Graph:
@@ -93,9 +93,11 @@ class Shrinker:
 
     def _removals(self, graph: Graph) -> Iterator[Graph]:
         """Outputs dropped, prefixes cut off, layers bypassed, branches taken away."""
-        for output in graph.outputs:
-            if len(graph.outputs) > 1:
-                yield graph.keep([output])
+        outputs = graph.outputs
+        if len(outputs) > 1:
+            yield from (graph.keep([output]) for output in outputs)
+        if len(outputs) > 2:
+            yield from (graph.keep([o for o in outputs if o != gone]) for gone in outputs)
         for identity in reversed(graph.layers):
             rest = set(graph.layers) - set(graph.keep([identity]).nodes)
             if rest:

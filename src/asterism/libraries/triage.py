@@ -91,6 +91,8 @@ class Triage:
         if not finding.by_values:
             named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
             return next(named, None)
+        if finding.of_gradients:  # they have no value in the midst of a model
+            return None
         task = self._show.task(finding.model, graph, finding.draws)
         return first_diverging(self._bench, task, finding.routes[0], self._judging)
 
@@ -101,15 +103,8 @@ class Triage:
         if suspect is None or not finding.by_values:
             return None
         layer = layer_at_fault(graph, suspect)
-        for known in unique.values():
-            same = (known.finding.symptom, known.finding.library, known.finding.severity) == (
-                finding.symptom,
-                finding.library,
-                finding.severity,
-            )
-            if same and known.layer is not None and known.layer.explains(layer):
-                return known
-        return None
+        alike = (u for u in unique.values() if _kind(u.finding) == _kind(finding))
+        return next((u for u in alike if u.layer is not None and u.layer.explains(layer)), None)
 
     def _shrunk(self, finding: Finding, graph: Graph, suspect: int | None) -> UniqueFinding:
         def shows(smaller: Graph) -> bool:
@@ -131,3 +126,7 @@ class Triage:
             set(),
             len(graph.layers),
         )
+
+
+def _kind(finding: Finding) -> tuple[str, str, str, bool]:
+    return finding.symptom, finding.library, finding.severity, finding.of_gradients

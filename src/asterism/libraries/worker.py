@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 
 from asterism.core.artifacts import read_arrays
+from asterism.libraries.branches import SWITCH, BranchMeter
+from asterism.libraries.inputs import GRADIENT
 from asterism.libraries.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.outcomes import is_unsupported, steady
 from asterism.libraries.subject import Subject
@@ -84,7 +86,8 @@ class Worker:
                     i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
                     for i in inputs
                 ]
-            for at, array in enumerate(self.library.run(compiled, inputs)):
+            asked = self.library.gradients if draw == GRADIENT else self.library.run
+            for at, array in enumerate(asked(compiled, inputs)):
                 results[f"{draw}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)
 
@@ -128,8 +131,10 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
         send({"status": "broken", "message": steady(f"{type(error).__name__}: {error}")})
         return
     worker = Worker(library)
+    meter = BranchMeter() if os.environ.get(SWITCH) else None
     for line in requests:
-        send(worker.answer(json.loads(line)))
+        answer = worker.answer(json.loads(line))
+        send(answer if meter is None else {**answer, "news": meter.news()})
 
 
 def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:

@@ -48,6 +48,8 @@ class Campaign:
     mutants: list[Mutant] = field(default_factory=list)
     growth: list[dict[str, float]] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
+    #: What further rewards have seen, one of each chain that had one, as JSON values.
+    rewards: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._record()
@@ -61,17 +63,23 @@ class Campaign:
         self._record()
         return gained
 
+    def spread(self, count: int | None) -> list[int]:
+        """Numbers of so many models at even distances, the last one among them; None: all."""
+        made = len(self.mutants)
+        chosen = made if count is None else min(count, made)
+        return [made * (n + 1) // chosen - 1 for n in range(chosen)]
+
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
 
 
-def write_state(campaign: Campaign, proposals: int, strategy: Any, previous: Path | None) -> Any:
+def write_state(campaign: Campaign, proposals: int, learnt: Any, previous: Path | None) -> Any:
     """What fills a checkpoint's folder.
 
     Args:
         campaign: as far as it has come.
         proposals: how many were made.
-        strategy: what it has learnt, as a JSON value.
+        learnt: what guides it has learnt, as a JSON value.
         previous: the folder of the last checkpoint. Its mutants are linked, not written again.
     """
 
@@ -82,7 +90,7 @@ def write_state(campaign: Campaign, proposals: int, strategy: Any, previous: Pat
             written = int(part.stem.partition("-")[2])
         new = [m.to_json() for m in campaign.mutants[written:]]
         write_json(folder / f"mutants-{len(campaign.mutants):08d}.json", new)
-        facts = {"proposals": proposals, "strategy": strategy, "refused": dict(campaign.refused)}
+        facts = {"proposals": proposals, "learnt": learnt, "refused": dict(campaign.refused)}
         write_json(folder / "state.json", facts)
 
     return fill
@@ -92,11 +100,11 @@ def read_state(folder: Path, campaign: Campaign) -> tuple[int, Any]:
     """Bring a campaign to where :func:`write_state` left it.
 
     Returns:
-        How many proposals were made, and what the strategy had learnt.
+        How many proposals were made, and what had been learnt.
     """
     for part in sorted(folder.glob("mutants-*.json")):
         for value in read_json(part):
             campaign.add(Mutant.from_json(value))
     facts = read_json(folder / "state.json")
     campaign.refused.update(facts["refused"])
-    return int(facts["proposals"]), facts["strategy"]
+    return int(facts["proposals"]), facts["learnt"]

@@ -8,20 +8,24 @@ may run one after another, side by side or on several machines: their union is t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ALONE, Parts
 from asterism.memo.campaign import Campaign, Mutant
-from asterism.memo.generate import STRATEGIES, campaign, start_coverage
+from asterism.memo.generate import STRATEGIES, ExtraReward, campaign, start_coverage
 from asterism.memo.graph import Graph
 from asterism.memo.params import GenerateParams
+
+#: Opens a chain's further reward, or gives None.
+OpenReward = Callable[[], AbstractContextManager[ExtraReward | None]]
 
 
 @dataclass(frozen=True)
@@ -31,25 +35,33 @@ class Chain:
     Attributes:
         mutants: the models, in their order.
         refused: how often a draw gave none, by reason.
+        reward: what its further reward has seen, a JSON value; None where it had none.
     """
 
     mutants: Sequence[Mutant]
     refused: Counter[str]
+    reward: Any
 
     def save(self, folder: Path) -> None:
-        """Write ``mutants.json`` and ``refused.json``."""
+        """Write ``mutants.json``, ``refused.json`` and ``reward.json``."""
         write_json(folder / "mutants.json", [mutant.to_json() for mutant in self.mutants])
         write_json(folder / "refused.json", self.refused)
+        write_json(folder / "reward.json", self.reward)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
         mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
-        return cls(mutants, Counter(read_json(folder / "refused.json")))
+        refused = Counter(read_json(folder / "refused.json"))
+        return cls(mutants, refused, read_json(folder / "reward.json"))
 
 
 def generate(
-    seeds: dict[str, Graph], params: GenerateParams, seed: int, parts: Parts = ALONE
+    seeds: dict[str, Graph],
+    params: GenerateParams,
+    seed: int,
+    parts: Parts = ALONE,
+    reward: OpenReward = nullcontext,
 ) -> dict[str, Campaign]:
     """Spend the budget once with every strategy, the one in use and those compared with it.
 
@@ -58,13 +70,22 @@ def generate(
         params: strategies, budget, limits and the number of chains.
         seed: the run's seed.
         parts: who runs the chains.
+        reward: opens a further reward for each chain of the strategy in use.
     """
     budgets = {
         strategy: _budgets(strategy, seeds, params)
         for strategy in dict.fromkeys([params.strategy, *params.compared])
     }
     jobs = {
-        f"{strategy}-{number}": partial(_chain, seeds, params, seed, strategy, number, budget)
+        f"{strategy}-{number}": partial(
+            _chain,
+            seeds,
+            params.model_copy(update={"models": budget}),
+            seed,
+            strategy,
+            number,
+            reward if strategy == params.strategy else nullcontext,
+        )
         for strategy, shares in budgets.items()
         for number, budget in enumerate(shares)
     }
@@ -83,6 +104,7 @@ def unite(seeds: dict[str, Graph], chains: Sequence[Chain]) -> Campaign:
             whole.add(mutant)
     for chain in chains:
         whole.refused += chain.refused
+    whole.rewards = [chain.reward for chain in chains if chain.reward is not None]
     return whole
 
 
@@ -100,9 +122,10 @@ def _chain(
     seed: int,
     strategy: str,
     number: int,
-    budget: int,
+    reward: OpenReward,
     checkpoint: Checkpoint | None,
 ) -> Chain:
-    share = params.model_copy(update={"models": budget})
-    made = campaign(seeds, share, seed, strategy, number, checkpoint)
-    return Chain(made.mutants, made.refused)
+    with reward() as extra:
+        made = campaign(seeds, params, seed, strategy, number, checkpoint, extra)
+        seen = None if extra is None else extra.learnt()
+    return Chain(made.mutants, made.refused, seen)

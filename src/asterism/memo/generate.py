@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -55,10 +56,27 @@ class Strategy(ABC):
         return None
 
 
+class ExtraReward(Protocol):
+    """A reward beside coverage of the layer universe, such as branches of the libraries' code."""
+
+    def __call__(self, graph: Graph) -> int:
+        """What a model adds."""
+        ...
+
+    def learnt(self) -> Any:
+        """What it has seen, as a JSON value that :meth:`restore` reads."""
+        ...
+
+    def restore(self, learnt: Any) -> None:
+        """Go on from there."""
+        ...
+
+
 STRATEGIES: Registry[type[Strategy]] = Registry("generation strategy", "asterism.memo.strategies")
 
-#: Models between two checkpoints: about two seconds of work.
+#: Models between two checkpoints: a few seconds of work, and where they are run half a minute's.
 _CHECKPOINT_EVERY = 1000
+_CHECKPOINT_EVERY_RUN = 20
 
 
 def start_coverage(seeds: dict[str, Graph]) -> Coverage:
@@ -76,6 +94,7 @@ def campaign(
     strategy: str,
     chain: int = 0,
     checkpoint: Checkpoint | None = None,
+    extra: ExtraReward | None = None,
 ) -> Campaign:
     """Spend the budget.
 
@@ -87,13 +106,17 @@ def campaign(
         strategy: name in :data:`STRATEGIES`.
         chain: number of this campaign among those that share a budget.
         checkpoint: where a killed campaign goes on, to the very same result.
+        extra: a further reward.
     """
+    every = _CHECKPOINT_EVERY if extra is None else _CHECKPOINT_EVERY_RUN
     made = STRATEGIES[strategy](seeds, params)
     result = Campaign(start_coverage(seeds))
     begun, saved = 0, checkpoint.load() if checkpoint is not None else None
     if saved is not None:
         begun, learnt = read_state(saved, result)
-        made.restore(learnt)
+        made.restore(learnt["strategy"])
+        if extra is not None:
+            extra.restore(learnt["extra"])
     for number, rng in _draws(made, params, seed, strategy, chain, begun):
         if len(result.mutants) == params.models:
             break
@@ -101,9 +124,12 @@ def campaign(
         if mutant is None:
             result.refused["no valid draw"] += 1
             continue
-        made.reward(result.add(mutant))
-        if checkpoint is not None and len(result.mutants) % _CHECKPOINT_EVERY == 0:
-            checkpoint.save(write_state(result, number + 1, made.learnt(), checkpoint.load()))
+        gained = result.add(mutant)
+        more = 0 if extra is None else extra(gained.graph)
+        made.reward(replace(gained, gain=gained.gain + more))
+        if checkpoint is not None and len(result.mutants) % every == 0:
+            learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
+            checkpoint.save(write_state(result, number + 1, learnt, checkpoint.load()))
     return result
 
 

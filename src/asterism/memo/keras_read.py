@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import keras
 
 _ALIASES = {"CuDNNLSTM": "LSTM", "CuDNNGRU": "GRU"}
+#: Keras 2's hard sigmoid, which no library has today, becomes today's.
+_FUNCTIONS = {"asterism>keras_2_hard_sigmoid": "hard_sigmoid"}
 
 
 def graph_of(model: keras.Model, open_size: int, seed: int = 0) -> tuple[Graph, Arrays]:
@@ -48,6 +50,8 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
         UserError: as for :func:`graph_of`.
     """
     document = json.loads(text) if isinstance(text, str) else text
+    if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():
+        raise UserError("this JSON is no Keras model: it has no class_name and config")
     reader = _Reader(open_size, seed)
     reader.read(document["config"], None, document["class_name"], [])
     return Graph(reader.nodes)
@@ -177,7 +181,7 @@ def _word(value: Any) -> Any:
 
     if isinstance(value, dict) and "class_name" in value:
         if value["class_name"] == "function":
-            return value["config"]
+            return _FUNCTIONS.get(value["config"], value["config"])
         return to_snake_case(value["class_name"])
     if isinstance(value, tuple):
         return [_word(v) for v in value]

@@ -63,7 +63,7 @@ class Choice(Parameter):
         return self.listed() if callable(self.listed) else self.listed
 
     @cached_property
-    def options(self) -> tuple[str, ...]:  # type: ignore[override]  # read like any property
+    def options(self) -> tuple[str, ...]:
         """The values, written out."""
         return tuple(map(str, self.values))
 

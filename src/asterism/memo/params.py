@@ -41,8 +41,17 @@ class GenerateParams(Section):
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")
+    executed: int | None = Field(
+        ge=1,
+        description="models that are then run in the libraries, evenly spread over the campaign; "
+        "null: all",
+    )
     chains: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
+    )
+    branch_routes: list[Name] = Field(
+        description="routes that models are run in so that new branches of the libraries' Python "
+        "code are a reward too; none: models are only generated"
     )
     mutations: int = Field(
         ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"

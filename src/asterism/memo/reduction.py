@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asterism.core.artifacts import read_json
 from asterism.core.console import progress
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
-from asterism.memo.keras_read import graph_of
+from asterism.memo.keras_read import graph_of, graph_of_json
 from asterism.memo.light_keras import import_keras
 from asterism.memo.params import NO_FILE, ReduceParams
 from asterism.memo.reduce import reduce_model, renumbered
@@ -51,12 +52,11 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     user = None if params.user_model == NO_FILE else Path(params.user_model)
     names = [*params.models, *([] if user is None else [user.stem])]
     for name in progress(names, label="reduce", unit="model"):
-        model = (
-            load_keras(user)
-            if user is not None and name == user.stem
-            else make_seed_model(name, seed)
-        )
-        original, arrays = graph_of(model, params.open_size, seed)
+        if user is not None and name == user.stem:
+            model, original, arrays = _opened(user, params.open_size, seed)
+        else:
+            model = make_seed_model(name, seed)
+            original, arrays = graph_of(model, params.open_size, seed)
         reduced = renumbered(reduce_model(original))
         named = {f"{name}/{key}": value for key, value in arrays.items()}
         reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
@@ -70,6 +70,15 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
             result.seconds.append({"model": name, "before": before, "after": after})
         keras.backend.clear_session()
     return result
+
+
+def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
+    """A model file of the user's; an architecture without weights gets drawn ones."""
+    if path.suffix == ".json" and not path.with_suffix(".h5").exists():
+        graph = graph_of_json(read_json(path), open_size, seed)
+        return build(graph), graph, {}
+    model = load_keras(path)
+    return model, *graph_of(model, open_size, seed)
 
 
 def _named(node: Node, model: str) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from asterism.memo.campaign import Campaign
@@ -14,11 +15,12 @@ def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
     return {column: [row[column] for row in rows] for column in rows[0]}
 
 
-def mutant_table(campaign: Campaign) -> dict[str, list[Any]]:
-    """Where each generated model comes from and what it was the first to cover."""
+def mutant_table(campaign: Campaign, executed: Sequence[int]) -> dict[str, list[Any]]:
+    """Where each generated model comes from, what it was the first to cover, whether it is run."""
     mutants = campaign.mutants
     return {
         "model": list(range(len(mutants))),
+        "executed": [number in executed for number in range(len(mutants))],
         "seed_model": [m.seed_model for m in mutants],
         "operators": [m.operator for m in mutants],
         "layers": [len(m.graph.layers) for m in mutants],

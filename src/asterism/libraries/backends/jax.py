@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from asterism.libraries.inputs import cotangent
 from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.subject import Subject
 
@@ -20,6 +21,7 @@ class Jax(Library):
     keras_backend = "jax"
     forks = True
     options = ("jit", "eager")
+    differentiates = True
 
     def start(self) -> None:
         """Let float64 be float64, which JAX otherwise computes in float32."""
@@ -45,6 +47,31 @@ def run(model, inputs):
     return outputs if isinstance(outputs, list) else [outputs]
 """
 
+    def gradient_script(self, option: str) -> str:
+        """Source of a function that differentiates a Keras model."""
+        function = "jax.jit(call)" if option == "jit" else "call"
+        return f"""
+def run(model, inputs):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    trainable = [v.value for v in model.trainable_variables]
+    fixed = [v.value for v in model.non_trainable_variables]
+
+    def call(inputs):
+        return model.stateless_call(trainable, fixed, inputs, training=False)[0]
+
+    def total(floating):
+        rest = iter(floating)
+        given = [next(rest) if i.dtype.kind == "f" else i for i in inputs]
+        outputs = {function}(given if len(given) > 1 else given[0])
+        outputs = outputs if isinstance(outputs, list) else [outputs]
+        weights = [np.cos(np.arange(o.size)).reshape(o.shape) for o in outputs]
+        return sum((o.astype("float64") * w).sum() for o, w in zip(outputs, weights))
+
+    return jax.grad(total)([i for i in inputs if i.dtype.kind == "f"])
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """A function of the inputs; initial values are zeros: JAX compiles initializers."""
         import jax
@@ -62,3 +89,16 @@ def run(model, inputs):
         """Outputs as arrays."""
         given = list(inputs)
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
+
+    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """By reverse-mode differentiation."""
+        import jax
+
+        def total(floating: Arrays) -> Any:
+            rest = iter(floating)
+            given = [next(rest) if i.dtype.kind == "f" else i for i in inputs]
+            outputs = compiled(given if len(given) > 1 else given[0])
+            many = outputs if isinstance(outputs, list | tuple) else [outputs]
+            return sum((o.astype("float64") * cotangent(o.shape)).sum() for o in many)
+
+        return numpy_list(jax.grad(total)([i for i in inputs if i.dtype.kind == "f"]))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.inputs import cotangent
 from asterism.libraries.library import LIBRARIES, Arrays, Library
 from asterism.libraries.reference import perturbed
 from asterism.libraries.subject import Subject
@@ -21,6 +24,7 @@ class PyTorch(Library):
     keras_backend = "torch"
     forks = True
     options = ("eager", "compile", "float64", "perturbed")
+    differentiates = True
     unsupported = (r"expected scalar type", r"not implemented for '\w+'")
 
     def start(self) -> None:
@@ -43,6 +47,22 @@ def run(model, inputs):
     return [o.numpy() for o in (outputs if isinstance(outputs, list) else [outputs])]
 """
 
+    def gradient_script(self, option: str) -> str:
+        """Source of a function that differentiates a Keras model."""
+        function = "torch.compile(model)" if option == "compile" else "model"
+        return f"""
+def run(model, inputs):
+    import torch
+
+    inputs = [torch.from_numpy(i) for i in inputs]
+    floating = [i.requires_grad_() for i in inputs if i.is_floating_point()]
+    outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    outputs = outputs if isinstance(outputs, list) else [outputs]
+    weights = [torch.cos(torch.arange(o.numel()).double()).reshape(o.shape) for o in outputs]
+    total = sum((o.double() * w).sum() for o, w in zip(outputs, weights))
+    return torch.autograd.grad(total, floating, materialize_grads=True)
+"""
+
     def compile(self, subject: Subject, option: str) -> Any:
         """The module, compiled where the option says so."""
         import torch
@@ -62,26 +82,52 @@ def run(model, inputs):
         import torch
 
         given = [torch.from_numpy(i.copy()) for i in inputs]
-        with torch.no_grad():
+        with torch.no_grad(), _moved(compiled):
             outputs = compiled(given if len(given) > 1 else given[0], training=False)
         many = outputs if isinstance(outputs, list | tuple) else [outputs]
         return [o.detach().numpy() for o in many]
 
+    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """By reverse-mode differentiation."""
+        import torch
+
+        given = [torch.from_numpy(i.copy()) for i in inputs]
+        floating = [i.requires_grad_() for i in given if i.is_floating_point()]
+        with _moved(compiled):
+            outputs = compiled(given if len(given) > 1 else given[0], training=False)
+            many = outputs if isinstance(outputs, list | tuple) else [outputs]
+            weighted = [o.double() * torch.from_numpy(cotangent(tuple(o.shape))) for o in many]
+            total = torch.stack([w.sum() for w in weighted]).sum()
+            found = torch.autograd.grad(total, floating, materialize_grads=True)
+        return [g.numpy() for g in found]
+
 
 class _Perturbed:
-    """The float64 model where inputs and weights are off by float32's rounding."""
+    """The float64 model where inputs and, inside :meth:`moved`, weights are off by rounding."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
-        self._weights = model.get_weights()
+
+    @contextmanager
+    def moved(self) -> Iterator[None]:
+        """The model, which other routes share, has the moved weights only inside the block."""
+        weights = self._model.get_weights()
+        self._model.set_weights([perturbed(w) for w in weights])
+        try:
+            yield
+        finally:
+            self._model.set_weights(weights)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
 
-        many = inputs if isinstance(inputs, list) else [inputs]
-        moved = [torch.from_numpy(perturbed(i.numpy())) for i in many]
-        self._model.set_weights([perturbed(w) for w in self._weights])
-        try:
-            return self._model(moved if len(moved) > 1 else moved[0], training=training)
-        finally:
-            self._model.set_weights(self._weights)
+        def off(tensor: Any) -> Any:
+            factors = perturbed(np.ones(tuple(tensor.shape)))
+            return tensor * torch.from_numpy(factors) if tensor.is_floating_point() else tensor
+
+        given = [off(i) for i in inputs] if isinstance(inputs, list) else off(inputs)
+        return self._model(given, training=training)
+
+
+def _moved(compiled: Any) -> AbstractContextManager[None]:
+    return compiled.moved() if isinstance(compiled, _Perturbed) else nullcontext()

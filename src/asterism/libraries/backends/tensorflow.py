@@ -7,6 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from asterism.libraries.inputs import cotangent
 from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.subject import Subject
 
@@ -20,6 +21,7 @@ class TensorFlow(Library):
     keras_backend = "tensorflow"
     forks = True
     options = ("eager", "graph", "xla", "float64")
+    differentiates = True
     unsupported = (
         r"NHWC",
         r"Current (CPU|libxsmm)",
@@ -36,18 +38,32 @@ class TensorFlow(Library):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        function = {
-            "eager": "model",
-            "graph": "tf.function(model)",
-            "xla": "tf.function(model, jit_compile=True)",
-        }[option]
         return f"""
 def run(model, inputs):
     import tensorflow as tf
 
     inputs = [tf.constant(i) for i in inputs]
-    outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    outputs = {_FUNCTIONS[option]}(inputs if len(inputs) > 1 else inputs[0], training=False)
     return outputs if isinstance(outputs, list) else [outputs]
+"""
+
+    def gradient_script(self, option: str) -> str:
+        """Source of a function that differentiates a Keras model."""
+        return f"""
+def run(model, inputs):
+    import tensorflow as tf
+
+    inputs = [tf.constant(i) for i in inputs]
+    floating = [i for i in inputs if i.dtype.is_floating]
+    function = {_FUNCTIONS[option]}
+    with tf.GradientTape() as tape:
+        tape.watch(floating)
+        outputs = function(inputs if len(inputs) > 1 else inputs[0], training=False)
+        total = 0.0
+        for o in outputs if isinstance(outputs, list) else [outputs]:
+            weights = np.cos(np.arange(o.numpy().size)).reshape(o.shape)
+            total += tf.reduce_sum(tf.cast(o, "float64") * weights)
+    return tape.gradient(total, floating, unconnected_gradients="zero")
 """
 
     def compile(self, subject: Subject, option: str) -> Any:
@@ -67,3 +83,26 @@ def run(model, inputs):
 
         given = [tf.constant(i) for i in inputs]
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
+
+    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """By a gradient tape."""
+        import tensorflow as tf
+
+        given = [tf.constant(i) for i in inputs]
+        floating = [i for i in given if i.dtype.is_floating]
+        with tf.GradientTape() as tape:
+            tape.watch(floating)
+            outputs = compiled(given if len(given) > 1 else given[0])
+            many = outputs if isinstance(outputs, list | tuple) else [outputs]
+            total = tf.add_n(
+                [tf.reduce_sum(tf.cast(o, "float64") * cotangent(tuple(o.shape))) for o in many]
+            )
+        return numpy_list(tape.gradient(total, floating, unconnected_gradients="zero"))
+
+
+#: How a reproducer makes a function of the model.
+_FUNCTIONS = {
+    "eager": "model",
+    "graph": "tf.function(model)",
+    "xla": "tf.function(model, jit_compile=True)",
+}

@@ -50,6 +50,7 @@ def libraries(workspace: Path) -> Section | None:
         kinds=KINDS,
         reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
         universe=read_json(artifacts / "generate_models/universe.json"),
+        branches=read_table(artifacts / "generate_models/branches.csv").to_dicts(),
         coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
         seeds=generated["coverage_of_seeds"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
@@ -67,7 +68,8 @@ def libraries(workspace: Path) -> Section | None:
         question="Does a model compute the same thing in every library, and where not, which "
         "layer and parameter is to blame?",
         headline=(
-            ("models run in all libraries", f"{generated['models']:,}"),
+            ("models generated", f"{generated['models']:,}"),
+            ("of them run in all libraries", f"{generated['executed']:,}"),
             ("findings", f"{judged['findings']:,}"),
             ("unique findings", f"{triage['unique']:,}"),
             ("confirmed by a script", f"{triage['reproduced_in_three_processes']:,}"),

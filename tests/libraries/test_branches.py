@@ -1,0 +1,89 @@
+"""Branches of the libraries' code: measured in workers, rewarded once, shown by module."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from asterism.libraries.branch_reward import BranchReward, branch_table
+from asterism.libraries.branches import by_module
+from asterism.memo.generate import campaign
+from asterism.memo.graph import chain
+from asterism.memo.store import write_weights
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import layer
+from memo.test_generation import SEEDS, params
+
+PACKAGE = """
+def sign(x):
+    if x > 0:
+        return "positive"
+    if x < 0:
+        return "negative"
+    return "zero"
+"""
+ASK = """
+import json, sys
+from asterism.libraries.branches import BranchMeter
+sys.path.insert(0, sys.argv[1])
+meter = BranchMeter(["measured_package", "no_such_package"])
+from measured_package.signs import sign
+news = []
+for x in (1, 1, -1, 0):
+    sign(x)
+    news.append(meter.news())
+print(json.dumps(news))
+"""
+
+
+def test_each_branch_is_news_once(tmp_path):
+    package = tmp_path / "measured_package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "signs.py").write_text(PACKAGE)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    import json
+
+    news = json.loads(done.stdout)
+    name = "measured_package/signs.py"
+    assert [n["branches"] for n in news] == [
+        [f"{name}:3:4"],
+        [],
+        [f"{name}:3:5", f"{name}:5:6"],
+        [f"{name}:5:7"],
+    ]
+    assert news[0]["exits"][name] == 4
+    assert all(name not in n["exits"] for n in news[1:])
+
+
+def test_modules_add_up_their_files():
+    exits = {"keras/src/layers/core/dense.py": 4, "keras/src/layers/a.py": 2, "tf2onnx/b.py": 3}
+    table = by_module(["keras/src/layers/core/dense.py:1:2", "tf2onnx/b.py:1:2"], exits)
+    assert table == {
+        "module": ["keras/src/layers", "tf2onnx"],
+        "reached": [1, 1],
+        "branches": [6, 3],
+    }
+    assert by_module([], {}) == {"module": [], "reached": [], "branches": []}
+
+
+@pytest.mark.slow
+def test_new_branches_are_rewarded(tmp_path: Path):
+    weights = tmp_path / "weights.npz"
+    write_weights(weights, {})
+    dense = chain(Tensor((4,)), [layer("Dense", units=2)])
+    pooled = chain(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
+    with BranchReward(["pytorch:eager"], weights, 0) as reward:
+        first, again, other = reward(dense), reward(dense), reward(pooled)
+        assert first > 0 and again < first / 4 and other > 0
+        table = branch_table([reward.learnt()])
+        assert "keras/src/layers" in table["module"]
+        assert all(0 <= r <= b for r, b in zip(table["reached"], table["branches"], strict=True))
+        learnt = reward.learnt()
+        made = campaign(SEEDS, params(models=3), 0, "memo", extra=reward)
+        assert len(made.mutants) == 3 and len(reward.learnt()["branches"]) > len(learnt["branches"])
+        reward.restore(learnt)
+        assert reward.learnt() == learnt

@@ -1,0 +1,92 @@
+"""Gradients as the oracle compares them: every library's against finite differences."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from asterism.libraries.bench import REFERENCES, Bench, Task
+from asterism.libraries.handle import Limits
+from asterism.libraries.inputs import cotangent, draw_inputs
+from asterism.libraries.library import LIBRARIES
+from asterism.libraries.oracle import Finding, compared_nodes, judge, signature
+from asterism.libraries.params import JudgeParams
+from asterism.libraries.reproducer import script_of
+from asterism.libraries.triage import UniqueFinding
+from asterism.memo.graph import Graph, chain, input_node
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import layer
+
+ROUTES = ("tensorflow:eager", "pytorch:eager", "jax:jit", *REFERENCES, "pytorch:perturbed")
+GRAPH = chain(Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)])
+EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(ROUTES, Limits(120.0, 2000)) as made:
+        assert made.start() == {}
+        yield made
+
+
+def weighted(outputs):
+    return sum((o.astype(np.float64) * cotangent(o.shape)).sum() for o in outputs)
+
+
+def test_every_library_gives_the_derivative_of_the_weighted_outputs(bench):
+    (inputs,) = draw_inputs(GRAPH, 0, 0, "gradient")
+    result = bench.run(Task(0, GRAPH, {"gradient": [inputs]}))
+    assert judge(GRAPH, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
+    step = 1e-2  # float32's own rounding of the inputs must not matter
+    expected = np.empty(inputs.shape)
+    for at in np.ndindex(inputs.shape):
+        values = []
+        for sign in (1, -1):
+            moved = inputs.copy()
+            moved[at] += np.float32(sign * step)
+            given = {"normal": [moved]}
+            run = bench.run(Task(0, GRAPH, given, routes=("pytorch:float64",)))
+            values.append((weighted(run.outputs["pytorch:float64"]["normal"]), float(moved[at])))
+        (high, right), (low, left) = values
+        expected[at] = (high - low) / (right - left)
+    for route in ROUTES:
+        (gradient,) = result.outputs[route]["gradient"]
+        assert gradient.dtype == (np.float32 if route in ROUTES[:3] else np.float64)
+        np.testing.assert_allclose(gradient, expected, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("route", ROUTES[:3])
+def test_a_reproducer_of_a_gradient_says_whether_it_is_right(bench, route, tmp_path):
+    inputs = draw_inputs(GRAPH, 0, 0, "gradient")
+    result = bench.run(Task(0, GRAPH, {"gradient": inputs}))
+    (expected,) = result.outputs["pytorch:float64"]["gradient"]
+    finding = Finding(0, "values differ", "run", route.partition(":")[0], (route,), ("gradient",))
+    unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
+    for answer, offset in ((0, 0.0), (1, 0.1)):
+        text = script_of(unique, {}, bench.variables(GRAPH), inputs, [expected + offset], [1e-5])
+        script = tmp_path / "repro.py"
+        script.write_text(text)
+        done = subprocess.run(
+            [sys.executable, str(script)], env=os.environ, capture_output=True, check=False
+        )
+        assert done.returncode == answer, done.stdout + done.stderr
+
+
+def test_integers_have_no_gradient():
+    assert compared_nodes(EMBEDDED, ("gradient",)) == [1]
+    assert compared_nodes(GRAPH, ("normal",)) == list(GRAPH.outputs)
+
+
+def test_a_defect_of_gradients_is_another_than_one_of_values():
+    values = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
+    gradients = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("gradient",))
+    assert signature(values, "Dense()") != signature(gradients, "Dense()")
+
+
+@pytest.mark.parametrize("name", [n for n in LIBRARIES if not LIBRARIES[n].differentiates])
+def test_the_others_say_that_they_have_none(name):
+    with pytest.raises(NotImplementedError, match="not supported"):
+        LIBRARIES[name]().gradients(None, [])

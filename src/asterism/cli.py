@@ -72,24 +72,13 @@ def sweep(
     ] = False,
 ) -> None:
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
-    from asterism.sweep.app import sweep_command
+    from asterism.sweep.app import Request, sweep_command
 
     def say(line: str) -> None:
         print(line, flush=True)
 
-    sys.exit(
-        sweep_command(
-            overrides or [],
-            name,
-            target or [],
-            jobs,
-            shards,
-            shard_launcher,
-            objective,
-            dry_run,
-            say,
-        )
-    )
+    request = Request(overrides or [], target or [], name, jobs, shards, shard_launcher, objective)
+    sys.exit(sweep_command(request, dry_run, say))
 
 
 @app.command()

@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +42,30 @@ _ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0
 TAIL = 15
 
 
-def prepare(
-    project: Path,
-    overrides: Sequence[str],
-    name: str | None,
-    targets: Sequence[str],
-    jobs: int,
-    shards: int,
-    shard_launcher: str | None,
-    objective: str,
-) -> tuple[Sweep, list[Point], str]:
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for.
+
+    Attributes:
+        overrides: Hydra's, those of Hydra itself among them.
+        targets: stages to run, none for all.
+        name: the sweep's; None to make it of the overrides.
+        jobs: stages of a point at the same time.
+        shards: processes that share the work of a long stage.
+        shard_launcher: see :func:`~asterism.sweep.points.make_shards`.
+        objective: the metric that an adaptive sweeper goes by.
+    """
+
+    overrides: Sequence[str]
+    targets: Sequence[str]
+    name: str | None
+    jobs: int
+    shards: int
+    shard_launcher: str | None
+    objective: str
+
+
+def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
     """Check everything that can be checked before anything runs.
 
     Returns:
@@ -62,12 +77,14 @@ def prepare(
             and :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage,
             or there is no objective for an adaptive sweeper.
     """
-    conf = project / "conf"
+    conf, overrides, targets = project / "conf", request.overrides, request.targets
     settings = hydra_settings(conf, overrides)
     launcher = launcher_name(settings["launcher"])
-    spread = make_shards(conf, shards, shard_launcher, launcher)
+    shards = make_shards(conf, request.shards, request.shard_launcher, launcher)
+    adaptive = is_adaptive(settings["sweeper"])
+    objective = request.objective if adaptive else ""
     points = []
-    if not is_adaptive(settings["sweeper"]):
+    if not adaptive:
         points = enumerate_points(conf, overrides)
     elif objective:
         check_space(conf, overrides)
@@ -83,8 +100,8 @@ def prepare(
     for target in targets:
         if target.partition("@")[0] not in known:
             raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(known))})")
-    chosen = name or sweep_name(overrides, targets)
-    sweep = Sweep(chosen, project, revision, cache, tuple(targets), jobs, spread, objective)
+    name = request.name or sweep_name(overrides, targets)
+    sweep = Sweep(name, project, revision, cache, tuple(targets), request.jobs, shards, objective)
     return sweep, points, launcher
 
 
@@ -236,17 +253,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
     }
 
 
-def sweep_command(
-    overrides: Sequence[str],
-    name: str | None,
-    targets: Sequence[str],
-    jobs: int,
-    shards: int,
-    shard_launcher: str | None,
-    objective: str,
-    dry: bool,
-    say: Callable[[str], None],
-) -> int:
+def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> int:
     """``asterism sweep``; the process's exit status.
 
     Raises:
@@ -255,17 +262,15 @@ def sweep_command(
     project = Path.cwd()
     if not (project / "dvc.yaml").exists():
         raise UserError("there is no dvc.yaml here: run the command in the project's root")
-    sweep, points, launcher = prepare(
-        project, overrides, name, targets, jobs, shards, shard_launcher, objective
-    )
-    if dry and objective:
+    sweep, points, launcher = prepare(project, request)
+    if dry and sweep.objective:
         raise UserError("a dry run needs points, and this sweeper chooses them by results")
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    count = f"points by {objective}" if objective else f"{len(points)} points"
+    count = f"points by {sweep.objective}" if sweep.objective else f"{len(points)} points"
     say(f"sweep {sweep.name}: {count}, launcher {launcher}")
-    status = run(sweep, points, overrides, launcher)
+    status = run(sweep, points, request.overrides, launcher)
     records = read_records(sweep, points)
     common = _common(records)
     for record in records:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
+
+from asterism.core.errors import UserError
 
 #: Hash, size and content of a path, as DVC's objects for dependencies and outputs have them.
 Facts = tuple[Any, Any, Any]
@@ -39,10 +42,17 @@ class Hashes:
         path = dependency.fs_path
         if path not in self._documents:
             self._documents[path] = load_path(path, dependency.repo.fs)
-        values = {}  # copies: DVC's YAML would write the second mention of one as a reference
-        for name in dependency.params:
-            value = self._documents[path]
-            for key in name.split("."):
-                value = value[key]
-            values[name] = deepcopy(value)
-        return values
+        document = self._documents[path]
+        # Copies: DVC's YAML would write the second mention of one object as a reference.
+        if not dependency.params:
+            return dict(deepcopy(document))
+        return {name: deepcopy(_value(document, name, path)) for name in dependency.params}
+
+
+def _value(document: Any, name: str, path: str) -> Any:
+    value = document
+    for key in name.split("."):
+        if not isinstance(value, dict) or key not in value:
+            raise UserError(f"{Path(path).name} has no parameter {name}, which dvc.yaml names")
+        value = value[key]
+    return value

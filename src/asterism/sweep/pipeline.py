@@ -140,12 +140,23 @@ def _key(stage: Any, produced: _Produced, upstream: list[str], hashes: Hashes) -
     return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
 
 
+def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
+    """Bring one stage of a workspace up to date; see :func:`reproduce`."""
+    with open_repository(root) as repository:
+        return reproduce(repository, find_stages(repository)[stage.name], stage, locks, shards)
+
+
+def find_stages(repository: Any) -> dict[str, Any]:
+    """DVC's stages by name. They stay good while others of the workspace run."""
+    return {stage.addressing: stage for stage in repository.index.stages}
+
+
 def open_ends(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
     """The stages of a run that are not up to date, or follow one that is not.
 
-    Seen at once, in one opening of the repository, where :func:`run_stage` opens it for each.
+    Seen at once, in one opening of the repository, where :func:`run_stage` opens one each.
     """
-    stages = {stage.addressing: stage for stage in repository.index.stages}
+    stages = find_stages(repository)
     stale: dict[str, PlannedStage] = {}
     with repository.lock:
         for planned in plan:
@@ -155,12 +166,15 @@ def open_ends(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStag
     return list(stale.values())
 
 
-def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
+def reproduce(
+    repository: Any, found: Any, stage: PlannedStage, locks: Path, shards: Shards
+) -> bool:
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
-        root: the workspace.
-        stage: the stage.
+        repository: the workspace's.
+        found: DVC's stage.
+        stage: the same as planned.
         locks: folder of the locks, common to all workspaces that share the cache.
         shards: help for a long stage.
 
@@ -172,27 +186,27 @@ def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> b
         KeyboardInterrupt: it was interrupted.
         UserError: DVC could not run it.
     """
-    from dvc.exceptions import DvcException, ReproductionError
+    from dvc.exceptions import DvcException
     from dvc.stage.exceptions import StageCmdFailedError
 
-    helpers = Helpers(shards if stage.is_long else Shards(), root, stage.command)
+    helpers = Helpers(
+        shards if stage.is_long else Shards(), Path(repository.root_dir), stage.command
+    )
     said = _Announcements(helpers.start)
     try:
         with (
             held(locks / f"{stage.key}.lock"),
-            open_repository(root) as repository,
+            repository.lock,
             lockfile.written_here(),
             said,
         ):
-            repository.reproduce([stage.name], single_item=True)
-    except ReproductionError as error:
-        cause = error.__cause__
-        if isinstance(cause, StageCmdFailedError):
-            status = int(str(cause).rpartition(" ")[2])  # DVC keeps it in the message only
-            if status in (INTERRUPTED, -signal.SIGINT):
-                raise KeyboardInterrupt from None
-            raise StageFailedError(stage.name, status) from None
-        raise UserError(f"stage {stage.name}: {cause or error}") from None
+            if found.reproduce():
+                found.dump(update_pipeline=False)
+    except StageCmdFailedError as error:
+        status = int(str(error).rpartition(" ")[2])  # DVC keeps it in the message only
+        if status in (INTERRUPTED, -signal.SIGINT):
+            raise KeyboardInterrupt from None
+        raise StageFailedError(stage.name, status) from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None
     finally:
@@ -241,8 +255,8 @@ def run_stages(
         plan: all stages of the run.
         stale: those of them that are not known to be up to date.
         jobs: stages that may run at the same time.
-        locks: see :func:`run_stage`.
-        shards: see :func:`run_stage`.
+        locks: see :func:`reproduce`.
+        shards: see :func:`reproduce`.
 
     Returns:
         Names of the stages whose command ran.
@@ -250,10 +264,16 @@ def run_stages(
     Raises:
         StageFailedError: a stage failed; those that do not depend on it have ended too.
         KeyboardInterrupt: the run was interrupted; the same call goes on.
-        UserError: see :func:`run_stage`.
+        UserError: see :func:`reproduce`.
     """
     if jobs == 1:
-        return [stage.name for stage in stale if run_stage(root, stage, locks, shards)]
+        with open_repository(root) as repository:
+            found = find_stages(repository)
+            return [
+                stage.name
+                for stage in stale
+                if reproduce(repository, found[stage.name], stage, locks, shards)
+            ]
     before = lockfile.stage_names(root)
     done = {stage.name for stage in plan} - {stage.name for stage in stale}
     try:

@@ -183,6 +183,21 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
         assert triggers_alone == [r for r in everything[1] if r[0] in part]
 
 
+def test_a_generation_of_diffchaser_counts_whole():
+    options = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
+    kind = SEARCHES["diffchaser"]
+    arguments = (seeds(10), range(10), 3, "diffchaser", kind.Options(**options))
+    findings = kind(subject(), Budget(85), *arguments).run()
+    searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
+    # Eight members at first; then the fittest stays, and seven are new. The last generation of an
+    # exhausted budget is what the budget leaves of it: 85 = 8 + 11 * 7.
+    assert all((r.queries - 8) % 7 == 0 for r in searched)
+    assert {t.queries for t in findings.triggers} <= {r.queries for r in searched}
+    assert any(r.outcome == outcome.TRIGGERED for r in searched)
+    cut = kind(subject(), Budget(10), *arguments).run()
+    assert {r.queries for r in cut.seeds if r.outcome == outcome.EXHAUSTED} == {10}
+
+
 def test_no_seeds_is_an_empty_result():
     findings = search(seeds(12)[:0]).run()
     assert not findings.seeds

@@ -6,7 +6,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
@@ -21,7 +20,7 @@ from asterism.dflare import outcome
 from asterism.dflare.comparison import Comparison
 from asterism.dflare.domain import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import Answers, Pair
+from asterism.dflare.pair import Answers, Pair, Question
 from asterism.search.streams import ManyStreams
 
 Items = NDArray[Any]
@@ -175,7 +174,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             bar.update(len(self._records))
             room = max(1, min(-(-len(lanes) // 2), LARGEST_BATCH // self.width))
             waiting = deque(lanes[start : start + room] for start in range(0, len(lanes), room))
-            under_way: deque[tuple[ProposalT, Future[Answers]]] = deque()
+            under_way: deque[tuple[ProposalT, Question]] = deque()
             while waiting or under_way:
                 started, before = time.perf_counter(), len(self._records)
                 if waiting and len(under_way) < 2:

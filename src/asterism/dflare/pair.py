@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -45,8 +46,26 @@ class Answers:
     failures: dict[int, str]
 
 
+@dataclass(frozen=True)
+class Question:
+    """Items that the models have been asked about.
+
+    Attributes:
+        f: what the original will have said.
+        g: what the compressed model will have said.
+    """
+
+    f: Future[tuple[Outputs, dict[int, str]]]
+    g: Future[tuple[Outputs, dict[int, str]]]
+
+    def result(self) -> Answers:
+        """Wait for both models."""
+        (f, f_failures), (g, g_failures) = self.f.result(), self.g.result()
+        return Answers(f, g, g_failures | f_failures)
+
+
 class Pair:
-    """Asks both models at once.
+    """Asks both models at once. Each answers in the order of the questions.
 
     Args:
         original: f.
@@ -55,27 +74,51 @@ class Pair:
 
     def __init__(self, original: Model, compressed: Model) -> None:
         self._models = (original, compressed)
-        self._threads = ThreadPoolExecutor(2)
-        self._queue = ThreadPoolExecutor(1)
-        #: Seconds in which the models were at work, for measurements.
-        self.busy_seconds = 0.0
+        self._threads = (ThreadPoolExecutor(1), ThreadPoolExecutor(1))
+        self._work = _Stopwatch()
+
+    @property
+    def busy_seconds(self) -> float:
+        """Seconds in which a model was at work, for measurements."""
+        return self._work.seconds
 
     def ask(self, items: NDArray[Any]) -> Answers:
         """Outputs of both models; an input on which one fails takes no other along."""
         return self.submit(items).result()
 
-    def submit(self, items: NDArray[Any]) -> Future[Answers]:
-        """The same, without waiting for it; what is submitted is asked in this order."""
-        return self._queue.submit(self._ask_both, items)
+    def submit(self, items: NDArray[Any]) -> Question:
+        """The same, without waiting for it."""
+        f, g = (
+            thread.submit(self._answer, model, items)
+            for thread, model in zip(self._threads, self._models, strict=True)
+        )
+        return Question(f, g)
 
-    def _ask_both(self, items: NDArray[Any]) -> Answers:
-        started = time.perf_counter()
-        results = list(self._threads.map(lambda model: _ask(model, items), self._models))
-        self.busy_seconds += time.perf_counter() - started
-        failures: dict[int, str] = {}
-        for _, failed in results:
-            failures |= {row: reason for row, reason in failed.items() if row not in failures}
-        return Answers(results[0][0], results[1][0], failures)
+    def _answer(self, model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
+        with self._work:
+            return _ask(model, items)
+
+
+class _Stopwatch:
+    """The time in which at least one of several threads is inside."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._since = 0.0
+        self.seconds = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._since = time.perf_counter()
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self.seconds += time.perf_counter() - self._since
 
 
 def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:

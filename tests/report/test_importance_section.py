@@ -12,10 +12,10 @@ from asterism.report.sections.importance import _finding, importance
 from places import ROOT
 
 TINY = [
-    "data.train=400",
+    "data.train=300",
     "data.test=120",
     "classifier=lenet1",
-    "classifier.training.epochs=3",
+    "classifier.training.epochs=2",
     "attack.names=[fgsm,noise]",
     "attack.inputs=10",
     "importance.neurons=[4,8]",

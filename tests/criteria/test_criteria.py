@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -51,8 +52,19 @@ def part(batch, rows):
 TRAINING = draw(120, 0)
 
 
-def fitted(name, training=TRAINING, **changes):
-    criterion = CRITERIA[name](params(**changes))
+@cache
+def learnt(name):
+    criterion = CRITERIA[name](params())
+    criterion.fit(TRAINING)
+    criterion.fork().update(TRAINING)  # whatever is only worked out when it is asked for
+    return criterion
+
+
+def fitted(name, training=TRAINING):
+    """A criterion that has learnt from the training inputs and covered nothing."""
+    if training is TRAINING:
+        return learnt(name).fork()
+    criterion = CRITERIA[name](params())
     criterion.fit(training)
     return criterion
 

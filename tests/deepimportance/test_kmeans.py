@@ -36,7 +36,7 @@ def within(values, counts, borders):
 
 
 @given(NUMBERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_no_partition_is_better(numbers):
     values, counts = counted(numbers)
     for found in cluster(values, counts, 4):
@@ -67,7 +67,7 @@ def test_large_offsets_lose_no_digits():
 
 
 @given(NUMBERS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_the_silhouette_is_scikit_learns(numbers):
     values, counts = counted(numbers)
     for found in cluster(values, counts, 4)[1:]:

@@ -59,7 +59,8 @@ def test_memory_does_not_grow_with_the_inputs():
     keras.utils.set_random_seed(0)
     model = classifier()
     peak_bytes(model, 520, 520)  # what is only set up once
-    few = peak_bytes(model, 600, 600)
-    room = 4 * 2_000  # four bytes for each further input are too many
-    assert peak_bytes(model, 2_600, 600) < few + room
-    assert peak_bytes(model, 600, 2_600) < few + room
+    few = max(peak_bytes(model, 600, 600) for _ in range(2))
+    room = 4 * 4_000  # four bytes for each further input are too many
+    for train, test in ((4_600, 600), (600, 4_600)):
+        # Garbage that is not collected yet adds now and then; what grows adds every time.
+        assert any(peak_bytes(model, train, test) < few + room for _ in range(3))

@@ -34,8 +34,10 @@ def nearest(rows: Floats, files: Sequence[RowFile]) -> tuple[Ints, Floats]:
         for file in files:
             for at, chunk in file.chunks(CHUNK):
                 points = chunk.astype(np.float64)
-                closest = squared_distances(part, points).argmin(axis=1)
-                # The matrix holds differences of large squares; the winner's distance is exact.
+                # |x - p|² without |x|², which has no say in which point is nearest.
+                unlikeness = (-2 * part) @ points.T
+                unlikeness += (points**2).sum(axis=1)
+                closest = unlikeness.argmin(axis=1)
                 exact = ((part - points[closest]) ** 2).sum(axis=1)
                 closer = exact < least[here]
                 positions[here][closer] = offset + at + closest[closer]

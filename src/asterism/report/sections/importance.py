@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,22 @@ SHOWN = 6
 DEVIATIONS = 2
 
 CONTROLS = {"clean": "as many other clean inputs", "perturbed": "as many inputs changed at random"}
+#: Additions whose names are not plain words.
+TITLES = {
+    "fgsm": "FGSM",
+    "bim": "BIM",
+    "carlini_wagner": "Carlini–Wagner",
+    "jsma": "JSMA",
+    "noise": "Gaussian noise",
+    "semantic": "natural, most different",
+}
+#: What a rise is called, by whether it is above that of the clean and of the random control.
+VERDICTS = {
+    (True, True): "above both",
+    (True, False): "above clean only",
+    (False, True): "above random only",
+    (False, False): "above neither",
+}
 
 
 @SECTIONS.register("importance")
@@ -51,9 +68,12 @@ def importance(workspace: Path) -> Section | None:
         criteria=[name for name in alone if name != "inputs" and name not in idc],
         gains=_gains(alone, additions, idc[0]),
         gains_of=_spoken(idc[0]),
-        findings=[_finding(additions, name) for name in idc],
+        verdict=_verdict,
+        finding=_finding(additions, idc),
         rnn={k: v for k, v in read_json(rnn).items() if "success" in v} if rnn.exists() else {},
+        driving=_driving(workspace / "metrics/measure_driving.json"),
         spoken=_spoken,
+        title=_title,
         number=_number,
     )
     first = idc[0]
@@ -78,6 +98,10 @@ def _spoken(name: str) -> str:
     return name.replace("idc", "IDC").replace("_", " ")
 
 
+def _title(name: str) -> str:
+    return TITLES.get(name, _spoken(name))
+
+
 def _number(value: float | None) -> str:
     """Shares as percent, with the digits that a small one needs; counts as they are."""
     if value is None:
@@ -91,19 +115,32 @@ def _above(facts: dict[str, float], control: str) -> bool:
     return facts["value"] > facts[f"{control}_mean"] + DEVIATIONS * facts[f"{control}_std"]
 
 
-def _finding(additions: dict[str, Any], idc: str) -> str:
-    """What the controls say about the study's claim, for one number of neurons."""
-    sentences = []
-    for control, what in CONTROLS.items():
-        more = [_spoken(name) for name, facts in additions.items() if _above(facts[idc], control)]
-        less = [_spoken(n) for n, facts in additions.items() if not _above(facts[idc], control)]
-        parts = []
-        if more:
-            parts.append(f"{', '.join(more)} raised it more than {what}")
-        if less:
-            parts.append(f"{', '.join(less)} did not raise it more than {what}")
-        sentences.append("; ".join(parts))
-    return f"{_spoken(idc)}: {'. '.join(sentences)}."
+def _verdict(facts: dict[str, float]) -> str:
+    return VERDICTS[_above(facts, "clean"), _above(facts, "perturbed")]
+
+
+def _finding(additions: dict[str, Any], idc: list[str]) -> str:
+    """What the controls say about the study's claim."""
+    sentences, holds = [], []
+    natural = [name for name in additions if name == "semantic"]
+    adversarial = [name for name in additions if name not in ("semantic", "noise")]
+    for what, names in (("Adversarial", adversarial), ("Semantically different", natural)):
+        cases = [
+            _verdict(additions[name][m]) == VERDICTS[True, True] for name in names for m in idc
+        ]
+        if cases:
+            holds += cases
+            sentences.append(
+                f"{what} inputs raised it more than both controls in {sum(cases)} of "
+                f"{len(cases)} cases (an addition and a number of neurons)."
+            )
+    how = "holds" if all(holds) else "holds in part" if any(holds) else "does not hold"
+    return " ".join([f"Here it {how}.", *sentences]) if holds else "Nothing was added to check it."
+
+
+def _driving(file: Path) -> dict[str, Any] | None:
+    """The regressor's metrics, where there were driving data."""
+    return (read_json(file) if file.exists() else None) or None
 
 
 def _heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
@@ -143,7 +180,8 @@ def _histograms(neurons: list[dict[str, Any]]) -> Markup:
         for centroid in neuron["centroids"]:
             axes.axvline(centroid, color=PALETTE[5], linewidth=1.2)
         axes.set_yscale("symlog", linthresh=10)
-        axes.set_title(f"neuron {neuron['neuron']}", fontsize=8)
+        count = len(neuron["centroids"])
+        axes.set_title(f"neuron {neuron['neuron']}: {count} clusters", fontsize=8)
     for axes in grid[len(neurons) :]:
         axes.set_axis_off()
     figure.supxlabel("activation over the training inputs", fontsize=8)
@@ -164,7 +202,8 @@ def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Mark
         axes.bar(
             places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
         )
-    axes.set_xticks(places, [_spoken(name) for name in additions], fontsize=8)
+    labels = [textwrap.fill(_title(name), 14) for name in additions]
+    axes.set_xticks(places, labels, fontsize=8)
     axes.set_ylabel("rise of IDC (points)")
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     return svg(figure, f"Rise of {_spoken(idc)} by each addition and by its controls")

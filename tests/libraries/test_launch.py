@@ -72,6 +72,21 @@ def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(nursery, f
             handle.stop()
 
 
+def test_a_nursery_that_died_is_replaced(nursery, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    try:
+        assert handle.start()
+        first = nursery._process.pid
+        nursery._process.kill()
+        nursery._process.wait()
+        crash = handle.ask(request(folder, "abort"))
+        assert (crash["status"], crash["exception"]) == ("crash", "SIGKILL")
+        assert handle.ask(request(folder, "none"))["status"] == "ok"
+        assert nursery._process.pid != first
+    finally:
+        handle.stop()
+
+
 def test_a_worker_can_also_be_started_anew(folder):
     handle = Handle("small", LIMITS, ENVIRONMENT)
     try:

@@ -192,16 +192,19 @@ class Bench:
             handle.news = []
 
     def variables(self, graph: Graph) -> dict[int, list[Variable]]:
-        """Name and shape of each weight, by node: asked of a worker, for only those have Keras."""
+        """Name and shape of each weight, by node: asked of a worker, for only those have Keras.
+
+        There are none of a model that Keras refuses.
+        """
         folder = self._folder(graph)
-        name = REFERENCES[0].partition(":")[0]
-        asked = {**self._request(Task(-1, graph, {}), folder), "step": "describe"}
-        asked["route"] = "describe"
-        answer = self._threads[name].submit(self._handles[name].ask, asked).result()
+        name = library_of(REFERENCES[0])
+        request = self._request(Task(-1, graph, {}), folder)
+        request |= {"step": "describe", "route": "describe"}
+        answer = self._threads[name].submit(self._handles[name].ask, request).result()
         shutil.rmtree(folder)
         return {
             int(node): [(variable, tuple(shape)) for variable, shape in many]
-            for node, many in answer["variables"].items()
+            for node, many in answer.get("variables", {}).items()
         }
 
     def run(self, task: Task) -> Result:

@@ -15,13 +15,11 @@ from typing import Any
 import psutil
 
 from asterism.core.console import get_logger
-from asterism.libraries.launch import LaunchError, Nursery, Process, spawn
+from asterism.libraries.launch import START_SECONDS, LaunchError, Nursery, Process, spawn
 from asterism.libraries.outcomes import steady
 
 log = get_logger(__name__)
 
-#: Importing the largest libraries on a busy machine stays far below this.
-START_SECONDS = 300.0
 _LOG_LINES = 8
 _LOOK_SECONDS = 0.1
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +26,8 @@ from asterism.libraries.outcomes import steady
 from asterism.libraries.worker import start_worker
 from asterism.memo.light_keras import import_keras
 
+#: Importing the largest libraries on a busy machine stays far below this.
+START_SECONDS = 300.0
 _MESSAGE = 1 << 16
 
 
@@ -97,8 +100,11 @@ class Nursery:
         return _Forked(self, int(reply["pid"]))
 
     def wait(self, pid: int) -> int:
-        """The exit status of a worker that is ending."""
-        return int(self._ask({"wait": pid})["status"])
+        """The exit status of a worker that is ending; nobody knows it where this has died too."""
+        try:
+            return int(self._ask({"wait": pid})["status"])
+        except LaunchError:
+            return -signal.SIGKILL
 
     def stop(self) -> None:
         """End the process; its workers have ended before."""
@@ -112,15 +118,23 @@ class Nursery:
         with self._lock:
             if self._process is None:
                 self._start()
-            socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
-            data = self._socket.recv(_MESSAGE)
+            try:
+                socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
+                data = self._socket.recv(_MESSAGE)
+            except OSError:
+                data = b""
+            if not data:
+                self.stop()  # the next worker starts another one
         if not data:
-            raise LaunchError(f"the process that imports Keras on {self._backend} has died")
+            raise LaunchError(
+                f"the process that imports Keras on {self._backend} has died or hangs"
+            )
         reply: dict[str, Any] = json.loads(data)
         return reply
 
     def _start(self) -> None:
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket.settimeout(START_SECONDS)
         with theirs:
             self._process = subprocess.Popen(
                 [

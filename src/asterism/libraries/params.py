@@ -19,7 +19,7 @@ class ExecuteParams(Section):
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
     draws: list[Name] = Field(
-        min_length=1, description="inputs: normal, wide, and the special nan, infinity, empty"
+        min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
     )
     hang_seconds: float = Field(
         gt=0, description="a step that takes longer is a hang; generous, so that no sound step is"

@@ -1,0 +1,28 @@
+"""A library without any: it aborts when it is told to. For tests of how workers start and end."""
+
+from __future__ import annotations
+
+import os
+
+from asterism.libraries.library import LIBRARIES, Library
+
+
+@LIBRARIES.register("small")
+class Small(Library):
+    """Keras' NumPy backend, which is imported in the shortest time."""
+
+    name = "small"
+    packages = ("keras",)
+    keras_backend = "numpy"
+    forks = True
+    options = ("none", "abort")
+
+    def script(self, option):
+        raise NotImplementedError
+
+    def compile(self, subject, option):
+        if option == "abort":
+            os.abort()
+
+    def run(self, compiled, inputs):
+        return list(inputs)

@@ -1,0 +1,125 @@
+"""How worker processes start, end and start again; and what Keras finds in them."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import psutil
+import pytest
+
+from asterism.core.artifacts import write_json
+from asterism.libraries.handle import Handle, Limits
+from asterism.libraries.launch import Nursery
+from asterism.memo.graph import chain
+from asterism.memo.tensors import Tensor
+from libraries import small_library
+from memo.small_graphs import layer
+
+ENVIRONMENT = {
+    "ASTERISM_LIBRARIES": small_library.__name__,
+    "PYTHONPATH": os.pathsep.join(["src", "tests"]),
+}
+LIMITS = Limits(60.0, 2000)
+
+
+@pytest.fixture
+def nursery():
+    made = Nursery("numpy", ENVIRONMENT)
+    yield made
+    made.stop()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    graph = chain(Tensor((3,)), [layer("ReLU")])
+    write_json(tmp_path / "graph.json", graph.to_json())
+    np.savez(tmp_path / "inputs.npz", **{"normal/0": np.ones((2, 3), np.float32)})
+    return tmp_path
+
+
+def request(folder, option):
+    return {
+        "folder": str(folder),
+        "weights": None,
+        "outputs": None,
+        "opset": None,
+        "step": "run",
+        "route": f"small:{option}",
+        "option": option,
+        "draws": ["normal"],
+        "dtype": None,
+        "target": "out.npz",
+    }
+
+
+def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(nursery, folder):
+    handles = [Handle("small", LIMITS, ENVIRONMENT, nursery) for _ in range(2)]
+    try:
+        assert all(handle.start() for handle in handles)
+        pids = [handle._process.pid for handle in handles]
+        assert len({*pids, nursery._process.pid}) == 3
+        assert {psutil.Process(pid).ppid() for pid in pids} == {nursery._process.pid}
+        one, other = handles
+        crash = one.ask(request(folder, "abort"))
+        assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
+        assert not psutil.pid_exists(pids[0]), "no zombie is left"
+        assert one.ask(request(folder, "none"))["status"] == "ok"
+        assert one._process.pid != pids[0] and other._process.pid == pids[1]
+        assert psutil.Process(one._process.pid).ppid() == nursery._process.pid
+    finally:
+        for handle in handles:
+            handle.stop()
+
+
+def test_a_nursery_that_died_is_replaced(nursery, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    try:
+        assert handle.start()
+        first = nursery._process.pid
+        nursery._process.kill()
+        nursery._process.wait()
+        crash = handle.ask(request(folder, "abort"))
+        assert (crash["status"], crash["exception"]) == ("crash", "SIGKILL")
+        assert handle.ask(request(folder, "none"))["status"] == "ok"
+        assert nursery._process.pid != first
+    finally:
+        handle.stop()
+
+
+def test_a_worker_can_also_be_started_anew(folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT)
+    try:
+        assert handle.start() and "keras" in handle.versions
+        assert psutil.Process(handle._process.pid).ppid() == os.getpid()
+        assert handle.ask(request(folder, "abort"))["status"] == "crash"
+        assert handle.ask(request(folder, "none"))["status"] == "ok"
+    finally:
+        handle.stop()
+
+
+def test_an_import_that_fails_is_said_and_nothing_raises():
+    nursery = Nursery("no_such_backend", ENVIRONMENT)
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    try:
+        assert not handle.start()
+        assert "no_such_backend" in handle.broken
+        assert handle.ask({"step": "run"})["status"] == "blocked"
+    finally:
+        nursery.stop()
+
+
+def test_keras_finds_no_backend_but_its_own():
+    script = (
+        "import importlib.util as u, importlib.metadata as m, sys\n"
+        "from asterism.memo.light_keras import import_keras\n"
+        "keras = import_keras('numpy')\n"
+        "keras.utils.set_random_seed(1)\n"  # looks for TensorFlow and PyTorch
+        "assert keras.backend.backend() == 'numpy'\n"
+        "for name in ('tensorflow', 'torch', 'sklearn', 'matplotlib'):\n"
+        "    assert u.find_spec(name) is None and name not in sys.modules, name\n"
+        "assert m.version('torch')\n"
+        "try: import_keras('jax')\n"
+        "except RuntimeError: sys.exit(7)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 7

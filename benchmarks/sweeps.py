@@ -31,7 +31,7 @@ STAGE = '''\
 import json, os, sys, time
 from pathlib import Path
 
-name = "@".join(sys.argv[1:])
+started, name = time.perf_counter(), "-".join(sys.argv[1:])
 outputs = json.loads(Path("outputs.json").read_text())[" ".join(["python stages", *sys.argv[1:]])]
 busy = float(os.environ.get("BUSY", 0)) if sys.argv[1] == "{working}" else 0
 while time.process_time() < busy:
@@ -47,6 +47,8 @@ for output in map(Path, outputs):
         output.mkdir(exist_ok=True)
         for number in range(5):
             (output / f"{{number}}.npz").write_text(f"{{number}} {{parameters}}")
+Path("logs").mkdir(exist_ok=True)
+Path(f"logs/{{name}}.seconds").write_text(str(time.perf_counter() - started))
 '''
 
 
@@ -115,8 +117,10 @@ def work(project: Path, points: int, seconds: float) -> None:
     """Independent points of one core's work each, one after another and side by side."""
     values = [str(20 + n) for n in range(2 * points)]
     serial, _ = sweep(project, "serial", f"{VARIED}={','.join(values[:points])}", busy=seconds)
-    own = points * seconds
-    row(f"{points} points of {seconds:.0f} s each, one after another", f"{serial:.1f} s", "")
+    own = own_work(project, "serial")
+    row(
+        f"{points} points, one after another", f"{serial:.1f} s", f"{own:.1f} s of them the stages'"
+    )
     row("beyond their own work", f"{(serial - own) / own:.0%}", "at most 10%, on 4 processors")
     launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={points}"]
     swept = f"{VARIED}={','.join(values[points:])}"
@@ -137,6 +141,12 @@ def sweep(
     took = time.perf_counter() - started
     folder = project / "sweeps" / name / "points"
     return took, [json.loads(p.read_text()) for p in sorted(folder.glob("*/record.json"))]
+
+
+def own_work(project: Path, name: str) -> float:
+    """Seconds that the stages of a sweep's points took, as they measured it."""
+    found = (project / "sweeps" / name / "points").glob("*/logs/*.seconds")
+    return sum(float(path.read_text()) for path in found)
 
 
 def commit(project: Path) -> None:

@@ -109,7 +109,7 @@ def compute(number, seed, _checkpoint):
     with (notes / "parts").open("a") as file:
         file.write(f"{number} {who}\\n")
     begun = time.monotonic()
-    while time.monotonic() - begun < 60:  # until as many processes are at it as there should be
+    while time.monotonic() - begun < 120:  # until as many processes are at it as there should be
         everybody = {line.split()[1] for line in (notes / "parts").read_text().splitlines()}
         if len(everybody) >= int((notes / "expected").read_text()):
             break

@@ -113,9 +113,10 @@ def report_memory():
         ("IDC and all but the surprise criteria", linear, (10_240, 102_400)),
         ("the surprise criteria", quadratic, (5_120, 20_480)),
     ):
-        for few, many in (sizes, sizes[::-1]):
-            peak = peak_memory(few, many, chosen)
-            print(f"peak memory, {what}: {few:,} training, {many:,} test inputs {peak} MB")
+        few, many = sizes
+        for train, test in ((few, few), (many, few), (few, many)):
+            peak = peak_memory(train, test, chosen)
+            print(f"peak memory, {what}: {train:,} training, {test:,} test inputs {peak} MB")
 
 
 class Subject:

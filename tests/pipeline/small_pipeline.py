@@ -144,6 +144,7 @@ class Project:
             commit(self.root, "small")
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
+            "ASTERISM_STATE_ROOT": str(folder / "state"),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         }
 

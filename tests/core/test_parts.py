@@ -65,6 +65,11 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
     assert len(done) == 4
     SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
     assert len(done) == 7, "a stage that is run again"
+    parts.discard()
+    os.utime(next(state_root.glob("parts/stage/key/finished")), (1, 1))
+    with pytest.raises(ShardEnded):
+        SharedParts("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
+    assert len(done) == 10, "a shard that was started after an earlier run had finished"
 
 
 def test_a_part_that_fails_is_not_kept_and_what_came_before_is():

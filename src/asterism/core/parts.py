@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+import psutil
+
 from asterism.core import machine
 from asterism.core.artifacts import replacing
 from asterism.core.checkpoints import Checkpoint
@@ -76,11 +78,9 @@ class SharedParts(Parts):
         Raises:
             ShardEnded: this is a shard, and every part is finished or in another's hands.
         """
-        if not self._is_shard:
-            self._finished.unlink(missing_ok=True)
         for name, compute in jobs.items():
-            if self._finished.exists():
-                break  # a shard that comes too late
+            if self._is_late():
+                break
             if not self._folder(name).exists():
                 try:
                     with held_now(self._lock(name)):
@@ -103,6 +103,12 @@ class SharedParts(Parts):
                 shutil.rmtree(path, ignore_errors=True)
             elif path != self._finished:
                 path.unlink(missing_ok=True)
+
+    def _is_late(self) -> bool:
+        """Whether this is a shard whose stage has finished since the shard was started."""
+        if not self._is_shard or not self._finished.exists():
+            return False
+        return self._finished.stat().st_mtime > psutil.Process().create_time()
 
     @property
     def _finished(self) -> Path:

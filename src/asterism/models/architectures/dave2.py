@@ -15,7 +15,7 @@ def dave2(shape: tuple[int, int, int], outputs: int) -> keras.Model:
     The smallest images that it takes are 66×66. It ends in a softmax where ``outputs`` is more
     than one, as every architecture here does.
     """
-    x = inputs = keras.Input(shape)
+    x = inputs = keras.Input(shape, name="images")
     for number, filters in enumerate((24, 36, 48), start=1):
         x = layers.Conv2D(filters, 5, strides=2, activation="relu", name=f"conv{number}")(x)
     for number in (4, 5):

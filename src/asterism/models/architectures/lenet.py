@@ -19,7 +19,7 @@ def _lenet(
     filters: tuple[int, int],
     dense: tuple[int, ...],
 ) -> keras.Model:
-    x = inputs = keras.Input(shape)
+    x = inputs = keras.Input(shape, name="images")
     for number, count in enumerate(filters, start=1):
         x = layers.Conv2D(count, 5, padding="same", activation="relu", name=f"conv{number}")(x)
         x = layers.MaxPooling2D(2, name=f"pool{number}")(x)

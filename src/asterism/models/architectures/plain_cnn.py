@@ -11,7 +11,7 @@ from asterism.models.architectures import ARCHITECTURES
 @ARCHITECTURES.register("plain_cnn")
 def plain_cnn(shape: tuple[int, int, int], classes: int) -> keras.Model:
     """Two blocks of two 3×3 convolutions (32, then 64 filters) and a hidden layer of 128."""
-    x = inputs = keras.Input(shape)
+    x = inputs = keras.Input(shape, name="images")
     for block, filters in enumerate((32, 64), start=1):
         for number in (1, 2):
             name = f"block{block}_conv{number}"

@@ -22,7 +22,7 @@ def _convolution(x: Any, filters: int, stride: int, size: int = 3) -> Any:
 def _network(
     name: str, shape: tuple[int, int, int], classes: int, *, shortcuts: bool
 ) -> keras.Model:
-    inputs = keras.Input(shape)
+    inputs = keras.Input(shape, name="images")
     x = layers.ReLU()(_convolution(inputs, 16, 1))
     for stage, filters in enumerate((16, 32, 64)):
         for block in range(_BLOCKS_PER_STAGE):

@@ -17,7 +17,7 @@ def vgg16(shape: tuple[int, int, int], classes: int) -> keras.Model:
 
     A block whose input is a single pixel high or wide is not pooled any further.
     """
-    x = inputs = keras.Input(shape)
+    x = inputs = keras.Input(shape, name="images")
     for filters, count in _BLOCKS:
         for _ in range(count):
             x = layers.Conv2D(

@@ -69,7 +69,7 @@ def test_a_seed_is_the_same_alone_in_any_batch_and_in_any_shard(order, cut):
 @pytest.mark.parametrize("full_batch", [1, 7, 1000])
 def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
     expected = as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run())
-    monkeypatch.setattr("asterism.dflare.searches.dflare.FULL_BATCH", full_batch)
+    monkeypatch.setattr(Pair, "full_batch", full_batch)
     assert as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run()) == expected
 
 
@@ -83,7 +83,7 @@ def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
     f, g = models()
     search(seeds(12), subject_=subject(f, g), budget=Budget(300)).run()
     assert f.batches == g.batches
-    monkeypatch.setattr("asterism.dflare.searches.dflare.FULL_BATCH", 1)
+    monkeypatch.setattr(Pair, "full_batch", 1)
     alone, _ = models()
     findings = search(seeds(12), subject_=subject(alone, g), budget=Budget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]

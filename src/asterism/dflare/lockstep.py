@@ -26,8 +26,7 @@ from asterism.search.streams import ManyStreams
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
 
-#: Mutants that are worth a call of the models, and the most that one call has.
-FULL_BATCH = 128
+#: The most mutants that one call of the models has.
 LARGEST_BATCH = 4096
 
 

@@ -20,6 +20,11 @@ from asterism.models.preprocessing import PreprocessingParams
 
 Outputs = NDArray[np.float32]
 
+#: A call that keeps the models at work for so long is worth what it costs beside that.
+_CALL_SECONDS = 0.02
+#: The most items that such a call has.
+_LARGEST_FULL_BATCH = 512
+
 
 class Model(Protocol):
     """A model of any domain: items in, vectors out."""
@@ -76,6 +81,18 @@ class Pair:
         self._models = (original, compressed)
         self._threads = (ThreadPoolExecutor(1), ThreadPoolExecutor(1))
         self._work = _Stopwatch()
+        self._asked = 0
+
+    @property
+    def full_batch(self) -> int:
+        """Items that are worth a call, as the models' pace so far tells.
+
+        Nothing but the time that a search takes may depend on it.
+        """
+        if not self.busy_seconds:
+            return 1
+        items = int(_CALL_SECONDS * self._asked / self.busy_seconds)
+        return min(max(1, items), _LARGEST_FULL_BATCH)
 
     @property
     def busy_seconds(self) -> float:
@@ -88,6 +105,7 @@ class Pair:
 
     def submit(self, items: NDArray[Any]) -> Question:
         """The same, without waiting for it."""
+        self._asked += len(items)
         f, g = (
             thread.submit(self._answer, model, items)
             for thread, model in zip(self._threads, self._models, strict=True)

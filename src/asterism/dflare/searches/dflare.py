@@ -12,7 +12,7 @@ from pydantic import Field
 
 from asterism.core.params import Section
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.lockstep import FULL_BATCH, Budget, LockstepSearch, Proposal, Subject
+from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 from asterism.search.chains import (
@@ -151,7 +151,8 @@ class Dflare(LockstepSearch[Foresight]):
         """
         fruitless = self.queries[lanes] - self._last_success[lanes]
         wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[lanes])
-        shares = wanted * FULL_BATCH // max(FULL_BATCH, int(wanted.sum()))
+        full = self.subject.pair.full_batch
+        shares = wanted * full // max(full, int(wanted.sum()))
         counts: Rows = np.maximum(1, shares)
         return counts
 

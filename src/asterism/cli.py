@@ -107,7 +107,7 @@ def repro(
     try:
         with open_repository(root) as repository:
             plan = read_plan(repository, targets or [], Hashes())
-            stale = open_ends(repository, plan)
+        stale = open_ends(root, plan)
         ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
     except StageFailedError as error:
         raise UserError(str(error)) from None

@@ -151,14 +151,15 @@ def find_stages(repository: Any) -> dict[str, Any]:
     return {stage.addressing: stage for stage in repository.index.stages}
 
 
-def open_ends(repository: Any, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
+def open_ends(root: Path, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
     """The stages of a run that are not up to date, or follow one that is not.
 
-    Seen at once, in one opening of the repository, where :func:`run_stage` opens one each.
+    Seen in one opening of the repository, where :func:`run_stage` opens one each. It is not the
+    one of :func:`read_plan`, whose stages have taken in the new hashes of their dependencies.
     """
-    stages = find_stages(repository)
     stale: dict[str, PlannedStage] = {}
-    with repository.lock:
+    with open_repository(root) as repository, repository.lock:
+        stages = find_stages(repository)
         for planned in plan:
             follows = not stale.keys().isdisjoint(planned.upstream)
             if follows or stages[planned.name].changed():

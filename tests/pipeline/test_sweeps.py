@@ -208,14 +208,20 @@ def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
         status, output = call(project, "repro", "--jobs", jobs)
         assert "up to date" in output
         assert project.ran() == []
-        params = project.root / "params.yaml"
-        params.write_text(params.read_text().replace("mutants: 20000", "mutants: 12"))
-        status, output = call(project, "repro", "--jobs", jobs)
-        assert status == 0, output
-        assert project.ran() == ["end", "right"]
     serial = Project(tmp_path / "dvc")
     subprocess.run(["dvc", "repro", "-q"], cwd=serial.root, env=serial.environment, check=True)
     assert locks[1] == locks[4] == (serial.root / "dvc.lock").read_bytes()
+
+
+def test_a_changed_parameter_runs_the_stages_that_read_it(project):
+    assert call(project, "repro", "--jobs", 2)[0] == 0
+    assert project.ran() == ["base", "end", "left", "right"]
+    params = project.root / "params.yaml"
+    params.write_text(params.read_text().replace("mutants: 20000", "mutants: 12"))
+    assert call(project, "repro", "--jobs", 2)[0] == 0
+    assert project.ran() == ["end", "right"]
+    status, output = call(project, "repro", "--jobs", 2)
+    assert "up to date" in output and project.ran() == []
 
 
 def test_independent_stages_run_at_the_same_time_and_one_failure_leaves_the_other(project):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -187,3 +188,22 @@ def asterism(*arguments):
 def read(path):
     """A JSON file."""
     return json.loads(Path(path).read_text())
+
+
+def start(project, *arguments):
+    """A running ``asterism`` command in a project; its outputs are read together."""
+    return subprocess.Popen(
+        asterism(*arguments),
+        cwd=project.root,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+
+
+def call(project, *arguments):
+    """Exit status and output of an ``asterism`` command in a project."""
+    process = start(project, *arguments)
+    output, _ = process.communicate(timeout=300)
+    return process.returncode, output

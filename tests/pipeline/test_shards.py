@@ -7,27 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_pipeline import Project, asterism
+from small_pipeline import Project, call
 from workspace import ENVIRONMENT, ROOT
 
 from asterism.memo.store import write_models
 from memo.small_graphs import branching, convolutional, recurrent
 
 PARTS = "".join(f"part {n} of 0\n" for n in range(12))
-
-
-def call(project, *arguments):
-    result = subprocess.run(
-        asterism(*arguments),
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        timeout=300,
-        check=False,
-    )
-    return result.returncode, result.stdout
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_pipeline import Project, asterism
+from small_pipeline import Project, start
 from workspace import commit
 
 pytestmark = pytest.mark.slow
@@ -163,20 +163,9 @@ def project(tmp_path, cluster):
     return project
 
 
-def start(project):
-    return subprocess.Popen(
-        asterism(*SWEEP),
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
 def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project, cluster):
     (project.notes / "hold-right").touch()
-    process = start(project)
+    process = start(project, *SWEEP)
     project.wait_for("right", count=2)
     killed = queued(cluster)[0]
     subprocess.run(["scancel", killed], env=os.environ | cluster, check=True)
@@ -189,7 +178,7 @@ def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project,
     before = project.ran()
     assert before.count("base") == before.count("left") == before.count("end") == 1
 
-    process = start(project)
+    process = start(project, *SWEEP)
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
     assert project.ran() == ["end", "right"]
@@ -204,14 +193,7 @@ def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster)
     commit(project.root, "launcher")
     project.expect(4)  # more than there will be: the parts that are begun wait
     shards = ["--shards", "2", "--shard-launcher", "small_shard"]
-    process = subprocess.Popen(
-        asterism("repro", *shards),
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
+    process = start(project, "repro", *shards)
     wait_until(lambda: len(project.shared()) == 2, "no shard began")
     ((job, shard),) = [
         (who.split("-")[0], number) for number, who in project.shared() if who.split("-")[0]
@@ -230,7 +212,7 @@ def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster)
 
 def test_an_interrupt_reaches_the_jobs(project, cluster):
     (project.notes / "hold-base").touch()
-    process = start(project)
+    process = start(project, *SWEEP)
     project.wait_for("base")
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=120)

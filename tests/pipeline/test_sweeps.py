@@ -9,30 +9,13 @@ import sys
 import time
 
 import pytest
-from small_pipeline import Project, asterism
+from small_pipeline import Project, call, start
 from workspace import run
 
 
 @pytest.fixture
 def project(tmp_path):
     return Project(tmp_path)
-
-
-def start(project, *arguments):
-    return subprocess.Popen(
-        asterism(*arguments),
-        cwd=project.root,
-        env=project.environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )
-
-
-def call(project, *arguments):
-    process = start(project, *arguments)
-    output, _ = process.communicate(timeout=300)
-    return process.returncode, output
 
 
 def table(project, name):

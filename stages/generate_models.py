@@ -7,7 +7,7 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section
 from asterism.core.stage import parts
-from asterism.libraries.branch_reward import BranchReward, branch_table
+from asterism.libraries.branch_reward import branch_reward, branch_table
 from asterism.memo.chains import generate
 from asterism.memo.generate import STRATEGIES, start_coverage
 from asterism.memo.light_keras import import_keras
@@ -37,7 +37,7 @@ def run(params: Params) -> None:
         registry.names()  # a checkpoint's key covers the code that is loaded when it is made
     chains = parts("generate_models", params, [SEEDS, VERSIONS])
     routes = params.generate.branch_routes
-    reward = partial(BranchReward, routes, WEIGHTS, params.seed) if routes else nullcontext
+    reward = partial(branch_reward, routes, WEIGHTS, params.seed) if routes else nullcontext
     campaigns = generate(seeds, params.generate, params.seed, chains, reward)
     main = campaigns[params.generate.strategy]
     executed = main.spread(params.generate.executed)

@@ -8,7 +8,7 @@ from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.core.params import read_params
-from asterism.core.stage import _load
+from asterism.core.stage import load_script
 from asterism.data.driving import DrivingParams, load_driving
 from places import ROOT
 
@@ -85,7 +85,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     ]
     (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
     monkeypatch.chdir(tmp_path)
-    stage = _load(ROOT / "stages", "measure_driving")
+    stage = load_script(ROOT / "stages", "measure_driving")
     stage.run(read_params(stage.Params))
     metrics = read_json(tmp_path / "metrics/measure_driving.json")
     assert metrics["test_mse"] > 0
@@ -106,6 +106,6 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
 def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
-    stage = _load(ROOT / "stages", "measure_driving")
+    stage = load_script(ROOT / "stages", "measure_driving")
     stage.run(read_params(stage.Params))
     assert read_json(tmp_path / "metrics/measure_driving.json") == {}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from asterism.libraries.branch_reward import BranchReward, branch_table
+from asterism.libraries.branch_reward import branch_reward, branch_table
 from asterism.libraries.branches import by_module
 from asterism.memo.generate import campaign
 from asterism.memo.graph import chain
@@ -76,7 +76,7 @@ def test_new_branches_are_rewarded(tmp_path: Path):
     write_weights(weights, {})
     dense = chain(Tensor((4,)), [layer("Dense", units=2)])
     pooled = chain(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
-    with BranchReward(["pytorch:eager"], weights, 0) as reward:
+    with branch_reward(["pytorch:eager"], weights, 0) as reward:
         first, again, other = reward(dense), reward(dense), reward(pooled)
         assert first > 0 and again < first / 4 and other > 0
         table = branch_table([reward.learnt()])

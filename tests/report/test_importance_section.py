@@ -7,7 +7,7 @@ import pytest
 from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.params import read_params
-from asterism.core.stage import _load
+from asterism.core.stage import load_script
 from asterism.report.sections.importance import _finding, importance
 from places import ROOT
 
@@ -29,7 +29,7 @@ def workspace(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for name in ("train_classifier", "attack", "measure_importance"):
-            stage = _load(ROOT / "stages", name)
+            stage = load_script(ROOT / "stages", name)
             stage.run(read_params(stage.Params))
     return folder
 

@@ -59,7 +59,7 @@ def main(folder: Path, arguments: list[str]) -> int:
         print(f"error: no stage is called {name!r} (known: {', '.join(names)})", file=sys.stderr)
         return 2
     if rest and rest[0] in ("-h", "--help"):
-        script = _load(folder, name)
+        script = load_script(folder, name)
         print(inspect.getdoc(script))
         print(f"\nparameters: {', '.join(script.Params.model_fields)}")
         return 0
@@ -103,7 +103,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
     try:
-        script = _load(folder, name)
+        script = load_script(folder, name)
         params = read_params(script.Params)
         log.info("started", stage=label)
         script.run(params, *variant)
@@ -132,7 +132,8 @@ def _summary(script: Path) -> str:
     return docstring.partition("\n")[0]
 
 
-def _load(folder: Path, name: str) -> ModuleType:
+def load_script(folder: Path, name: str) -> ModuleType:
+    """The module of a stage's script, with its ``Params`` and ``run``."""
     spec = importlib.util.spec_from_file_location(f"stages.{name}", folder / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from asterism.libraries.bench import Bench, Task
@@ -20,32 +20,17 @@ _LIMITS = Limits(seconds=240, memory_mb=3000)
 class BranchReward:
     """Runs models and counts the branches that they are the first to reach.
 
-    Use it as a context manager; its workers end with it.
-
     Args:
-        routes: where models are run.
-        weights: file of the arrays that nodes may name.
+        bench: where models are run; its workers measure branches.
         seed: of the inputs.
     """
 
-    def __init__(self, routes: Sequence[str], weights: Path, seed: int) -> None:
-        self._bench = Bench(routes, _LIMITS, weights, {SWITCH: "1"})
+    def __init__(self, bench: Bench, seed: int) -> None:
+        self._bench = bench
         self._seed = seed
         self._models = 0
         self._branches: set[str] = set()
         self._exits: dict[str, int] = {}
-
-    def __enter__(self) -> BranchReward:
-        self._bench.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bench.close()
 
     def __call__(self, graph: Graph) -> int:
         """How many branches ``graph`` is the first to reach."""
@@ -71,6 +56,20 @@ class BranchReward:
         self._models = int(learnt["models"])
         self._branches = set(learnt["branches"])
         self._exits = dict(learnt["exits"])
+
+
+@contextmanager
+def branch_reward(routes: Sequence[str], weights: Path, seed: int) -> Iterator[BranchReward]:
+    """A reward whose workers end with the block.
+
+    Args:
+        routes: where models are run.
+        weights: file of the arrays that nodes may name.
+        seed: of the inputs.
+    """
+    with Bench(routes, _LIMITS, weights, {SWITCH: "1"}) as bench:
+        bench.start()
+        yield BranchReward(bench, seed)
 
 
 def branch_table(learnt: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -11,6 +11,19 @@ from asterism.libraries.inputs import cotangent
 from asterism.libraries.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.subject import Subject
 
+#: How every script begins: the model as a function of its inputs.
+_CALL = """
+def run(model, inputs):
+    import jax
+
+    jax.config.update("jax_enable_x64", True)
+    trainable = [v.value for v in model.trainable_variables]
+    fixed = [v.value for v in model.non_trainable_variables]
+
+    def call(inputs):
+        return model.stateless_call(trainable, fixed, inputs, training=False)[0]
+"""
+
 
 @LIBRARIES.register("jax")
 class Jax(Library):
@@ -32,17 +45,7 @@ class Jax(Library):
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
         function = "jax.jit(call)" if option == "jit" else "call"
-        return f"""
-def run(model, inputs):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    trainable = [v.value for v in model.trainable_variables]
-    fixed = [v.value for v in model.non_trainable_variables]
-
-    def call(inputs):
-        return model.stateless_call(trainable, fixed, inputs, training=False)[0]
-
+        return f"""{_CALL}
     outputs = {function}(inputs if len(inputs) > 1 else inputs[0])
     return outputs if isinstance(outputs, list) else [outputs]
 """
@@ -50,17 +53,7 @@ def run(model, inputs):
     def gradient_script(self, option: str) -> str:
         """Source of a function that differentiates a Keras model."""
         function = "jax.jit(call)" if option == "jit" else "call"
-        return f"""
-def run(model, inputs):
-    import jax
-
-    jax.config.update("jax_enable_x64", True)
-    trainable = [v.value for v in model.trainable_variables]
-    fixed = [v.value for v in model.non_trainable_variables]
-
-    def call(inputs):
-        return model.stateless_call(trainable, fixed, inputs, training=False)[0]
-
+        return f"""{_CALL}
     def total(floating):
         rest = iter(floating)
         given = [next(rest) if i.dtype.kind == "f" else i for i in inputs]

@@ -7,7 +7,7 @@ import pytest
 from asterism.config import compose
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.params import read_params
-from asterism.core.stage import _load
+from asterism.core.stage import load_script
 from asterism.models.image_classifier import learning_rate_schedule
 from asterism.models.keras_files import load_keras
 from asterism.models.params import ClassifierParams
@@ -58,7 +58,7 @@ def test_a_training_of_the_study_runs(experiment, tmp_path, monkeypatch, shared_
     published = compose(ROOT / "conf", [f"+experiment={experiment}"])
     (tmp_path / "params.yaml").write_text(published)
     monkeypatch.chdir(tmp_path)
-    stage = _load(ROOT / "stages", "train_classifier")
+    stage = load_script(ROOT / "stages", "train_classifier")
     training = read_params(stage.Params).classifier.training
     found = (training.optimizer, training.learning_rate, training.batch_size, training.epochs)
     assert found == STUDY[experiment]

@@ -8,8 +8,12 @@ a machine that does nothing else.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
+import threading
 import time
+from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -76,35 +80,39 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
     budget = params.model_copy(update={"models": count})
     for strategy in ("memo", "memo_r", "memo_o", "cradle", "muffin"):
         rates = campaign(graphs, budget, 0, strategy).coverage.rates()
-        shown = ", ".join(f"{kind} {100 * rate:.1f}%" for kind, rate in rates.items())
-        print(f"{strategy:8} {count} models: {shown}")
+        print(f"{strategy:8} {count} models: {shown(rates)}")
 
 
-def execute(
-    params: GenerateParams,
-    graphs: dict[str, Graph],
-    count: int,
-    shards: int,
-    routes: tuple[str, ...],
-) -> None:
-    budget = params.model_copy(update={"models": count})
-    models = [m.graph for m in campaign(graphs, budget, 0, "memo").mutants]
-    benches = [Bench(routes, Limits(240, 3000)) for _ in range(shards)]
-    with ThreadPoolExecutor(shards) as pool:
+def execute(params: GenerateParams, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
+    """A campaign's models through the libraries: all of them, or those that the minutes allow."""
+    budget = params.model_copy(update={"models": asked.models})
+    made = campaign(graphs, budget, 0, asked.strategy)
+    routes = ROUTES[asked.routes]
+    benches = [Bench(routes, Limits(240, 3000)) for _ in range(asked.shards)]
+    left, lock = iter(enumerate(made.mutants)), threading.Lock()
+    outcomes: Counter[str] = Counter()
+    with ThreadPoolExecutor(asked.shards) as pool:
         list(pool.map(Bench.start, benches))
-        started = time.perf_counter()
-        busy = processor_seconds()
+        started, busy = time.perf_counter(), processor_seconds()
+        deadline = started + 60 * asked.minutes
 
-        def run(shard: int) -> int:
-            tasks = (
-                Task(i, g, {"normal": draw_inputs(g, 0, i, "normal")})
-                for i, g in enumerate(models)
-                if i % shards == shard
-            )
-            results = benches[shard].run_all(tasks)
-            return sum(r.outcomes[route].status == "ok" for r in results for route in routes)
+        def tasks() -> Iterator[Task]:
+            while time.perf_counter() < deadline:
+                with lock:
+                    number, mutant = next(left, (None, None))
+                if mutant is None:
+                    return
+                inputs = draw_inputs(mutant.graph, 0, number, "normal")
+                yield Task(number, mutant.graph, {"normal": inputs})
 
-        done = sum(pool.map(run, range(shards)))
+        def run(bench: Bench) -> int:
+            ended = 0
+            for result in bench.run_all(tasks()):
+                ended += 1
+                outcomes.update(result.outcomes[route].status for route in routes)
+            return ended
+
+        ran = sum(pool.map(run, benches))
         seconds = time.perf_counter() - started
         busy = processor_seconds() - busy
     steps: dict[str, float] = {}
@@ -113,12 +121,20 @@ def execute(
             steps[route] = steps.get(route, 0.0) + spent
         bench.close()
     print(
-        f"{len(models)} models through {len(routes)} routes with {shards} set(s) of workers in "
-        f"{seconds:.1f} s: {len(models) / seconds:.2f} models/s, {done / seconds:.1f} runs/s, "
-        f"{busy / len(models):.2f} s of a processor per model"
+        f"{ran} models of {asked.strategy} through {len(routes)} routes with {asked.shards} set(s) "
+        f"of workers in {seconds:.1f} s: {ran / seconds:.2f} models/s, "
+        f"{outcomes['ok'] / seconds:.1f} runs/s, {busy / ran:.2f} s of a processor per model"
     )
+    print(f"  runs that ended as {dict(outcomes.most_common())}")
+    print(f"  coverage of these models: {shown(made.growth[ran])}")
     for route, spent in sorted(steps.items(), key=lambda item: -item[1]):
-        print(f"  {route:32} {spent / len(models):.3f} s a model")
+        print(f"  {route:32} {spent / ran:.3f} s a model")
+
+
+def shown(rates: dict[str, float]) -> str:
+    return ", ".join(
+        f"{kind} {100 * rate:.1f}%" for kind, rate in rates.items() if kind != "models"
+    )
 
 
 def processor_seconds() -> float:
@@ -132,6 +148,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["generate", "coverage", "execute"])
     parser.add_argument("--models", type=int, default=500)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
+    parser.add_argument("--strategy", default="memo", help="of execute")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--routes", choices=sorted(ROUTES), default="fast")
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
@@ -143,7 +161,7 @@ def main() -> None:
     elif arguments.what == "coverage":
         coverage(params, graphs, arguments.models)
     else:
-        execute(params, graphs, arguments.models, arguments.shards, ROUTES[arguments.routes])
+        execute(params, graphs, arguments)
 
 
 if __name__ == "__main__":

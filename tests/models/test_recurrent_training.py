@@ -1,10 +1,15 @@
+import shutil
+
 import numpy as np
+import onnx
 import pytest
 
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.params import RnnFile, TrainedRnn, TrainingParams
+from asterism.models.recurrent import RecurrentModel
+from asterism.models.recurrent.opening import engine_for
 from asterism.models.recurrent_training import accuracy, build_rnn, rows_as_steps, train_rnn
 from asterism.models.trained_rnn import open_trained, save_trained, store_file
 
@@ -91,3 +96,30 @@ def test_digits_are_learnt_to_96_percent():
     model, _ = train_rnn(architecture(units=[128], learning_rate=0.001, epochs=30), data, 0)
     predicted = model.predict(rows_as_steps(data.test_images), verbose=0).argmax(axis=1)
     assert (predicted == data.test_labels).mean() >= 0.96
+
+
+def test_an_onnx_file_is_stored_with_the_weights_that_lie_beside_it(tmp_path, digits):
+    engine = engine_for(build_rnn(architecture(), digits.image_shape, digits.classes), None)
+    given = tmp_path / "given"
+    given.mkdir()
+    onnx.save(
+        onnx.load_from_string(engine.graph),
+        given / "net.onnx",
+        save_as_external_data=True,
+        location="net.onnx.data",
+        size_threshold=0,
+    )
+    params = RnnFile(source="file", path=str(given / "net.onnx"), layer=None)
+    store_file(params, tmp_path / "stored")
+    shutil.rmtree(given)
+    network = open_trained(tmp_path / "stored")
+    expected = RecurrentModel(engine).run(digits.test_images)
+    assert np.array_equal(network.run(digits.test_images)[1], expected[1])
+    onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
+
+
+def test_an_architecture_without_weights_is_refused(tmp_path):
+    (tmp_path / "net.json").write_text("{}")
+    params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
+    with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5 or \.onnx"):
+        store_file(params, tmp_path / "stored")

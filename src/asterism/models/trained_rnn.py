@@ -29,7 +29,9 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
 
 
 def store_file(params: RnnFile, folder: Path) -> RecurrentModel:
-    """Store a copy of the user's own network.
+    """Store the user's own network in one file, whole.
+
+    An ONNX file may keep its weights in files beside it: they are taken in.
 
     Raises:
         UserError: the file cannot be opened as a recurrent classifier, or has no such layer.
@@ -37,7 +39,12 @@ def store_file(params: RnnFile, folder: Path) -> RecurrentModel:
     source = Path(params.path)
     open_rnn(source, params.layer)
     with replacing(folder / f"model{source.suffix}") as temporary:
-        shutil.copyfile(source, temporary)
+        if source.suffix == ".onnx":
+            import onnx
+
+            onnx.save(onnx.load(source), temporary)
+        else:
+            shutil.copyfile(source, temporary)
     return _describe(folder / f"model{source.suffix}", params.layer)
 
 

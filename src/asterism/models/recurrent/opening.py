@@ -15,7 +15,7 @@ from asterism.models.recurrent.model import Engine, RecurrentModel
 
 log = get_logger(__name__)
 
-_KERAS_SUFFIXES = (".keras", ".h5", ".hdf5", ".json")
+_KERAS_SUFFIXES = (".keras", ".h5", ".hdf5")
 
 
 def open_rnn(path: Path, layer: str | None) -> RecurrentModel:

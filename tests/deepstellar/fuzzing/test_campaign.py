@@ -207,6 +207,18 @@ def test_islands_are_united_in_their_order(world: World) -> None:
         assert np.array_equal(first >= 0, np.any(parts, axis=0))
 
 
+@pytest.mark.parametrize("budget", [7, 1000])
+def test_nothing_is_found_after_the_last_mutant_of_all_islands(world: World, budget: int) -> None:
+    united = run(world, mutants=budget, islands=3)
+    moments = [united.queue.rows["found"], united.crashes.rows["found"]]
+    assert max(found.max() for found in [*moments, *united.visits.found.values()]) <= united.run
+    last = {name: column[-1] for name, column in results.history(united).items()}
+    assert last["mutants"] == budget
+    assert (last["queue"], last["crashes"]) == (len(united.queue), len(united.crashes))
+    for name, found in united.visits.found.items():
+        assert last[name] == np.count_nonzero(found >= 0) / len(found)
+
+
 # Files.
 
 

@@ -6,7 +6,7 @@ another, side by side or on several machines: their union is the same.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.fuzzing.population import Crashes, FirstVisits, Population, Queue
+
+#: Moments of an island, in mutants run there, as the union counts them.
+Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
 def share(budget: int, islands: int) -> list[int]:
@@ -25,7 +28,8 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
     """All islands' findings as those of one campaign, in the order of the islands.
 
     A moment of the union, in its ``found`` columns, is the islands' common moment times their
-    number. Of crashes with equal images the first found is kept.
+    number; larger islands run a little longer, but nothing is found after the last mutant. Of
+    crashes with equal images the first found is kept.
 
     Args:
         islands: campaigns that began with the same seeds.
@@ -33,10 +37,15 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
     """
     if len(islands) == 1:
         return islands[0]
+    run = sum(island.run for island in islands)
+
+    def moment(found: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.minimum(found * len(islands), run)
+
     rows, crashes, added = [], [], 0
     for island in islands:
-        rows.append(_renumbered(island.queue.rows, seeds, added, len(islands)))
-        crashes.append(_renumbered(island.crashes.rows, seeds, added, len(islands)))
+        rows.append(_renumbered(island.queue.rows, seeds, added, moment))
+        crashes.append(_renumbered(island.crashes.rows, seeds, added, moment))
         added += len(island.queue) - seeds
     own = [{name: column[seeds:] for name, column in queue.items()} for queue in rows]
     first = {name: column[:seeds] for name, column in rows[0].items()}
@@ -44,26 +53,26 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
     pooled = _joined(crashes)
     order = np.argsort(pooled["found"], kind="stable")
     visits = {
-        name: _earliest([island.visits.found[name] for island in islands], len(islands))
+        name: _earliest([island.visits.found[name] for island in islands], moment)
         for name in islands[0].visits.found
     }
     united = Population(
         Queue(Columns(_joined([first, *own]))),
         Crashes.none_yet(islands[0].crashes.rows["images"].shape[1:]),
         FirstVisits(visits),
-        sum(island.run for island in islands),
+        run,
     )
     united.crashes.add({name: column[order] for name, column in pooled.items()})
     return united
 
 
-def _renumbered(rows: Columns, seeds: int, added: int, islands: int) -> dict[str, NDArray[Any]]:
+def _renumbered(rows: Columns, seeds: int, added: int, moment: Moment) -> dict[str, NDArray[Any]]:
     """Rows with parents and moments as the union counts them."""
     columns = rows.arrays()
     parent = columns["parent"]
     return columns | {
         "parent": np.where(parent < seeds, parent, parent + added),
-        "found": columns["found"] * islands,
+        "found": moment(columns["found"]),
     }
 
 
@@ -71,8 +80,8 @@ def _joined(parts: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _earliest(found: Sequence[NDArray[np.int64]], islands: int) -> NDArray[np.int64]:
+def _earliest(found: Sequence[NDArray[np.int64]], moment: Moment) -> NDArray[np.int64]:
     """Moments of first visits in any island, -1 for never."""
     never = np.iinfo(np.int64).max
-    earliest = np.min([np.where(f < 0, never, f * islands) for f in found], axis=0)
+    earliest = np.min([np.where(f < 0, never, moment(f)) for f in found], axis=0)
     return np.where(earliest == never, -1, earliest)

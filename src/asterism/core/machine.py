@@ -2,7 +2,8 @@
 
 They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
 (``ASTERISM_DATA_ROOT``, ``ASTERISM_STATE_ROOT``), never from ``params.yaml``: there they would
-poison the cache.
+poison the cache. Runs in workspaces of their own, which lie below the project's ``.dvc``, have the
+project's: queued and temporary experiments, and the points of sweeps.
 """
 
 from __future__ import annotations
@@ -38,12 +39,20 @@ def available_threads() -> int:
 
 
 def _directory(key: str, default: Path) -> Path:
+    """The folder that a key names; a relative one lies in the project."""
+    project = _project(Path.cwd())
     variable = "ASTERISM_" + key.upper().replace(".", "_")
-    value = os.environ.get(variable) or _settings().get(key)
-    return Path(value).expanduser() if value else default
+    value = os.environ.get(variable) or _settings(project / "machine.yaml").get(key)
+    return project / (Path(value).expanduser() if value else default)
 
 
-def _settings(path: Path = Path("machine.yaml")) -> dict[str, str]:
+def _project(folder: Path) -> Path:
+    """The project's root, for its own folder and for a workspace below its ``.dvc``."""
+    inside = [parent.parent for parent in folder.parents if parent.name == ".dvc"]
+    return inside[-1] if inside else folder
+
+
+def _settings(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:

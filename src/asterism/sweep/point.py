@@ -128,14 +128,11 @@ def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
     """Run the point's process, its output into a log; stop it when the sweep is to stop."""
     command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
     source = str(Path(__file__).resolve().parents[2])
-    variables = workspace.environment(sweep.project)
-    variables["PYTHONPATH"] = os.pathsep.join(
-        filter(None, [source, os.environ.get("PYTHONPATH", "")])
-    )
+    path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
     with log.open("wb") as stream:
         process = subprocess.Popen(
             command,
-            env=variables,
+            env=os.environ | {"PYTHONPATH": path},
             stdin=subprocess.DEVNULL,
             stdout=stream,
             stderr=subprocess.STDOUT,

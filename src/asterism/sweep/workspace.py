@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-from contextlib import chdir
 from pathlib import Path
 
-from asterism.core import machine
 from asterism.core.errors import UserError
 
 #: Links instead of copies of cached files: a cached point moves no data.
@@ -90,13 +87,3 @@ def _identity(root: Path) -> dict[str, str]:
         except UserError:
             known[key] = otherwise
     return known
-
-
-def environment(root: Path) -> dict[str, str]:
-    """Environment of a point's processes: the facts of the machine as the project has them."""
-    with chdir(root):
-        roots = {
-            "ASTERISM_DATA_ROOT": str(machine.data_root().absolute()),
-            "ASTERISM_STATE_ROOT": str(machine.state_root().absolute()),
-        }
-    return os.environ | roots

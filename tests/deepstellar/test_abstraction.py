@@ -107,6 +107,19 @@ def test_constant_states_have_one_cell():
     assert np.array_equal(abstraction.encode(np.ones((1, 4, 5), np.float32)), codes[:1])
 
 
+@given(st.integers(0, 1000), st.floats(-100, 100), st.integers(1, 30), st.integers(1, 9))
+@settings(deadline=None, max_examples=30)
+def test_rounding_noise_makes_no_states(seed, offset, batch, m):
+    line = random_states(seed, (30, 6, 1)) + np.float32(offset)
+    states = line * np.array([1, -1, 2, 0.5, 4], np.float32)  # exact products: one direction only
+    abstraction, codes = Abstraction.fit(states, grid(k=4, m=m))
+    cells = abstraction.cells(codes)
+    assert (cells[..., 1:] == 0).all()
+    assert cells[..., 0].max() == m
+    pieces = [abstraction.encode(states[i : i + batch]) for i in range(0, 30, batch)]
+    assert np.array_equal(np.concatenate(pieces), codes)
+
+
 def test_an_abstraction_is_stored_whole(tmp_path):
     states = random_states(3)
     abstraction, codes = Abstraction.fit(states, grid())

@@ -18,6 +18,10 @@ from asterism.deepstellar.principal_components import PrincipalComponents
 #: although a product's last bit may differ between batch sizes.
 _SHIFT = 1e-9
 
+#: The least range of a component, relative to the states' size. What is narrower is rounding noise
+#: of states that do not vary in so many directions, and lies in the middle of one interval.
+_NARROWEST = 1e-9
+
 
 @dataclass(frozen=True)
 class Abstraction:
@@ -58,8 +62,10 @@ class Abstraction:
         coordinates = pca.project(states, in_threads=True)
         flat = coordinates.reshape(-1, params.k)
         lower, upper = flat.min(axis=0), flat.max(axis=0)
-        spread = np.maximum(upper - lower, np.finfo(np.float32).tiny)
-        shift = _SHIFT * spread
+        ranges = upper - lower
+        size = max(ranges.max(), np.abs(pca.mean).max(), np.finfo(np.float32).tiny)
+        spread = np.maximum(ranges, _NARROWEST * size)
+        shift = spread * np.where(ranges < spread, 0.5 / params.m, _SHIFT)
         fitted = cls(pca, lower - shift, lower - shift + spread, params.m, params.bits)
         return fitted, fitted._codes(coordinates)
 

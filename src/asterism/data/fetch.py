@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pooch
 import requests
@@ -15,7 +14,7 @@ from asterism.core.errors import UserError
 _RETRIES = 3
 
 
-def fetch(folder: str, name: str, url: str, sha256: str, processor: Any = None) -> Path:
+def fetch(folder: str, name: str, url: str, sha256: str) -> Path:
     """The local path of a published file whose content is known.
 
     Args:
@@ -23,7 +22,6 @@ def fetch(folder: str, name: str, url: str, sha256: str, processor: Any = None) 
         name: the file's name there.
         url: where to download it when it is not there.
         sha256: checksum of its content.
-        processor: pooch's hook for what is to be done after a download (unpacking).
 
     Raises:
         UserError: the file there is not the published one, or cannot be downloaded. A download
@@ -38,10 +36,10 @@ def fetch(folder: str, name: str, url: str, sha256: str, processor: Any = None) 
                 "remove it, and it is downloaded again"
             )
         return path
-    return download(root, name, url, sha256, processor)
+    return download(root, name, url, sha256)
 
 
-def download(root: Path, name: str, url: str, sha256: str, processor: Any = None) -> Path:
+def download(root: Path, name: str, url: str, sha256: str) -> Path:
     """Download a file into ``root``, with retries, a progress bar and a check of its content."""
     store = pooch.create(
         path=root,
@@ -54,7 +52,7 @@ def download(root: Path, name: str, url: str, sha256: str, processor: Any = None
     pooch.get_logger().setLevel("ERROR")
     try:
         root.mkdir(parents=True, exist_ok=True)
-        store.fetch(name, processor, pooch.HTTPDownloader(progressbar=bar, timeout=30))
+        store.fetch(name, downloader=pooch.HTTPDownloader(progressbar=bar, timeout=30))
     except (requests.RequestException, OSError, ValueError) as error:
         reason = "its SHA-256 is wrong" if isinstance(error, ValueError) else _reason(error)
         raise UserError(

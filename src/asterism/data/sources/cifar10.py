@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
+import tarfile
 from pathlib import Path
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 
 from asterism.core import machine
+from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
+from asterism.core.locks import held
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.fetch import download, fetch
 from asterism.data.params import DataParams
@@ -48,13 +51,27 @@ def _read(files: dict[str, str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 
 def _locate(name: str, checksum: str) -> Path:
-    root = machine.data_root()
-    if not (root / _FOLDER / name).exists():
+    path = machine.data_root() / _FOLDER / name
+    if not path.exists():
         try:
-            download(root, _ARCHIVE, _URL, _ARCHIVE_SHA256, pooch.Untar(extract_dir="."))
-        except UserError as error:
-            raise UserError(f"{root / _FOLDER / name} is missing, and {error}") from None
+            _unpack(path)
+        except (UserError, OSError, tarfile.TarError) as error:
+            raise UserError(f"{path} is missing, and {error}") from None
     return fetch(_FOLDER, name, _URL, checksum)
+
+
+def _unpack(path: Path) -> None:
+    """Put a file of the archive at its place, whole, whatever other stages do meanwhile."""
+    root = path.parents[1]
+    with held(root / ".cifar10.lock"):
+        if path.exists():
+            return
+        archive = download(root, _ARCHIVE, _URL, _ARCHIVE_SHA256)
+        with tarfile.open(archive) as files, replacing(path) as temporary:
+            content = files.extractfile(f"{_FOLDER}/{path.name}")
+            assert content is not None, "the archive is the published one"
+            with content, temporary.open("wb") as target:
+                shutil.copyfileobj(content, target)
 
 
 def read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

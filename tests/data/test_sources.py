@@ -1,6 +1,10 @@
 import gzip
+import hashlib
 import http.server
+import io
+import tarfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -54,6 +58,54 @@ def test_cifar10_reads_the_files_that_it_needs(shared_data):
     assert np.bincount(data.train_labels).sum() == 20_000
 
 
+def cifar_archive(root, monkeypatch):
+    """A small archive in place of the published one, and a count of its unpackings."""
+    root.mkdir(parents=True)
+    record = bytes([7]) + bytes(3072)
+    contents = {name: record * n for n, name in enumerate([*cifar10._TRAIN, *cifar10._TEST], 1)}
+    with tarfile.open(root / cifar10._ARCHIVE, "w:gz") as archive:
+        for name, content in contents.items():
+            entry = tarfile.TarInfo(f"{cifar10._FOLDER}/{name}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    packed = (root / cifar10._ARCHIVE).read_bytes()
+    monkeypatch.setattr(cifar10, "_ARCHIVE_SHA256", hashlib.sha256(packed).hexdigest())
+    for part in ("_TRAIN", "_TEST"):
+        names = getattr(cifar10, part)
+        known = {name: hashlib.sha256(contents[name]).hexdigest() for name in names}
+        monkeypatch.setattr(cifar10, part, known)
+
+
+def test_cifar10_comes_out_of_its_archive_file_by_file(root, monkeypatch):
+    cifar_archive(root, monkeypatch)
+    data = load(params("cifar10"))
+    assert (len(data.train_images), len(data.test_images)) == (15, 6)
+    assert set(data.train_labels.tolist()) == {7}
+    kept = sorted(p.name for p in root.iterdir())
+    assert kept == [".cifar10.lock", cifar10._FOLDER, cifar10._ARCHIVE]
+    assert len(list((root / cifar10._FOLDER).iterdir())) == 6
+
+
+def test_stages_that_unpack_cifar10_at_once_do_not_disturb_each_other(root, monkeypatch):
+    cifar_archive(root, monkeypatch)
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: load(params("cifar10")), range(8)))
+    assert all(len(data.train_images) == 15 for data in found)
+
+
+def test_unpacking_that_breaks_off_leaves_no_half_file(root, monkeypatch):
+    cifar_archive(root, monkeypatch)
+
+    def cut(source, target):
+        target.write(source.read(100))
+        raise OSError("no space left")
+
+    monkeypatch.setattr(cifar10.shutil, "copyfileobj", cut)
+    with pytest.raises(UserError, match=r"data_batch_1\.bin is missing, and no space left"):
+        load(params("cifar10"))
+    assert list((root / cifar10._FOLDER).iterdir()) == []
+
+
 # ---- the user's own npz ------------------------------------------------------------------------
 
 GOOD = {
@@ -90,7 +142,10 @@ def test_npz(tmp_path):
         ({"train_labels": np.array([0.0, 1, 2, 1])}, "must be integers, not float64"),
         ({"train_labels": np.array([0, -1, 2, 1])}, "at least 0, but hold -1"),
         ({"train_labels": np.array([0, 0, 0, 0])}, "one class only"),
+        ({"train_labels": np.array([0, 1, 2**40, 1])}, "no training image has the label 2"),
+        ({"train_labels": np.array([1, 3, 2, 1])}, "no training image has the label 0"),
         ({"test_labels": np.array([0, 3])}, "go up to 3, train_labels only to 2"),
+        ({"test_labels": np.array([0, 2**63], np.uint64)}, "go up to 9223372036854775808"),
         ({"train_labels": np.array([0, "x", 2, None], object)}, "cannot read arrays"),
     ],
 )
@@ -161,8 +216,6 @@ def server(tmp_path):
 
 @pytest.fixture
 def checksum():
-    import hashlib
-
     return hashlib.sha256(b"the published file" * 1000).hexdigest()
 
 

@@ -21,7 +21,7 @@ def npz(params: DataParams) -> Dataset:
     """Arrays ``train_images``, ``train_labels``, ``test_images`` and ``test_labels``.
 
     Images are uint8 ``(N, H, W)`` or ``(N, H, W, C)`` with C of 1 or 3, labels integers from 0.
-    The number of classes is the largest training label plus one.
+    The number of classes is the largest training label plus one, and each has a training image.
 
     Raises:
         UserError: a missing array, wrong dtype or shape, labels out of range, object arrays.
@@ -44,14 +44,27 @@ def npz(params: DataParams) -> Dataset:
         )
     train_labels = _labels(arrays["train_labels"], len(train_images), path, "train_labels")
     test_labels = _labels(arrays["test_labels"], len(test_images), path, "test_labels")
-    classes = int(train_labels.max()) + 1
+    known = np.unique(train_labels)
+    classes = len(known)
+    absent = np.flatnonzero(known != np.arange(classes))
+    if len(absent):
+        raise UserError(
+            f"{path}: train_labels go up to {known[-1]}, but no training image has the label "
+            f"{absent[0]}; number the classes from 0 without gaps"
+        )
     if classes < 2:
         raise UserError(f"{path}: train_labels hold one class only; at least two are needed")
     if int(test_labels.max()) >= classes:
         raise UserError(
             f"{path}: test_labels go up to {test_labels.max()}, train_labels only to {classes - 1}"
         )
-    return Dataset(train_images, train_labels, test_images, test_labels, classes)
+    return Dataset(
+        train_images,
+        train_labels.astype(np.int64),
+        test_images,
+        test_labels.astype(np.int64),
+        classes,
+    )
 
 
 def _images(array: NDArray[Any], path: Path, key: str) -> NDArray[np.uint8]:
@@ -67,14 +80,14 @@ def _images(array: NDArray[Any], path: Path, key: str) -> NDArray[np.uint8]:
     return array
 
 
-def _labels(array: NDArray[Any], images: int, path: Path, key: str) -> NDArray[np.int64]:
+def _labels(array: NDArray[Any], images: int, path: Path, key: str) -> NDArray[np.integer]:
     if not np.issubdtype(array.dtype, np.integer):
         raise UserError(f"{path}: {key} must be integers, not {array.dtype}")
     if array.shape != (images,):
         raise UserError(f"{path}: {key} must have the shape ({images},), not {array.shape}")
     if int(array.min()) < 0:
         raise UserError(f"{path}: {key} must be at least 0, but hold {array.min()}")
-    return array.astype(np.int64)
+    return array
 
 
 def _named(keys: tuple[str, ...] | list[str]) -> str:

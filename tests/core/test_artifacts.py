@@ -63,6 +63,42 @@ def test_damaged_files_are_named_in_one_line(tmp_path, content):
     assert "\n" not in str(error.value)
 
 
+def test_a_flipped_byte_raises_nothing_but_one_line(tmp_path):
+    path = tmp_path / "x.npz"
+    matrix = sparse.csr_array(np.eye(9, dtype=np.int64))
+    for write, read in (
+        (lambda: artifacts.write_arrays(path, a=np.arange(50) // 3), artifacts.read_arrays),
+        (lambda: artifacts.write_sparse(path, matrix), artifacts.read_sparse),
+    ):
+        write()
+        content = path.read_bytes()
+        errors = 0
+        for place in range(0, len(content), 7):
+            flipped = bytearray(content)
+            flipped[place] ^= 0xFF
+            path.write_bytes(flipped)
+            try:
+                read(path)
+            except UserError as error:
+                errors += 1
+                assert "x.npz" in str(error)
+        assert errors > 10
+
+
+def test_another_kind_of_file_is_none_of_named_arrays(tmp_path):
+    np.save(tmp_path / "x.npy", np.arange(5))
+    (tmp_path / "x.npy").rename(tmp_path / "x.npz")
+    artifacts.write_arrays(tmp_path / "y.npz", a=np.arange(5))
+    for read, name in (
+        (artifacts.read_arrays, "x.npz"),
+        (artifacts.read_sparse, "x.npz"),
+        (artifacts.read_sparse, "y.npz"),
+        (artifacts.map_array, "y.npz"),
+    ):
+        with pytest.raises(UserError, match=rf"cannot read .*{name}"):
+            read(tmp_path / name)
+
+
 def test_a_directory_replaces_a_directory(tmp_path):
     target = tmp_path / "folder"
     for content in ("old", "new"):

@@ -10,6 +10,7 @@ import json
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,19 @@ from asterism.core.errors import UserError
 if TYPE_CHECKING:
     import polars as pl
     from scipy import sparse
+
+#: What NumPy and SciPy raise when a file is missing, damaged, or another kind of file.
+_UNREADABLE = (
+    OSError,
+    ValueError,
+    EOFError,
+    zipfile.BadZipFile,
+    zlib.error,
+    AttributeError,
+    KeyError,
+    RuntimeError,
+    TypeError,
+)
 
 
 @contextmanager
@@ -79,9 +93,12 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
         UserError: missing, damaged, or holding an object array (which would need pickle).
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if isinstance(archive, np.ndarray):
+            raise ValueError("it is an .npy file, one array without a name")
+        with archive:
             return {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise UserError(f"cannot read arrays from {path}: {error}") from None
 
 
@@ -92,9 +109,9 @@ def map_array(path: Path) -> NDArray[Any]:
         UserError: missing, damaged or an object array.
     """
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
         return array
-    except (OSError, ValueError, EOFError) as error:
+    except _UNREADABLE as error:
         raise UserError(f"cannot read the array {path}: {error}") from None
 
 
@@ -108,12 +125,16 @@ def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
 
 
 def read_sparse(path: Path) -> sparse.csr_array:
-    """What :func:`write_sparse` wrote."""
+    """What :func:`write_sparse` wrote.
+
+    Raises:
+        UserError: missing, damaged or another kind of file.
+    """
     from scipy import sparse
 
     try:
         return sparse.csr_array(sparse.load_npz(path))
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
+    except _UNREADABLE as error:
         raise UserError(f"cannot read a sparse matrix from {path}: {error}") from None
 
 

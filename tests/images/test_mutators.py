@@ -365,6 +365,17 @@ def test_salt_and_pepper_come_in_equal_shares() -> None:
     assert not np.any(draws["salt"] & draws["pepper"])
 
 
+@pytest.mark.parametrize("height", [509, 510, 2000])
+def test_tall_images_are_transformed_like_others(height: int) -> None:
+    images = pictures(1, 70, height, 3, 1)
+    mutator = MUTATORS["shear"]()
+    draws = mutator.draw(stream(0), images.shape)
+    mutants = mutator.apply(images, draws)
+    for i in (0, 63, 69):
+        alone = mutator.apply(images[i : i + 1], take(draws, np.array([i])))
+        assert np.array_equal(mutants[i], alone[0])
+
+
 # Building from configuration.
 
 

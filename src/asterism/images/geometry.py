@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
 
-#: Images whose coordinates are computed together: so many stay in a processor's cache, and their
-#: stacked height stays below the 32,767 rows that OpenCV can address (for heights up to 500).
+#: Images whose coordinates are computed together: so many stay in a processor's cache.
 _CHUNK = 64
+
+#: Rows of images that are stacked; OpenCV can address fewer than 32,767.
+_ROWS = 32_000
 
 #: OpenCV samples at multiples of 1/32 pixel. Coordinates are rounded to them before an image's
 #: place in the stack is added, so that rounding, and so the mutant, does not depend on that place.
@@ -43,8 +45,9 @@ class AffineMutator(Mutator):
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         matrices = self.sampling(draws)
         mutants = np.empty_like(images)
-        for start in range(0, len(images), _CHUNK):
-            chunk = slice(start, start + _CHUNK)
+        size = max(1, min(_CHUNK, _ROWS // (images.shape[1] + 2)))
+        for start in range(0, len(images), size):
+            chunk = slice(start, start + size)
             mutants[chunk] = warp(images[chunk], matrices[chunk])
         return mutants
 

@@ -77,7 +77,7 @@ def profiling(network: RecurrentModel, data: Dataset, params: Params, folder: Pa
 
 def choose(network: RecurrentModel, data: Dataset, per_class: int) -> Seeds:
     predicted = network.run(data.test_images)[0].argmax(axis=1)
-    inputs = select_seeds(predicted, data.test_labels, per_class, seed=0)
+    inputs = select_seeds(predicted, data.test_labels, data.classes, per_class, seed=0)
     return Seeds(data.test_images[inputs], data.test_labels[inputs], inputs)
 
 

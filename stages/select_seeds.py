@@ -26,7 +26,9 @@ def run(params: Params) -> None:
     network = open_trained(Path("artifacts/train_rnn"))
     probabilities, _ = network.run(data.test_images)
     predicted = probabilities.argmax(axis=1)
-    inputs = select_seeds(predicted, data.test_labels, params.seeds.per_class, params.seed)
+    inputs = select_seeds(
+        predicted, data.test_labels, data.classes, params.seeds.per_class, params.seed
+    )
     seeds = Seeds(data.test_images[inputs], data.test_labels[inputs], inputs)
     seeds.save(Path("artifacts/select_seeds"))
     metrics = {

@@ -1,12 +1,13 @@
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from test_dtmc import build
 
 from asterism.core.figures import svg_text
 from asterism.data import Dataset
 from asterism.deepstellar.coverage import measure
 from asterism.deepstellar.drawing import draw
-from asterism.deepstellar.measurement import measure_sets
+from asterism.deepstellar.measurement import _draw_references, measure_sets
 
 
 class Network:
@@ -43,6 +44,31 @@ def test_every_set_is_measured_and_the_suspicious_ones_are_told_apart(setting):
     assert found.metrics["empty"]["basic_state"] == 0
     assert set(found.curves["set"]) == {"odd"}
     assert set(found.curves["similarity"]) == {"state", "transition"}
+
+
+def test_references_are_enough_where_a_class_is_mostly_misclassified(setting):
+    network, model, data, _ = setting
+    wrong = np.flatnonzero(data.train_labels == 0)[:-2]
+    network.labels = network.labels.copy()
+    network.labels[wrong] = 1
+    for seed in range(5):
+        with capture_logs() as told:
+            references = _draw_references(network, model, data, 2, seed)
+        assert np.bincount(references.predicted, minlength=3).tolist() == [2, 2, 2]
+        assert not told
+    with capture_logs() as told:
+        references = _draw_references(network, model, data, 3, 0)
+    assert np.bincount(references.predicted, minlength=3).tolist() == [2, 3, 3]
+    assert [(line["label"], line["asked"], line["found"]) for line in told] == [(0, 3, 2)]
+
+
+def test_a_network_that_is_always_wrong_is_measured(setting):
+    network, model, data, numbers = setting
+    network.labels = (network.labels + 1) % 3
+    with capture_logs() as told:
+        found = measure_sets(network, model, data, {"odd": numbers}, ["odd"], 3, seed=0)
+    assert "state_similarity_auroc" not in found.metrics["odd"]
+    assert {line["label"] for line in told} == {0, 1, 2}
 
 
 def test_the_picture_is_the_same_every_time(setting):

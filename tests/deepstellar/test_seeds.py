@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
@@ -35,20 +36,28 @@ def test_selection_agrees_with_plain_loops(
     expected = slow_select(predicted, labels, per_class, seed)
     if not expected:
         with pytest.raises(UserError, match="no seeds"):
-            select_seeds(np.array(predicted), np.array(labels), per_class, seed)
+            select_seeds(np.array(predicted), np.array(labels), 5, per_class, seed)
         return
-    chosen = select_seeds(np.array(predicted), np.array(labels), per_class, seed)
+    chosen = select_seeds(np.array(predicted), np.array(labels), 5, per_class, seed)
     assert chosen.tolist() == expected
     assert len(set(expected)) == len(expected)
 
 
 def test_a_class_is_drawn_alike_whatever_the_others_do() -> None:
     labels = np.repeat([0, 1, 2], 30)
-    every = select_seeds(labels, labels, 5, 7)
-    fewer = select_seeds(np.where(labels == 1, 2, labels), labels, 5, 7)
+    every = select_seeds(labels, labels, 3, 5, 7)
+    fewer = select_seeds(np.where(labels == 1, 2, labels), labels, 3, 5, 7)
     assert np.array_equal(every[:5], fewer[:5])
     assert np.array_equal(every[10:], fewer[5:])
-    assert not np.array_equal(every, select_seeds(labels, labels, 5, 8))
+    assert not np.array_equal(every, select_seeds(labels, labels, 3, 5, 8))
+
+
+def test_a_class_with_too_few_seeds_is_named_also_when_it_has_none() -> None:
+    labels = np.repeat([0, 1, 3], [5, 2, 5])
+    with capture_logs() as told:
+        assert len(select_seeds(labels, labels, 5, 3, 0)) == 8
+    assert [(line["label"], line["found"]) for line in told] == [(1, 2), (2, 0), (4, 0)]
+    assert all(line["asked"] == 3 and line["log_level"] == "warning" for line in told)
 
 
 def test_seeds_come_back_from_their_file(tmp_path) -> None:

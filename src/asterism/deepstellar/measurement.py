@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
+from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream
 from asterism.data import Dataset
 from asterism.deepstellar.coverage import measure
@@ -22,6 +22,8 @@ from asterism.deepstellar.similarity import (
     similarity_to_class,
 )
 from asterism.models.recurrent import RecurrentModel
+
+log = get_logger(__name__)
 
 BATCH = 512
 
@@ -144,14 +146,35 @@ def measure_sets(
 def _draw_references(
     network: RecurrentModel, model: TraceModel, data: Dataset, per_class: int, seed: int
 ) -> Traces:
-    """Traces of correctly classified training inputs, up to ``per_class`` of each class."""
+    """Traces of correctly classified training inputs, ``per_class`` of each class.
+
+    A class with fewer such inputs gives all that it has, and the log says so.
+    """
     rng = stream(seed, "measure_coverage", "references")
-    # Twice as many as wanted, so that enough are left when the misclassified ones are out.
-    drawn = choose_references(data.train_labels, 2 * per_class, rng)
-    traces = trace(network, model, data.train_images[drawn], "references")
-    correct = np.flatnonzero(traces.predicted == data.train_labels[drawn])
-    kept = choose_references(traces.predicted[correct], per_class, rng)
-    return traces.only(correct[kept])
+    labels = data.train_labels
+    pending = {c: rng.permutation(np.flatnonzero(labels == c)) for c in range(data.classes)}
+    # Twice as many as wanted at a time, so that enough are left when the misclassified are out.
+    size = 2 * per_class
+    found: list[Traces] = []
+    known = np.zeros(data.classes, np.int64)
+    while pending:
+        drawn = np.sort(np.concatenate([order[:size] for order in pending.values()]))
+        traces = trace(network, model, data.train_images[drawn], "references")
+        found.append(traces.only(traces.predicted == labels[drawn]))
+        known += np.bincount(found[-1].predicted, minlength=data.classes)
+        pending = {
+            c: order[size:]
+            for c, order in pending.items()
+            if known[c] < per_class and len(order) > size
+        }
+    for label in np.flatnonzero(known < per_class).tolist():
+        log.warning(
+            "fewer references than asked for", label=label, asked=per_class, found=int(known[label])
+        )
+    correct = Traces(
+        np.concatenate([t.codes for t in found]), np.concatenate([t.predicted for t in found])
+    )
+    return correct.only(choose_references(correct.predicted, per_class, rng))
 
 
 def _describe(model: TraceModel, traces: Traces) -> dict[str, float]:

@@ -46,16 +46,21 @@ class Seeds:
 
 
 def select_seeds(
-    predicted: NDArray[np.int64], labels: NDArray[np.int64], per_class: int, seed: int
+    predicted: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    classes: int,
+    per_class: int,
+    seed: int,
 ) -> NDArray[np.int64]:
     """Positions of ``per_class`` correctly classified inputs of each class, drawn at random.
 
     A class's draw depends on the seed and the class alone. A class with fewer such inputs gives
-    all that it has, and the log says so.
+    all that it has, be it none, and the log says so.
 
     Args:
         predicted: int64 ``(N,)``, the network's classes.
         labels: int64 ``(N,)``, the true classes.
+        classes: how many classes there are.
         per_class: how many of each class.
         seed: the run's seed.
 
@@ -66,15 +71,15 @@ def select_seeds(
         UserError: no input at all is classified correctly.
     """
     chosen = []
-    for label in np.unique(labels):
+    for label in range(classes):
         correct = np.flatnonzero((labels == label) & (predicted == label))
-        drawn = stream(seed, "select_seeds", int(label)).permutation(correct)[:per_class]
+        drawn = stream(seed, "select_seeds", label).permutation(correct)[:per_class]
         if len(drawn) < per_class:
             log.warning(
-                "fewer seeds than asked for", label=int(label), asked=per_class, found=len(drawn)
+                "fewer seeds than asked for", label=label, asked=per_class, found=len(drawn)
             )
         chosen.append(drawn)
-    seeds = np.concatenate(chosen) if chosen else np.empty(0, np.int64)
+    seeds = np.concatenate(chosen)
     if not len(seeds):
         raise UserError("the network classifies no test input correctly: there are no seeds")
     return seeds

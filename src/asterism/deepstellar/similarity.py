@@ -86,7 +86,7 @@ def choose_references(
     chosen = [
         rng.permutation(np.flatnonzero(labels == label))[:per_class] for label in np.unique(labels)
     ]
-    return np.sort(np.concatenate(chosen))
+    return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 
 
 def detection(

@@ -6,6 +6,9 @@ import sys
 import pytest
 from tests.places import ROOT
 
+from asterism.core.params import Section
+from asterism.core.stage import _run_key
+
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys
 from asterism.core.errors import UserError
@@ -68,3 +71,12 @@ def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):
     assert ended.returncode < 0
     assert "Fatal Python error: Aborted" in ended.stderr
     assert "in run" in ended.stderr
+
+
+def test_what_other_versions_of_the_libraries_began_is_not_continued(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    keys = []
+    for versions in ("numpy==2.4.0", "numpy==2.4.1", "numpy==2.4.0"):
+        (tmp_path / "requirements.lock").write_text(versions)
+        keys.append(_run_key("fuzz", Section(), []))
+    assert keys[0] == keys[2] != keys[1]

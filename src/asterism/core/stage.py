@@ -34,6 +34,9 @@ USAGE = (
     "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
 )
 
+#: Versions of the libraries that are installed.
+LOCK = Path("requirements.lock")
+
 #: What makes a process a shard of the stage that it names: it computes parts, and no result.
 SHARD = "--shard"
 
@@ -80,7 +83,7 @@ def parts(name: str, params: Section, inputs: Iterable[Path]) -> SharedParts:
 
 
 def _run_key(name: str, params: Section, inputs: Iterable[Path]) -> str:
-    """Covers parameters, the content of ``inputs`` and Asterism's code that is loaded."""
+    """Covers parameters, the content of ``inputs``, Asterism's code that is loaded and versions."""
     code = [
         Path(str(module.__file__))
         for module_name, module in sys.modules.items()
@@ -89,7 +92,7 @@ def _run_key(name: str, params: Section, inputs: Iterable[Path]) -> str:
     root = Path(__file__).parents[2]
     inside = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in code}
     facts = [params.model_dump(mode="json"), inside]
-    return dependency_key(name, facts, inputs)
+    return dependency_key(name, facts, [*inputs, LOCK])
 
 
 def _run(folder: Path, name: str, arguments: list[str]) -> int:

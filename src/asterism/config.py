@@ -9,7 +9,7 @@ import yaml
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, concerning
 from asterism.core.params import Section, Seed, validate
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
@@ -59,7 +59,7 @@ def compose(conf: Path, overrides: list[str]) -> str:
         overrides: as Hydra takes them, ``["data=mnist", "abstraction.k=4"]``.
 
     Raises:
-        UserError: Hydra refuses an override, or a value is impossible.
+        UserError: Hydra refuses an override, or a value or a name is impossible.
     """
     from dvc.utils.hydra import compose_and_dump
     from hydra.errors import HydraException
@@ -72,5 +72,17 @@ def compose(conf: Path, overrides: list[str]) -> str:
         except (HydraException, OmegaConfBaseException) as error:
             raise UserError(f"conf: {str(error).strip().splitlines()[0]}") from None
         text = target.read_text(encoding="utf-8")
-    validate(Params, yaml.safe_load(text), source="conf")
+    _check_names(validate(Params, yaml.safe_load(text), source="conf"))
     return text
+
+
+def _check_names(params: Params) -> None:
+    """What the sections only name, and the stages make: the data set, and the fuzzer's parts."""
+    from asterism.data.dataset import source
+    from asterism.deepstellar.fuzzing.breeding import Breeder
+    from asterism.deepstellar.fuzzing.selections import strategy
+
+    with concerning("conf"):
+        source(params.data)
+        Breeder.configured(params.fuzz)
+        strategy.configured(params.fuzz.selection)

@@ -67,6 +67,11 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("seed=-1", "seed is -1"),
         ("rnn=file", "rnn.path"),
         ("a b=c", "a b=c"),
+        ("data.name=mnists", "conf: data.name: no data set is called 'mnists'; did you mean"),
+        ("fuzz.selection.name=probabilit", "conf: fuzz.selection: no selection is called"),
+        ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
+        ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
+        ("+fuzz.mutators.scal.low=1", "fuzz.mutators: no mutator is called 'scal'"),
     ],
 )
 def test_a_wrong_override_is_one_line(override, message):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, concerning
 from asterism.core.registry import Registry
 from asterism.data.params import DataParams
 
@@ -42,13 +42,23 @@ class Dataset:
 SOURCES: Registry[Callable[[DataParams], Dataset]] = Registry("data set", "asterism.data.sources")
 
 
+def source(params: DataParams) -> Callable[[DataParams], Dataset]:
+    """What loads the data set that the parameters name.
+
+    Raises:
+        UserError: no such data set.
+    """
+    with concerning("data.name"):
+        return SOURCES[params.name]
+
+
 def load(params: DataParams) -> Dataset:
     """The data set that the parameters name, cut to the sizes that they ask for.
 
     Raises:
         UserError: no such data set, or its files are missing, damaged or of the wrong form.
     """
-    dataset = SOURCES[params.name](params)
+    dataset = source(params)(params)
     train = _at_most(params.train, len(dataset.train_images), "train")
     test = _at_most(params.test, len(dataset.test_images), "test")
     return replace(

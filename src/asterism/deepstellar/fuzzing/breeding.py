@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, concerning
 from asterism.deepstellar.params import FuzzParams
 from asterism.images import Images, Mutator, build_mutators, concatenate, take
 from asterism.images.bounds import acceptable, differing
@@ -91,8 +91,13 @@ class Breeder:
 
     @classmethod
     def configured(cls, params: FuzzParams) -> Breeder:
-        """The breeder that the parameters describe."""
-        mutators = build_mutators(params.mutators)
+        """The breeder that the parameters describe.
+
+        Raises:
+            UserError: an unknown mutator or an impossible range or weight.
+        """
+        with concerning("fuzz.mutators"):
+            mutators = build_mutators(params.mutators)
         return cls(mutators, params.weights, params.attempts, params.l0_share, params.linf_share)
 
     def breed(self, parents: Lineages, rng: np.random.Generator) -> Brood:

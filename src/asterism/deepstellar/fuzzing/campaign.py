@@ -23,7 +23,6 @@ from asterism.core.artifacts import read_arrays
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.core.plugins import configure
 from asterism.core.streams import stream
 from asterism.deepstellar.coverage import CoverageCriterion
 from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
@@ -34,7 +33,7 @@ from asterism.deepstellar.fuzzing.population import (
     Population,
     Queue,
 )
-from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
+from asterism.deepstellar.fuzzing.selections import strategy
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.params import FuzzParams
 from asterism.deepstellar.seeds import Seeds
@@ -115,9 +114,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._breeder = Breeder.configured(self.params)
-        self._selection = configure(
-            SELECTIONS, self.params.selection.name, self.params.selection.options
-        )
+        self._selection = strategy.configured(self.params.selection)
         self._criteria: dict[str, CoverageCriterion] = {
             kind.name: kind(self.model) for kind in GUIDING.values()
         }

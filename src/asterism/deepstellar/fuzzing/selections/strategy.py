@@ -7,7 +7,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.errors import concerning
+from asterism.core.plugins import configure
 from asterism.core.registry import Registry
+from asterism.deepstellar.params import SelectionParams
 
 
 class Selection(ABC):
@@ -34,3 +37,13 @@ class Selection(ABC):
 SELECTIONS: Registry[type[Selection]] = Registry(
     "selection", "asterism.deepstellar.fuzzing.selections"
 )
+
+
+def configured(params: SelectionParams) -> Selection:
+    """The strategy that the parameters describe.
+
+    Raises:
+        UserError: an unknown strategy, or an impossible option of it.
+    """
+    with concerning("fuzz.selection"):
+        return configure(SELECTIONS, params.name, params.options)

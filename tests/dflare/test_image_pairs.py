@@ -14,7 +14,9 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
+from asterism.core.params import validate
 from asterism.core.parts import ALONE, ShardEnded, SharedParts
+from asterism.core.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import find_pair, search_images
 from asterism.dflare.image_repair import repair_images
@@ -23,6 +25,7 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
+from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 DFLARE = {"fitness": "paper", "delta": 1e-3, "guided": True}
@@ -279,6 +282,15 @@ def test_wrong_parameters_are_one_line(changed, message, files, data, tmp_path):
         search(files[:2], data, tmp_path / "t", **changed)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "t").exists()
+
+
+def test_no_seeds_at_all_is_told_by_the_parameters_name():
+    params = load_script(ROOT / "stages", "trigger").Params
+    values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    mine = {name: values[name] for name in params.model_fields}
+    mine["trigger"]["seeds"] = 0
+    with pytest.raises(UserError, match=r"trigger\.seeds is 0"):
+        validate(params, mine)
 
 
 def test_images_of_another_size_and_an_unknown_pair(files, tmp_path):

@@ -170,8 +170,8 @@ def _histogram(folders: list[Path], first: str) -> Markup:
     counts = {}
     for folder in folders:
         if (folder / first / "seeds.csv").is_file():
-            queries = _first_queries(folder / first)["first"]
-            counts[folder.name] = queries.drop_nulls().to_numpy()
+            found = _first_queries(folder / first)["first"].drop_nulls()
+            counts[folder.name] = found.to_numpy()
     largest = max((int(c.max()) for c in counts.values() if len(c)), default=1)
     edges = np.unique(np.geomspace(1, largest + 1, 25).astype(np.int64))
     figure = Figure(figsize=(7, 0.8 + 1.1 * len(counts)), layout="constrained")

@@ -1,13 +1,17 @@
 """Put the results of all lanes onto one self-contained page."""
 
 from pathlib import Path
+from typing import Any
 
 from asterism.core.params import Section
 from asterism.report.page import write_page
 
 
 class Params(Section):
-    """The page has no parameters of its own."""
+    """Which pairs and compressed models the page shows; earlier results may lie beside theirs."""
+
+    pairs: dict[str, Any]
+    compression: dict[str, Any]
 
 
 def run(_params: Params) -> None:

@@ -94,6 +94,27 @@ def test_a_compressed_model_is_smaller_works_and_is_the_same_each_time(
     assert (tmp_path / "b" / compressed.name).read_bytes() == compressed.read_bytes()
 
 
+@pytest.mark.parametrize("name", marked(["filter_pruning", "magnitude_pruning"]))
+def test_models_inside_a_model_are_compressed_with_it(name, data, original, tmp_path):
+    outer = keras.Sequential([keras.Input(data.image_shape), load_keras(original)])
+    save_keras(outer, tmp_path / "nested.keras")
+    params = CompressionParams(method=name, options=OPTIONS[name])
+    facts = compress(params, tmp_path / "nested.keras", tmp_path / "m", data, UNIT, 0)
+    assert facts["deflated_bytes"] < 0.8 * facts["original_deflated_bytes"]
+    assert facts["accuracy"] > 0.75
+
+
+def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path, monkeypatch):
+    def killed(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("asterism.compression.compressor._measure", killed)
+    params = CompressionParams(method="litert_dynamic_range", options={})
+    with pytest.raises(KeyboardInterrupt):
+        compress(params, original, tmp_path / "m", data, UNIT, 0)
+    assert not (tmp_path / "m").exists()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("scope", ["global", "layer"])
 def test_magnitude_pruning_reaches_its_sparsity(scope, data, original, tmp_path):

@@ -68,6 +68,21 @@ def test_a_cut_network_is_the_silenced_one(name):
     assert np.allclose(given, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_a_sequential_network_is_cut_like_a_graph_of_layers():
+    model = disturbed("lenet1")
+    rows = keras.Sequential([keras.Input(SHAPE), *map(copied, model.layers[1:])])
+    rows.set_weights(model.get_weights())
+    kept = {layer.name: np.arange(1, layer.filters) for layer in removable(model)}
+    assert [layer.name for layer in removable(rows)] == list(kept)
+    weights = [without_filters(m, kept).get_weights() for m in (model, rows)]
+    assert all(np.array_equal(a, b) for a, b in zip(*weights, strict=True))
+    assert sum(w.size for w in weights[1]) < model.count_params()
+
+
+def copied(layer):
+    return type(layer).from_config(layer.get_config())
+
+
 def test_keeping_every_filter_changes_nothing():
     model = disturbed("lenet1")
     same = without_filters(model, {})

@@ -1,10 +1,16 @@
 """Dflare written a second time, straight from the paper: one seed, plain loops."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "search"))
+
+from metropolis_twin import select
 
 from asterism.core.streams import stream
 from asterism.images.mutator import build_mutators
-from asterism.search.metropolis import MetropolisHastings
 from asterism.search.streams import ManyStreams
 
 
@@ -56,8 +62,6 @@ def dflare(
     def rate(operator):
         return succeeded[operator] / max(chosen[operator], 1)
 
-    selector = MetropolisHastings(names, rate, 1 / len(names))
-
     def mutate(image, operator, query):
         draws = mutators[operator].draw(numbers("mutations", query), (1, *image.shape))
         return mutators[operator].apply(image[np.newaxis], draws)[0]
@@ -70,9 +74,10 @@ def dflare(
         return "deviates_already", 0, (), None
     best, best_distance, applied, observed = seed_image, np.float32(abs(f.max() - g.max())), [], []
     observed.append((f, g))
+    operator = None
     for query in range(1, budget + 1):
         choice = Numbers(numbers("choice", query))
-        operator = selector.select(choice) if guided else names[choice.integers(len(names))]
+        operator = select(names, operator if guided else None, rate, 1 / len(names), choice)
         mutant = mutate(best, operator, query)
         chosen[operator] += 1
         f, g = ask(mutant)

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+from onnx import TensorProto, helper, numpy_helper, save
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
 
@@ -12,7 +14,9 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
+from asterism.core.params import validate
 from asterism.core.parts import ALONE, ShardEnded, SharedParts
+from asterism.core.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import find_pair, search_images
 from asterism.dflare.image_repair import repair_images
@@ -21,6 +25,7 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
+from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 DFLARE = {"fitness": "paper", "delta": 1e-3, "guided": True}
@@ -75,6 +80,12 @@ def search(files, data, folder, parts=ALONE, **changed):
     return search_images(params, pair(*files), UNIT, data, 0, folder, parts)
 
 
+def write_keys(folder, *pairs):
+    """The part of ``params.yaml`` that says what the page is about."""
+    keys = {"pairs": {name: {} for name in pairs}, "compression": {}}
+    (folder / "params.yaml").write_text(yaml.safe_dump(keys))
+
+
 def tree(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -96,12 +107,74 @@ def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     assert results["search_before"]["triggered"] == summaries["dflare"]["triggered"]
     assert {"head.onnx", "repaired.onnx", "summary.json"} <= {p.name for p in repaired.iterdir()}
 
+    write_keys(tmp_path, "pair")
     page = section(tmp_path)
     assert page is not None
     assert page.body == section(tmp_path).body
     assert "Wilcoxon" in page.body
     assert "data:image/png" in page.body
     assert section(tmp_path / "nothing") is None
+    write_keys(tmp_path, "another")  # the pair has been dropped, its results still lie there
+    assert section(tmp_path) is None
+
+
+def test_all_test_images_as_seeds_leave_none_to_judge_a_repair_by(files, data, tmp_path):
+    found, trigger = tmp_path / "artifacts/trigger/pair", TRIGGER | {"seeds": 60}
+    search(files[:2], data, found, seeds=60)
+    results = repair_images(
+        RepairParams(**REPAIR), TriggerParams(**trigger), pair(*files[:2]), UNIT, data, 0,
+        found, tmp_path / "artifacts/repair/pair",
+    )  # fmt: skip
+    effect = results["repairers"]["logistic"]
+    assert effect["test_images"] == 0
+    assert effect["test_agreement_before"] is effect["lowers_test_agreement"] is None
+    write_keys(tmp_path, "pair")
+    assert "<td>0</td><td>–</td><td>–</td><td></td>" in section(tmp_path).body
+
+
+def write_picky(path, noise):
+    """A linear classifier in ONNX that raises an error where one pixel is darker than another."""
+    rng, pattern = np.random.default_rng(0), np.zeros((64, 1), np.float32)
+    pattern[:2, 0] = [-1, 1]
+    weights = rng.normal(0, 1, (64, CLASSES)) + noise * rng.normal(0, 1, (64, CLASSES))
+    constants = {
+        "weights": weights.astype(np.float32),
+        "pattern": pattern,
+        "limit": np.float32(0.55),
+        "table": np.zeros(1, np.float32),
+    }
+    nodes = [
+        helper.make_node("Flatten", ["images"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
+        helper.make_node("MatMul", ["flat", "pattern"], ["difference"]),
+        helper.make_node("Greater", ["difference", "limit"], ["is_large"]),
+        helper.make_node("Cast", ["is_large"], ["row"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["table", "row"], ["nothing"]),  # there is no row 1
+        helper.make_node("Add", ["scores", "nothing"], ["logits"]),
+        helper.make_node("Softmax", ["logits"], ["outputs"], axis=1),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "picky",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
+        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
+
+
+def test_a_model_that_raises_loses_that_input_only(data, tmp_path):
+    picky = write_picky(tmp_path / "f.onnx", 0.0), write_picky(tmp_path / "g.onnx", 0.3)
+    summary = search(picky, data, tmp_path / "t", seeds=60)["dflare"]
+    raised = data.test_images[:, 0, 1, 0] / 255 - data.test_images[:, 0, 0, 0] / 255 > 0.55
+    assert summary["failed"] >= raised.sum() > 0
+    assert summary["triggered"] > 10
+    records = {r.seed: r for r in Findings.load(tmp_path / "t" / "dflare").seeds}
+    for seed in np.flatnonzero(raised):
+        assert records[int(seed)].outcome == "failed"
+        assert "onnx failed: " in records[int(seed)].reason
 
 
 def test_formats_mix(files, data, tmp_path):
@@ -191,6 +264,10 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
     ("changed", "message"),
     [
         ({"seeds": 61}, "trigger.seeds asks for 61"),
+        (
+            {"operators": {"average_blur": {}, "pixel_change": {"high": 65}}},
+            r"trigger\.operators\.pixel_change\.high is 65, but an image of 8×8",
+        ),
         ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
         ({"searches": {"x": {"search": "dflair", "options": {}}}}, "did you mean 'dflare'"),
         (
@@ -205,6 +282,15 @@ def test_wrong_parameters_are_one_line(changed, message, files, data, tmp_path):
         search(files[:2], data, tmp_path / "t", **changed)
     assert "\n" not in str(error.value)
     assert not (tmp_path / "t").exists()
+
+
+def test_no_seeds_at_all_is_told_by_the_parameters_name():
+    params = load_script(ROOT / "stages", "trigger").Params
+    values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    mine = {name: values[name] for name in params.model_fields}
+    mine["trigger"]["seeds"] = 0
+    with pytest.raises(UserError, match=r"trigger\.seeds is 0"):
+        validate(params, mine)
 
 
 def test_images_of_another_size_and_an_unknown_pair(files, tmp_path):

@@ -5,7 +5,7 @@ import onnxruntime
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from onnx import TensorProto, helper, save
+from onnx import TensorProto, helper, numpy_helper, save
 
 from asterism.core.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
@@ -13,7 +13,7 @@ from asterism.dflare.deploy import RepairedModel, write_fused, write_head
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repair import Examples, choose, compare_repairers, gather
+from asterism.dflare.repair import Examples, choose, compare_repairers, gather, why_not
 from asterism.dflare.repairers import REPAIRERS
 
 OPTIONS = {
@@ -125,52 +125,112 @@ def test_the_file_says_what_the_repairer_says(name, present, tmp_path):
     assert {*repairer.known_classes.tolist()} >= set(present)
 
 
-@pytest.mark.parametrize("logits", [True, False])
-@pytest.mark.parametrize("opset", [13, 17])
-def test_an_onnx_model_and_its_repairer_make_one_file(logits, opset, tmp_path):
-    weights = np.random.default_rng(0).normal(0, 1, (12, 5)).astype(np.float32)
+FLOATS = {
+    TensorProto.FLOAT: np.float32,
+    TensorProto.FLOAT16: np.float16,
+    TensorProto.DOUBLE: np.float64,
+}
+
+
+def write_linear(path, weights, *, logits, opset, element, output="outputs"):
+    """A linear classifier of 2×6 images in ONNX."""
     nodes = [
         helper.make_node("Flatten", ["images"], ["flat"]),
         helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
-        helper.make_node("Identity", ["scores"], ["outputs"])
+        helper.make_node("Identity", ["scores"], [output])
         if logits
-        else helper.make_node("Softmax", ["scores"], ["outputs"], axis=1),
+        else helper.make_node("Softmax", ["scores"], [output], axis=1),
     ]
     graph = helper.make_graph(
         nodes,
         "compressed",
-        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", 2, 6, 1])],
-        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", 5])],
-        [helper.make_tensor("weights", TensorProto.FLOAT, [12, 5], weights.ravel())],
+        [helper.make_tensor_value_info("images", element, ["N", 2, 6, 1])],
+        [helper.make_tensor_value_info(output, element, ["N", 5])],
+        [numpy_helper.from_array(weights.astype(FLOATS[element]), "weights")],
     )
-    compressed = tmp_path / "compressed.onnx"
     opsets = [helper.make_opsetid("", opset)]
-    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), compressed)
-    repairer = trained("gradient_boosting", examples())
-    write_fused(compressed, repairer, tmp_path / "repaired.onnx", logits)
+    save(helper.make_model(graph, opset_imports=opsets, ir_version=8), path)
+    return path
 
-    given_ = np.random.default_rng(1).random((50, 2, 6, 1), dtype=np.float32)
+
+@pytest.mark.parametrize("logits", [True, False])
+@pytest.mark.parametrize("name", ["logistic", "gradient_boosting"])
+@pytest.mark.parametrize(
+    ("opset", "element"),
+    [(opset, TensorProto.FLOAT) for opset in (7, 9, 10, 11, 13, 17)]
+    + [(13, TensorProto.FLOAT16), (13, TensorProto.DOUBLE), (9, TensorProto.DOUBLE)],
+)
+def test_an_onnx_model_and_its_repairer_make_one_file(logits, name, opset, element, tmp_path):
+    weights = np.random.default_rng(0).normal(0, 1, (12, 5)).astype(np.float32)
+    compressed = tmp_path / "compressed.onnx"
+    write_linear(compressed, weights, logits=logits, opset=opset, element=element)
+    repairer = trained(name, examples())
+    assert write_fused(compressed, repairer, tmp_path / "repaired.onnx", logits) == ""
+
+    given_ = np.random.default_rng(1).random((50, 2, 6, 1)).astype(FLOATS[element])
     scores = given_.reshape(50, 12) @ weights
     probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     session = onnxruntime.InferenceSession(tmp_path / "repaired.onnx")
     label = session.run(["label"], {"images": given_})[0]
-    assert (label == repairer.labels(probabilities.astype(np.float32))).mean() >= 0.98
+    assert (label == repairer.labels(probabilities.astype(np.float32))).mean() >= 0.96
 
 
-def test_a_repaired_model_is_the_head_behind_the_model(tmp_path):
+def test_what_makes_no_one_file_says_why(tmp_path):
+    compressed, weights = tmp_path / "compressed.onnx", np.ones((12, 5), np.float32)
+    linear = {"logits": False, "opset": 13, "element": TensorProto.FLOAT}
+    write_linear(compressed, weights, output="label", **linear)
+    reason = write_fused(compressed, trained("logistic", examples()), tmp_path / "r.onnx", False)
+    assert "compressed.onnx and its repairer make no one file: " in reason
+    assert "\n" not in reason
+    assert [path.name for path in tmp_path.glob("*.onnx")] == ["compressed.onnx"]
+
+
+def test_the_head_of_a_model_that_gives_logits_takes_logits(tmp_path):
     data = examples()
-    write_head(trained("logistic", data), tmp_path / "head.onnx")
+    repairer = trained("logistic", data)
+    write_head(repairer, tmp_path / "head.onnx", logits=True)
+    session = onnxruntime.InferenceSession(tmp_path / "head.onnx")
+    logits = np.log(data.probabilities) + 7
+    label = session.run(["label"], {"logits": logits})[0]
+    assert (label == repairer.labels(data.probabilities)).mean() > 0.99
 
-    class Fixed:
-        name = "fixed"
 
-        def predict(self, items):
-            return data.probabilities[items]
+class Fixed:
+    """A model whose items are the numbers of known outputs."""
 
-    model = RepairedModel(Fixed(), tmp_path / "head.onnx")
-    everything = model.predict(np.arange(240))
-    assert np.array_equal(model.predict(np.array([7, 3])), everything[[7, 3]])
-    assert (everything.argmax(1) == data.original).mean() > data.agreement
+    name = "fixed"
+
+    def __init__(self, outputs):
+        self._outputs = outputs
+
+    def predict(self, items):
+        return self._outputs[items]
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRERS))
+@pytest.mark.parametrize("classes", [2, 5, 10])
+def test_a_repaired_model_gives_a_row_the_same_bytes_in_every_batch(name, classes):
+    data = examples(200, classes)
+    repairer = trained(name, data)
+    model = RepairedModel(Fixed(data.probabilities), repairer)
+    everything = model.predict(np.arange(200))
+    assert everything.shape == (200, classes)
+    for size in (1, 3, 7):
+        starts = range(0, 200, size)
+        pieces = [model.predict(np.arange(200)[start : start + size]) for start in starts]
+        assert np.array_equal(np.concatenate(pieces), everything)
+    assert model.predict(np.arange(0)).shape == (0, classes)
+    assert (everything.argmax(1) == repairer.labels(data.probabilities)).mean() > 0.99
+
+
+@pytest.mark.parametrize("name", sorted(REPAIRERS))
+def test_where_the_compressed_model_gives_nan_there_is_nothing_to_repair(name):
+    data = examples()
+    outputs = data.probabilities.copy()
+    outputs[3, 1] = outputs[5] = np.nan
+    repaired = RepairedModel(Fixed(outputs), trained(name, data)).predict(np.arange(9))
+    assert np.isnan(repaired[[3, 5]]).all()
+    assert np.isfinite(np.delete(repaired, [3, 5], axis=0)).all()
 
 
 def test_a_repairer_that_lowers_agreement_elsewhere_is_flagged():
@@ -184,6 +244,20 @@ def test_a_repairer_that_lowers_agreement_elsewhere_is_flagged():
         worse = result["test_agreement_after"] < result["test_agreement_before"]
         assert result["lowers_test_agreement"] == worse
     assert results == compare_repairers(quick, data, perfect, 0)
+
+
+def test_without_other_images_their_agreement_is_not_known():
+    none = Examples(np.empty((0, 5), np.float32), np.empty(0, np.int64), 0)
+    quick = params(repairers={"logistic": OPTIONS["logistic"]}, folds=2)
+    result = compare_repairers(quick, examples(60), none, 0)["logistic"]
+    assert result["test_images"] == 0
+    unknown = ("test_agreement_before", "test_agreement_after", "lowers_test_agreement")
+    assert all(result[name] is None for name in unknown)
+
+
+def test_without_any_answer_there_is_nothing_to_learn_from():
+    nothing = Answers(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
+    assert "failed on every input" in why_not(gather(nothing, Findings([], [])))
 
 
 @pytest.mark.parametrize(

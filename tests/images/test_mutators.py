@@ -358,6 +358,21 @@ def test_gaussian_noise_has_the_asked_deviation(deviation: float, seed: int) -> 
     assert float(draws["noise"].std()) == pytest.approx(deviation, rel=0.06)
 
 
+def test_factors_have_the_asked_mean() -> None:
+    shifting = MUTATORS["multiplicative_noise"](low=0.1, high=0.1, mean_low=0.5, mean_high=1.5)
+    means = shifting.draw(stream(0), (400, 20, 20, 1))["factors"].mean(axis=(1, 2, 3))
+    assert means.min() == pytest.approx(0.5, abs=0.03)
+    assert means.max() == pytest.approx(1.5, abs=0.03)
+    assert means.mean() == pytest.approx(1.0, abs=0.06)
+    with pytest.raises(ValueError, match="before"):
+        MUTATORS["multiplicative_noise"](mean_low=1.5, mean_high=0.5)
+
+
+def test_images_too_small_for_a_range_are_told_before_anything_is_drawn() -> None:
+    assert MUTATORS["pixel_change"](high=16).misfit((4, 4, 1)) == ""
+    assert "high is 17" in MUTATORS["pixel_change"](high=17).misfit((4, 4, 1))
+
+
 def test_salt_and_pepper_come_in_equal_shares() -> None:
     draws = MUTATORS["salt_and_pepper_noise"](low=0.1, high=0.1).draw(stream(0), (100, 28, 28, 1))
     assert draws["salt"].mean() == pytest.approx(0.05, abs=0.005)

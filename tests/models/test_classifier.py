@@ -88,6 +88,41 @@ def test_logits_get_a_softmax_and_that_is_said(suffix, tmp_path):
     assert classifier.logits
 
 
+def quantised_softmax(path, classes):
+    """A fully quantised classifier of so many classes, most of them improbable."""
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(SHAPE)
+    outputs = keras.layers.Dense(classes, activation="softmax")(keras.layers.Flatten()(inputs))
+    given = images(50).astype(np.float32) / 255
+    keras.Model(inputs, outputs).export(
+        path,
+        format="litert",
+        verbose=False,
+        optimizations=[tf.lite.Optimize.DEFAULT],
+        representative_dataset=lambda: ([image[np.newaxis]] for image in given),
+        target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]},
+        inference_input_type=tf.int8,
+        inference_output_type=tf.int8,
+    )
+    return path
+
+
+def test_quantised_probabilities_of_many_classes_are_no_logits(tmp_path):
+    classifier = open_classifier(quantised_softmax(tmp_path / "many.tflite", 1000), UNIT)
+    assert abs(classifier.predict(images(5)).sum(axis=1) - 1).max() > 0.06
+    assert not classifier.logits
+
+
+def test_a_model_of_one_output_is_refused(tmp_path):
+    inputs = keras.Input(SHAPE)
+    outputs = keras.layers.Dense(1, activation="sigmoid")(keras.layers.Flatten()(inputs))
+    path = write(keras.Model(inputs, outputs), tmp_path / "one.onnx")
+    with pytest.raises(UserError, match=r"one\.onnx has one output"):
+        open_classifier(path, UNIT)
+
+
 def test_a_model_that_mixes_its_batch_is_run_image_by_image(tmp_path):
     """Dividing by the batch's largest value, as dynamic quantisation does."""
     graph = helper.make_graph(

@@ -45,6 +45,17 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
         assert "\n" not in str(error.value)
 
 
+def test_an_error_of_the_models_own_is_a_crash_and_the_next_call_works(tflite, monkeypatch):
+    with IsolatedClassifier(tflite, UNIT) as isolated:
+        before, process = isolated.predict(images(3)), isolated._process.pid
+        monkeypatch.setattr("asterism.models.isolation.require_images", lambda *_: None)
+        with pytest.raises(UserError, match="takes images of shape") as error:
+            isolated.predict(np.zeros((1, 2, 2, 1), np.uint8))
+        assert not isinstance(error.value, ModelCrashError)
+        assert np.array_equal(isolated.predict(images(3)), before)
+        assert isolated._process.pid == process
+
+
 @pytest.mark.parametrize("ending", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_after_a_crash_the_next_call_works(tflite, ending):
     with IsolatedClassifier(tflite, UNIT) as isolated:

@@ -51,6 +51,27 @@ def test_a_model_of_two_files(tmp_path, digits):
         obtain(tmp_path / "m.json", digits, tmp_path / "other.h5")
 
 
+@pytest.mark.parametrize("kind", ["sequential", "functional"])
+def test_logits_get_a_softmax(tmp_path, digits, kind):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((28, 28, 1))
+    parts = [keras.layers.Flatten(), keras.layers.Dense(10, kernel_initializer="he_normal")]
+    model = (
+        keras.Sequential([inputs, *parts])
+        if kind == "sequential"
+        else keras.Model(inputs, parts[1](parts[0](inputs)))
+    )
+    model.save(tmp_path / "m.keras")
+    found, _ = obtain(tmp_path / "m.keras", digits)
+    given = UNIT.apply(digits.test_images)
+    logits, outputs = (m.predict(given, verbose=0) for m in (model, found))
+    assert outputs.sum(axis=1) == pytest.approx(np.ones(10), abs=1e-5)
+    np.testing.assert_allclose(outputs, keras.ops.softmax(logits), rtol=1e-4)
+    found.save(tmp_path / "again.keras")
+    again, _ = obtain(tmp_path / "again.keras", digits)
+    assert len(again.layers) == len(found.layers)
+
+
 def test_other_images_than_the_data_are_refused(tmp_path, digits):
     small((32, 32, 3)).save(tmp_path / "m.keras")
     with pytest.raises(UserError, match=r"takes inputs of shape \(32, 32, 3\)"):

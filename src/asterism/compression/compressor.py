@@ -54,7 +54,14 @@ class Compressor(ABC):
     @staticmethod
     @abstractmethod
     def compress(model: keras.Model, options: Any, material: Material, target: Path) -> None:
-        """Write the compressed model to ``target``; ``model`` may be changed on the way."""
+        """Write the compressed model to ``target``.
+
+        Args:
+            model: the original without models inside; it may be changed on the way.
+            options: the method's own.
+            material: what else the method may use.
+            target: where to.
+        """
 
 
 COMPRESSORS: Registry[type[Compressor]] = Registry("compressor", "asterism.compression.methods")
@@ -82,20 +89,28 @@ def compress(
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
         images; and agreement, the share of test images that both give the same label.
     """
+    from asterism.models.flattening import flattened
+
     method = COMPRESSORS[params.method]
     options = validate(method.Options, params.options, source=f"options of {params.method}")
     material = Material(preprocessing.apply(data.train_images), data.train_labels, seed)
     with replacing(folder) as temporary:
         temporary.mkdir()
         target = temporary / f"model{method.suffix}"
-        method.compress(load_keras(original), options, material, target)
-    compressed = folder / f"model{method.suffix}"
+        method.compress(flattened(load_keras(original)), options, material, target)
+        facts = {"method": params.method} | _measure(original, target, data, preprocessing)
+        write_json(temporary / "summary.json", facts)
+    return facts
+
+
+def _measure(
+    original: Path, compressed: Path, data: Dataset, preprocessing: PreprocessingParams
+) -> dict[str, Any]:
     labels = {
         name: open_classifier(path, preprocessing).predict(data.test_images).argmax(axis=1)
         for name, path in (("original", original), ("compressed", compressed))
     }
-    facts = {
-        "method": params.method,
+    return {
         "bytes": compressed.stat().st_size,
         "original_bytes": original.stat().st_size,
         "deflated_bytes": _deflated(compressed),
@@ -105,8 +120,6 @@ def compress(
         "agreement": float((labels["compressed"] == labels["original"]).mean()),
         "deviating_test_images": int((labels["compressed"] != labels["original"]).sum()),
     }
-    write_json(folder / "summary.json", facts)
-    return facts
 
 
 def _deflated(path: Path) -> int:

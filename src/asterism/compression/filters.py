@@ -46,7 +46,8 @@ def without_filters(model: keras.Model, kept: Mapping[str, Channels]) -> keras.M
         return type(layer).from_config(config)
 
     cut = keras.models.clone_model(model, clone_function=smaller)
-    channels: dict[str, Channels] = {}
+    # A sequential model does not list its input among its layers.
+    channels = {t._keras_history.operation.name: np.arange(t.shape[-1]) for t in model.inputs}
     for layer, smaller_layer in zip(model.layers, cut.layers, strict=True):
         sources = _sources(layer)
         # Where several tensors meet, all of their channels are there.

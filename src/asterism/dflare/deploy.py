@@ -10,6 +10,7 @@ import onnx
 import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, compose, helper
+from onnx.version_converter import convert_version
 
 from asterism.core.artifacts import replacing
 from asterism.dflare.onnx_graph import OPSET, GraphBuilder
@@ -18,19 +19,40 @@ from asterism.dflare.repairers import Repairer
 
 Outputs = NDArray[np.float32]
 
+#: Since then the sizes that the head's operators take are inputs, as a repairer writes them.
+_OLDEST_OPSET = 10
+#: Rows that fill ONNX Runtime's vectors, whatever the number of classes.
+_FULL = 16
 
-def write_head(repairer: Repairer, path: Path, opset: int = OPSET) -> None:
-    """Write a trained repairer as ONNX.
 
-    Input ``probabilities`` float32 ``(N, K)``: outputs of the compressed model. Outputs
-    ``repaired`` float32 ``(N, K)``, probabilities after repair, and ``label`` int64 ``(N,)``.
+def write_head(repairer: Repairer, path: Path, logits: bool = False) -> None:
+    """Write a trained repairer as ONNX, to stand behind the compressed model's file.
+
+    Input ``probabilities`` float32 ``(N, K)``, the file's own outputs; it is called ``logits`` for
+    a file that gives those. Outputs ``repaired`` float32 ``(N, K)``, probabilities after repair,
+    and ``label`` int64 ``(N,)``.
+
+    Args:
+        repairer: trained.
+        path: where to.
+        logits: whether the compressed model's file gives logits, so that they need a softmax first.
     """
-    _write(_head(repairer, opset), path)
+    _write(_head(repairer, logits=logits), path)
 
 
-def _head(repairer: Repairer, opset: int, logits: bool = False) -> Any:
+def _head(
+    repairer: Repairer,
+    *,
+    logits: bool = False,
+    opset: int = OPSET,
+    element: int = TensorProto.FLOAT,
+) -> Any:
+    """The repairer as a model whose inputs have elements of this type of ONNX."""
     graph = GraphBuilder()
-    value = "probabilities"
+    given = "logits" if logits else "probabilities"
+    value = given
+    if element != TensorProto.FLOAT:
+        value = graph.add("Cast", value, to=TensorProto.FLOAT)
     if logits:
         value = graph.add("Softmax", value, axis=1)
     scores = graph.add("Softmax", repairer.scores(graph, value), axis=1)
@@ -41,7 +63,7 @@ def _head(repairer: Repairer, opset: int, logits: bool = False) -> Any:
     graph.add_named("ArgMax", ["repaired"], "label", axis=1, keepdims=0)
     classes = repairer.classes
     return graph.model(
-        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["N", classes])],
+        [helper.make_tensor_value_info(given, element, ["N", classes])],
         [
             helper.make_tensor_value_info("repaired", TensorProto.FLOAT, ["N", classes]),
             helper.make_tensor_value_info("label", TensorProto.INT64, ["N"]),
@@ -50,24 +72,46 @@ def _head(repairer: Repairer, opset: int, logits: bool = False) -> Any:
     )
 
 
-def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) -> None:
+def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) -> str:
     """Write an ONNX compressed model and its repairer as one file.
 
     Args:
         compressed: the compressed model, ``.onnx``.
         repairer: trained.
-        path: where to.
+        path: where to; the file is there only if ONNX Runtime opens it.
         logits: whether the compressed model gives logits, so that it needs a softmax first.
+
+    Returns:
+        Why there is no such file; empty where there is one.
     """
-    body = onnx.load(compressed)
-    opset = next(entry.version for entry in body.opset_import if entry.domain in ("", "ai.onnx"))
-    head = _head(repairer, opset, logits)
-    head.ir_version = body.ir_version
+    try:
+        fused = _fuse(_modern(onnx.load(compressed)), repairer, logits)
+        with replacing(path) as temporary:
+            temporary.write_bytes(fused.SerializeToString(deterministic=True))
+            _open(temporary)
+    except Exception as error:  # whatever a foreign graph makes ONNX and its runtime raise
+        return " ".join(f"{compressed.name} and its repairer make no one file: {error}".split())
+    return ""
+
+
+def _fuse(body: Any, repairer: Repairer, logits: bool) -> Any:
+    output = body.graph.output[0]
+    element = output.type.tensor_type.elem_type
+    head = _head(repairer, logits=logits, opset=_opset(body), element=element)
+    body.ir_version = head.ir_version = max(body.ir_version, head.ir_version)
     versions = {entry.domain: entry.version for entry in body.opset_import}
     for entry in head.opset_import:  # the head's operators mean the same in all versions
         entry.version = versions.get(entry.domain, entry.version)
-    fused = compose.merge_models(body, head, io_map=[(body.graph.output[0].name, "probabilities")])
-    _write(fused, path)
+    return compose.merge_models(body, head, io_map=[(output.name, head.graph.input[0].name)])
+
+
+def _modern(body: Any) -> Any:
+    """The model itself, or its translation where its operators are older than a head's."""
+    return body if _opset(body) >= _OLDEST_OPSET else convert_version(body, OPSET)
+
+
+def _opset(model: Any) -> int:
+    return int(next(e.version for e in model.opset_import if e.domain in ("", "ai.onnx")))
 
 
 def _write(model: Any, path: Path) -> None:
@@ -80,23 +124,34 @@ class RepairedModel:
 
     Args:
         compressed: the compressed model.
-        head: a file of :func:`write_head`.
+        repairer: trained.
     """
 
-    def __init__(self, compressed: Model, head: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(
-            head, options, providers=["CPUExecutionProvider"]
-        )
+    def __init__(self, compressed: Model, repairer: Repairer) -> None:
+        self._session = _open(_head(repairer).SerializeToString())
         self._compressed = compressed
         self.name = f"{compressed.name}, repaired"
 
     def predict(self, items: Any) -> Outputs:
-        """Repaired probabilities, float32 ``(N, K)``."""
+        """Repaired probabilities, float32 ``(N, K)``; a row is the same in every batch."""
         return self.repair(self._compressed.predict(items))
 
     def repair(self, probabilities: Outputs) -> Outputs:
-        """Repaired probabilities from those of the compressed model, float32 ``(N, K)``."""
-        outputs: Outputs = self._session.run(["repaired"], {"probabilities": probabilities})[0]
+        """Repaired probabilities from those of the compressed model, float32 ``(N, K)``.
+
+        Where the compressed model gives NaN, there is nothing to repair: the row is NaN.
+        """
+        # ONNX Runtime computes what is left over of full vectors by other instructions, so that a
+        # row's last bits depend on how many there are: without a rest they do not.
+        rest = np.zeros((-len(probabilities) % _FULL, probabilities.shape[1]), np.float32)
+        full = np.concatenate([probabilities, rest])
+        outputs: Outputs = self._session.run(["repaired"], {"probabilities": full})[0]
+        outputs = outputs[: len(probabilities)]
+        outputs[np.isnan(probabilities).any(axis=1)] = np.nan
         return outputs
+
+
+def _open(model: Path | bytes) -> onnxruntime.InferenceSession:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])

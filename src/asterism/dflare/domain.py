@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.errors import UserError
 from asterism.images import bounds
 from asterism.images.mutator import build_mutators
 from asterism.search.streams import ManyStreams
@@ -66,6 +67,12 @@ class ImageDomain:
     def __init__(self, operators: dict[str, dict[str, Any]]) -> None:
         self.operators = tuple(operators)
         self._mutators = list(build_mutators(operators).values())
+
+    def require_shape(self, shape: tuple[int, int, int]) -> None:
+        """Raise a :class:`UserError` unless every mutator can mutate images ``(H, W, C)``."""
+        for name, mutator in zip(self.operators, self._mutators, strict=True):
+            if reason := mutator.misfit(shape):
+                raise UserError(f"trigger.operators.{name}.{reason}")
 
     def mutate(self, items: Items, operators: Rows, streams: ManyStreams) -> Items:
         """See :meth:`Domain.mutate`."""

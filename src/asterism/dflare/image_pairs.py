@@ -63,9 +63,11 @@ def search_images(
         A summary for each search.
 
     Raises:
-        UserError: a file cannot be opened, the models are no pair, or take other images.
+        UserError: a file cannot be opened, the models are no pair, or take other images, or a
+            mutator's range does not fit the images.
     """
     domain = ImageDomain(params.operators)
+    domain.require_shape(data.image_shape)
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as models:
         subject = Subject(Pair(*models), domain, TopLabel())

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import replacing, write_json
+from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.data import Dataset
 from asterism.dflare import repair as drepair
@@ -16,9 +17,12 @@ from asterism.dflare.lockstep import Subject
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import Seeds, load_seeds, search_pair, summarise
 from asterism.models.isolation import IsolatedClassifier
 from asterism.models.preprocessing import PreprocessingParams
+
+log = get_logger(__name__)
 
 
 def repair_images(
@@ -41,13 +45,13 @@ def repair_images(
         data: its test images that were no seeds show what a repair does to ordinary inputs.
         seed: the run's seed.
         found: what :func:`asterism.dflare.image_pairs.search_images` wrote.
-        folder: replaced by the repaired model: ``head.onnx``, and for an ONNX file also
-            ``repaired.onnx``, compressed model and head in one.
+        folder: replaced by the repaired model: ``head.onnx``, and for an ONNX file, where
+            the two fit together, also ``repaired.onnx``, compressed model and head in one.
 
     Returns:
         ``status``; for each repairer its counts and ratios; ``chosen``, the best by
-        cross-validation; and the search of the original against the compressed and the repaired
-        model.
+        cross-validation; the search of the original against the compressed and the repaired
+        model; and ``not_fused``, why there is no ``repaired.onnx`` where there should be one.
 
     Raises:
         UserError: ``params.search`` is not among the searches that were run.
@@ -72,22 +76,30 @@ def repair_images(
         chosen = drepair.choose(results)
         repairer = drepair.train(params, chosen, examples, seed)
         with replacing(folder) as temporary:
-            head = drepair.save_repaired(repairer, chosen, temporary)
-            if Path(pair.compressed).suffix == ".onnx":
-                fused = temporary / "repaired.onnx"
-                write_fused(Path(pair.compressed), repairer, fused, g.logits)
-            again = _search_again(
-                params, trigger, f, RepairedModel(g, head), seeds, seed, temporary
-            )
+            drepair.save_repaired(repairer, chosen, temporary, g.logits)
+            repaired = RepairedModel(g, repairer)
             summary = {
                 "status": "repaired",
                 "repairers": results,
                 "chosen": chosen,
                 "search_before": summarise(findings),
-                "search_after": again,
-            }
+                "search_after": _search_again(params, trigger, f, repaired, seeds, seed, temporary),
+            } | _write_one_file(Path(pair.compressed), repairer, g.logits, temporary)
             write_json(temporary / "summary.json", summary)
         return summary
+
+
+def _write_one_file(
+    compressed: Path, repairer: Repairer, logits: bool, folder: Path
+) -> dict[str, str]:
+    """Write ``repaired.onnx`` for an ONNX model; where that fails, ``not_fused`` says why."""
+    if compressed.suffix != ".onnx":
+        return {}
+    reason = write_fused(compressed, repairer, folder / "repaired.onnx", logits)
+    if not reason:
+        return {}
+    log.warning("no repaired.onnx", reason=reason)
+    return {"not_fused": reason}
 
 
 def _search_again(

@@ -26,7 +26,7 @@ class SearchParams(Section):
 class TriggerParams(Section):
     """The search for inputs on which a compressed model deviates from its original."""
 
-    seeds: int = Field(ge=1, description="test images to start from, drawn at random")
+    seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
     queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
     seconds: float | None = Field(
         gt=0, description="ceiling on a seed's time (the paper: 180); null: none"

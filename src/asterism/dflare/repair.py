@@ -77,6 +77,8 @@ def gather(seeds: Answers, findings: Findings) -> Examples:
 
 def why_not(examples: Examples) -> str:
     """Why no repairer can learn from these; empty where one can."""
+    if not len(examples):
+        return "a model failed on every input: there is nothing to learn from"
     if examples.agreement == 1.0:
         return "the models agree on every input: there is nothing to repair"
     if len(np.unique(examples.original)) == 1:
@@ -103,7 +105,7 @@ def compare_repairers(
     Returns:
         For each repairer its counts and ratios (means over the repetitions), what it does to the
         agreement on held-out seeds, the agreement on the test images before and after, and
-        whether it lowers that.
+        whether it lowers that (all three None where there are no test images).
 
     Raises:
         UserError: there are fewer examples than folds.
@@ -123,12 +125,9 @@ def compare_repairers(
             params.repeats,
             seed,
         )
-        after = _agreement_after(params, name, examples, test, seed)
         results[name] = _averages(examples, repaired) | {
             "test_images": len(test),
-            "test_agreement_before": test.agreement,
-            "test_agreement_after": after,
-            "lowers_test_agreement": after < test.agreement,
+            **_effect_on(test, params, name, examples, seed),
         }
         log.info("compared", repairer=name, improvement=results[name]["improvement_ratio"])
     return results
@@ -163,18 +162,27 @@ def train(params: RepairParams, name: str, examples: Examples, seed: int) -> Rep
     return repairer
 
 
-def save_repaired(repairer: Repairer, name: str, folder: Path) -> Path:
-    """Write ``head.onnx`` and what it is; the head's path."""
-    write_head(repairer, folder / "head.onnx")
+def save_repaired(repairer: Repairer, name: str, folder: Path, logits: bool) -> None:
+    """Write ``head.onnx``, which takes what the compressed model's file gives, and what it is."""
+    write_head(repairer, folder / "head.onnx", logits)
     write_json(folder / "repairer.json", {"repairer": name, "classes": repairer.classes})
-    return folder / "head.onnx"
 
 
-def _agreement_after(
-    params: RepairParams, name: str, examples: Examples, test: Examples, seed: int
-) -> float:
-    repairer = train(params, name, examples, seed)
-    return test.agreement_of(repairer.labels(test.probabilities))
+def _effect_on(
+    test: Examples, params: RepairParams, name: str, examples: Examples, seed: int
+) -> dict[str, Any]:
+    """What a repairer that has learnt from all examples does to other images."""
+    before = after = lowers = None
+    if len(test):
+        before = test.agreement
+        repairer = train(params, name, examples, seed)
+        after = test.agreement_of(repairer.labels(test.probabilities))
+        lowers = after < before
+    return {
+        "test_agreement_before": before,
+        "test_agreement_after": after,
+        "lowers_test_agreement": lowers,
+    }
 
 
 def _averages(examples: Examples, repetitions: list[NDArray[np.int64]]) -> dict[str, Any]:

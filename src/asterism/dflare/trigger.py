@@ -63,7 +63,7 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
         UserError: there are fewer.
     """
     if count > len(items):
-        raise UserError(f"trigger.seeds asks for {count} seeds, but there are {len(items)} images")
+        raise UserError(f"trigger.seeds asks for {count} seeds, but there are {len(items)} inputs")
     chosen = stream(seed, "trigger", "seeds").choice(len(items), count, replace=False)
     numbers = np.sort(chosen).astype(np.int64)
     return Seeds(items[numbers], numbers)

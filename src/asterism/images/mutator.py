@@ -65,6 +65,10 @@ class Mutator(ABC):
     #: the original mean something; not so where the whole picture is transformed or toned.
     pixel_level: ClassVar[bool]
 
+    def misfit(self, shape: tuple[int, int, int]) -> str:
+        """Which option images of this shape ``(H, W, C)`` are too small for; empty where none."""
+        return ""
+
     @abstractmethod
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """Everything random about mutating a batch of this shape ``(N, H, W, C)``."""

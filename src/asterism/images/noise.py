@@ -74,26 +74,36 @@ class GaussianNoise(Mutator):
 @MUTATORS.register("multiplicative_noise")
 @dataclass(frozen=True)
 class MultiplicativeNoise(Mutator):
-    """Multiplies every value by normal noise of mean 1, with one deviation for each image.
+    """Multiplies every value by normal noise, with one mean and one deviation for each image.
 
     Attributes:
         low: smallest standard deviation of the factor.
         high: largest standard deviation of the factor.
+        mean_low: smallest mean of the factor.
+        mean_high: largest mean of the factor.
     """
 
     low: float = 0.02
     high: float = 0.12
+    mean_low: float = 1.0
+    mean_high: float = 1.0
     pixel_level: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
+        require_range(self, self.mean_low, self.mean_high)
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``factors``: float32 ``(N, H, W, C)``."""
-        deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
+        each = (shape[0], 1, 1, 1)
+        deviation = rng.uniform(self.low, self.high, size=each).astype(np.float32)
         factors = _standard_normal(rng, shape)
         factors *= deviation
-        factors += 1
+        if self.mean_low == self.mean_high:  # one mean takes no random number
+            factors += np.float32(self.mean_low)
+        else:
+            mean = rng.uniform(self.mean_low, self.mean_high, size=each)
+            factors += mean.astype(np.float32)
         return {"factors": factors}
 
     def apply(self, images: Images, draws: Draws) -> Images:

@@ -30,6 +30,13 @@ class PixelChange(Mutator):
         if self.low < 1:
             raise ValueError(f"at least 1 pixel must change, not {self.low}")
 
+    def misfit(self, shape: tuple[int, int, int]) -> str:
+        """See :meth:`~asterism.images.mutator.Mutator.misfit`."""
+        height, width, _ = shape
+        if height * width >= self.high:
+            return ""
+        return f"high is {self.high}, but an image of {height}×{width} has fewer pixels"
+
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """How many pixels change, which, and to what values.
 
@@ -38,8 +45,8 @@ class PixelChange(Mutator):
             ``values``: uint8 ``(N, high, C)``.
         """
         number, height, width, channels = shape
-        if height * width < self.high:
-            raise ValueError(f"an image of {height}×{width} has fewer than {self.high} pixels")
+        if reason := self.misfit((height, width, channels)):
+            raise ValueError(reason)
         return {
             "count": rng.integers(self.low, self.high, size=number, endpoint=True),
             "positions": _distinct(rng, number, self.high, height * width),

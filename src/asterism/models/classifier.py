@@ -83,7 +83,11 @@ class FileClassifier:
         self.name = path.name
         self.input_shape = self._runtime.input_shape
         self.classes = self._runtime.outputs
-        probes = _probes(self.input_shape)
+        if self.classes < 2:
+            raise UserError(
+                f"{path} has one output; a classifier has one for each class, at least two"
+            )
+        probes = probe_images(self.input_shape)
         self._batch = self._runtime.fixed_batch
         self._alone = False
         self._settle_batching(self._preprocess(probes))
@@ -94,7 +98,7 @@ class FileClassifier:
                 f"{path} gives NaN or infinite outputs for ordinary images: check the file and "
                 "the preprocessing"
             )
-        self.logits = not _are_probabilities(raw)
+        self.logits = not are_probabilities(raw, self._runtime.output_step)
         self.notes = self._runtime.notes + (
             ("its outputs are logits, a softmax was added",) if self.logits else ()
         )
@@ -172,7 +176,7 @@ def require_images(images: Images, shape: tuple[int, int, int], name: str) -> No
         )
 
 
-def _probes(shape: tuple[int, int, int]) -> Images:
+def probe_images(shape: tuple[int, int, int]) -> Images:
     """Images of all brightnesses and contrasts, black and white among them."""
     rng = np.random.default_rng(0)
     noise = rng.random((_PROBES, *shape), dtype=np.float32)
@@ -181,10 +185,16 @@ def _probes(shape: tuple[int, int, int]) -> Images:
     return noise.astype(np.uint8)
 
 
-def _are_probabilities(raw: Batch) -> bool:
-    # Outputs of a fully quantised model add up to 1 only roughly.
+def are_probabilities(raw: Batch, step: float = 0.0) -> bool:
+    """Whether outputs are probabilities, as far as their values tell.
+
+    Args:
+        raw: outputs ``(N, K)``.
+        step: distance of neighbouring values where outputs are quantised: each of the K may be off
+            by that, so that those of many classes add up to anything.
+    """
     in_range = raw.min() >= -1e-3 and raw.max() <= 1 + 1e-3
-    return bool(in_range and np.abs(raw.sum(axis=1) - 1).max() <= 0.05)
+    return bool(in_range and np.abs(raw.sum(axis=1) - 1).max() <= 0.05 + raw.shape[1] * step)
 
 
 def _find_format(path: Path) -> type[Format]:
@@ -213,4 +223,12 @@ def _find_format(path: Path) -> type[Format]:
     raise UserError(f"{path} is damaged, or is no {path.suffix} file")
 
 
-__all__ = ["Classifier", "FileClassifier", "Runtime", "open_classifier", "softmax"]
+__all__ = [
+    "Classifier",
+    "FileClassifier",
+    "Runtime",
+    "are_probabilities",
+    "open_classifier",
+    "probe_images",
+    "softmax",
+]

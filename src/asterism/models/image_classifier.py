@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import ARCHITECTURES
+from asterism.models.classifier import are_probabilities, probe_images
 from asterism.models.keras_files import load_keras
 from asterism.models.params import ClassifierFile, ClassifierParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -15,6 +17,8 @@ from asterism.models.training import compile_for, fit, make_deterministic
 
 if TYPE_CHECKING:
     import keras
+
+log = get_logger(__name__)
 
 
 def obtain_classifier(
@@ -25,6 +29,7 @@ def obtain_classifier(
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """The user's own classifier, or one trained here; with loss and accuracy by epoch.
 
+    It gives probabilities: a file that ends in logits gets a softmax, and the log says so.
     The history of a classifier that was not trained here is empty.
 
     Raises:
@@ -43,7 +48,20 @@ def obtain_classifier(
         raise UserError(
             f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}"
         )
-    return model, {"loss": [], "accuracy": []}
+    return _with_softmax(model, preprocessing), {"loss": [], "accuracy": []}
+
+
+def _with_softmax(model: keras.Model, preprocessing: PreprocessingParams) -> keras.Model:
+    """The model itself, or with a softmax behind it where its outputs are logits."""
+    import keras
+
+    height, width, channels = model.inputs[0].shape[1:]
+    probes = preprocessing.apply(probe_images((height, width, channels)))
+    if are_probabilities(model.predict(probes, verbose=0)):
+        return model
+    log.info("its outputs are logits, a softmax was added", model=model.name)
+    softmax = keras.layers.Softmax(name="added_softmax")
+    return keras.Model(model.inputs, softmax(model.outputs[0]), name=model.name)
 
 
 def train_classifier(

@@ -13,6 +13,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
@@ -26,9 +27,12 @@ from asterism.models.preprocessing import PreprocessingParams
 #: A call that takes longer is taken for a model that hangs.
 _PATIENCE_S = 600.0
 
+#: What kind of answer follows: a result, an error of the user's, an error of the model's own.
+_RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
+
 
 class ModelCrashError(UserError):
-    """The model ended its process, or never answered."""
+    """The model ended its process, raised an error of its own, or never answered."""
 
 
 class IsolatedClassifier:
@@ -68,7 +72,7 @@ class IsolatedClassifier:
         """See :meth:`asterism.models.classifier.Classifier.predict`.
 
         Raises:
-            ModelCrashError: these images ended the model's process.
+            ModelCrashError: on these images the model ended its process, or raised an error.
         """
         require_images(images, self.input_shape, self.name)
         if self._process is None:
@@ -97,7 +101,11 @@ class IsolatedClassifier:
         )
         self._process.start()
         far_end.close()
-        facts: dict[str, Any] = json.loads(self._exchange(lambda: None))
+        try:
+            facts: dict[str, Any] = json.loads(self._exchange(lambda: None))
+        except UserError:
+            self._end()
+            raise
         return facts
 
     def _send(self, images: Images) -> None:
@@ -111,15 +119,14 @@ class IsolatedClassifier:
             if not self._connection.poll(_PATIENCE_S):
                 self._end()
                 raise ModelCrashError(f"{self._path} did not answer within {_PATIENCE_S:.0f} s")
-            failed, answer = self._connection.recv_bytes(), self._connection.recv_bytes()
+            kind, answer = self._connection.recv_bytes(), self._connection.recv_bytes()
         except (EOFError, OSError):
             reason = self._post_mortem()
             self._end()
             raise ModelCrashError(f"{self._path} crashed its interpreter: {reason}") from None
-        if failed == b"1":
-            self._end()
-            raise UserError(answer.decode())
-        return answer
+        if kind == _RESULT:
+            return answer
+        raise {_USER_ERROR: UserError, _FAILURE: ModelCrashError}[kind](answer.decode())
 
     def _post_mortem(self) -> str:
         self._process.join(10)
@@ -152,18 +159,29 @@ def _serve(
             "notes": model.notes,
             "logits": model.logits,
         }
-        _answer(connection, json.dumps(facts).encode())
+    except Exception as error:  # the other side decides what it means
+        _answer(connection, *_told(error, path))
+        return
+    _answer(connection, _RESULT, json.dumps(facts).encode())
+    with suppress(EOFError):
         while True:
             shape = json.loads(connection.recv_bytes())
             images = np.frombuffer(connection.recv_bytes(), np.uint8).reshape(shape)
-            _answer(connection, np.ascontiguousarray(model.predict(images)).tobytes())
-    except EOFError:
-        return
-    except Exception as error:  # the other side decides what it means
-        message = str(error) if isinstance(error, UserError) else f"{path} failed: {error}"
-        _answer(connection, message.encode(), failed=True)
+            try:
+                outputs = np.ascontiguousarray(model.predict(images)).tobytes()
+            except Exception as error:  # of these images: the model answers about others
+                _answer(connection, *_told(error, path))
+            else:
+                _answer(connection, _RESULT, outputs)
 
 
-def _answer(connection: Connection, content: bytes, *, failed: bool = False) -> None:
-    connection.send_bytes(b"1" if failed else b"0")
+def _told(error: Exception, path: Path) -> tuple[bytes, bytes]:
+    """An error as an answer: its kind and its message."""
+    if isinstance(error, UserError):
+        return _USER_ERROR, str(error).encode()
+    return _FAILURE, f"{path} failed: {error}".encode()
+
+
+def _answer(connection: Connection, kind: bytes, content: bytes) -> None:
+    connection.send_bytes(kind)
     connection.send_bytes(content)

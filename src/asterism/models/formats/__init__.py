@@ -25,6 +25,8 @@ class Runtime(Protocol):
     input_shape: tuple[int, int, int]
     #: Length of the output vector.
     outputs: int
+    #: Distance of neighbouring output values where they are quantised, 0 where they are not.
+    output_step: float
     #: Number of images that every call must have; None where any number will do.
     fixed_batch: int | None
     #: What a reader of the results should know about how the file is run.

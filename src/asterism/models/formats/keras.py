@@ -47,6 +47,7 @@ class KerasRuntime:
         self._layout = Layout(model.input_shape, path)
         self.input_shape = self._layout.input_shape
         self.outputs = require_vector(model.output_shape, path)
+        self.output_step = 0.0
         self.fixed_batch: int | None = _BATCH
         self.notes: tuple[str, ...] = (f"runs in Keras, in batches of {_BATCH}",)
         spec = tf.TensorSpec((_BATCH, *model.input_shape[1:]), tf.float32)

@@ -36,6 +36,8 @@ class LiteRtRuntime:
         self._layout = Layout([None, *(int(s) for s in inputs[0]["shape"][1:])], path)
         self.input_shape = self._layout.input_shape
         self.outputs = require_vector([int(s) for s in outputs[0]["shape"]], path)
+        integers = np.issubdtype(self._output["dtype"], np.integer)
+        self.output_step = float(self._output["quantization"][0]) if integers else 0.0
         self.fixed_batch: int | None = None
         self.notes: tuple[str, ...] = ()
         self._sizes = _SIZES if self._takes_batches() else (1,)

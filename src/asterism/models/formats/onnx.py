@@ -40,6 +40,7 @@ class OnnxRuntime:
         self.input_shape = self._layout.input_shape
         self.fixed_batch = self._layout.fixed_batch
         self.outputs = require_vector(outputs[0].shape, path)
+        self.output_step = 0.0
         self.notes: tuple[str, ...] = ()
 
     def run(self, batch: Batch) -> Batch:

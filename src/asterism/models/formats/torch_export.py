@@ -63,6 +63,7 @@ class TorchRuntime:
         self.notes: tuple[str, ...] = (f"runs in PyTorch, in batches of {self.fixed_batch}",)
         probe = self.run(np.zeros((self.fixed_batch, *self.input_shape), np.float32))
         self.outputs = require_vector(probe.shape, path)
+        self.output_step = 0.0
 
     def run(self, batch: Batch) -> Batch:
         """See :meth:`asterism.models.formats.Runtime.run`."""

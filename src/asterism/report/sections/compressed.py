@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
 
 from asterism.core.artifacts import read_arrays, read_json, read_table
+from asterism.core.params import Section as Params
+from asterism.core.params import read_params
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
@@ -20,21 +23,25 @@ from asterism.report.templating import percent, render
 _SHOWN = 6
 
 
+class _Shown(Params):
+    """What the page is about; results of earlier pairs and models may lie beside theirs."""
+
+    pairs: dict[str, Any]
+    compression: dict[str, Any]
+
+
 @SECTIONS.register("compressed")
 def compressed(workspace: Path) -> Section | None:
     """The section, or None when no pair has been searched."""
-    folders = sorted(p.parent for p in workspace.glob("artifacts/trigger/*/summary.json"))
-    if not folders:
+    if not any(workspace.glob("artifacts/trigger/*/summary.json")):
         return None
-    searches = {folder.name: read_json(folder / "summary.json") for folder in folders}
-    repairs = {
-        path.parent.name: read_json(path)
-        for path in sorted(workspace.glob("artifacts/repair/*/summary.json"))
-    }
-    compressions = {
-        path.parent.name: read_json(path)
-        for path in sorted(workspace.glob("artifacts/compress/*/summary.json"))
-    }
+    shown = read_params(_Shown, workspace / "params.yaml")
+    searches = _summaries(workspace / "artifacts/trigger", shown.pairs)
+    if not searches:
+        return None
+    repairs = _summaries(workspace / "artifacts/repair", shown.pairs)
+    compressions = _summaries(workspace / "artifacts/compress", shown.compression)
+    folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
     body = render(
         "compressed.html.j2",
@@ -58,6 +65,12 @@ def compressed(workspace: Path) -> Section | None:
         headline=_headline(searches, repairs, first),
         body=body,
     )
+
+
+def _summaries(folder: Path, names: Iterable[str]) -> dict[str, Any]:
+    """The summaries of those of these results that are there."""
+    paths = {name: folder / name / "summary.json" for name in sorted(names)}
+    return {name: read_json(path) for name, path in paths.items() if path.is_file()}
 
 
 def _first_search(searches: dict[str, Any]) -> str:
@@ -109,19 +122,23 @@ def _ratios(searches: dict[str, Any]) -> dict[str, dict[str, float | None]]:
 
 
 def _wilcoxon_tests(folders: list[Path]) -> list[dict[str, Any]]:
-    """Dflare against Dflare_R: one-sided Wilcoxon signed-rank test on queries, seed by seed."""
+    """Dflare against Dflare_R: one-sided Wilcoxon signed-rank test on queries, seed by seed.
+
+    Compared are the queries until a seed's first triggering input. A seed that ended without one,
+    by its budget or its time, counts with the most queries that any seed of the two searches had;
+    one on which a model failed is left out.
+    """
     rows = []
     for folder in folders:
         if not all((folder / name / "seeds.csv").is_file() for name in ("dflare", "dflare_r")):
             continue
+        searched = [_first_queries(folder / name) for name in ("dflare", "dflare_r")]
+        most = int(np.concatenate([t["queries"].to_numpy() for t in searched]).max(initial=0))
         guided, uniform = (
-            read_table(folder / name / "seeds.csv")
-            .filter(pl.col("outcome").is_in(["triggered", "exhausted"]))
-            .select("seed", "queries")
-            for name in ("dflare", "dflare_r")
+            table.with_columns(pl.col("first").fill_null(most)) for table in searched
         )
         both = guided.join(uniform, on="seed", suffix="_uniform").sort("seed")
-        a, b = both["queries"].to_numpy(), both["queries_uniform"].to_numpy()
+        a, b = both["first"].to_numpy(), both["first_uniform"].to_numpy()
         p = float(wilcoxon(a, b, alternative="less").pvalue) if np.any(a != b) else None
         rows.append(
             {
@@ -135,14 +152,26 @@ def _wilcoxon_tests(folders: list[Path]) -> list[dict[str, Any]]:
     return rows
 
 
+def _first_queries(folder: Path) -> pl.DataFrame:
+    """The seeds that were searched to their end.
+
+    Columns ``seed``, ``queries`` (all of them) and ``first``: the queries until the first
+    triggering input, null where there is none.
+    """
+    ended = pl.col("outcome").is_in(["triggered", "exhausted", "out_of_time"])
+    numbers = pl.col("seed", "queries").cast(pl.Int64)  # a table without rows has no types
+    seeds = read_table(folder / "seeds.csv").filter(ended).select(numbers)
+    triggers = read_table(folder / "triggers.csv").select(numbers)
+    first = triggers.group_by("seed").agg(pl.col("queries").min().alias("first"))
+    return seeds.join(first, on="seed", how="left")
+
+
 def _histogram(folders: list[Path], first: str) -> Markup:
     counts = {}
     for folder in folders:
         if (folder / first / "seeds.csv").is_file():
-            table = read_table(folder / first / "seeds.csv")
-            counts[folder.name] = table.filter(pl.col("outcome") == "triggered")[
-                "queries"
-            ].to_numpy()
+            found = _first_queries(folder / first)["first"].drop_nulls()
+            counts[folder.name] = found.to_numpy()
     largest = max((int(c.max()) for c in counts.values() if len(c)), default=1)
     edges = np.unique(np.geomspace(1, largest + 1, 25).astype(np.int64))
     figure = Figure(figsize=(7, 0.8 + 1.1 * len(counts)), layout="constrained")

@@ -1,0 +1,55 @@
+"""The compressed lane's part of the page: values of its histogram and of its test."""
+
+import numpy as np
+import pytest
+from scipy.stats import wilcoxon
+
+from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.report.sections.compressed import _first_queries, _histogram, _wilcoxon_tests
+
+IMAGE, OUTPUTS = np.zeros((2, 2, 1), np.uint8), np.array([0.4, 0.6], np.float32)
+
+#: Queries of each seed's two triggering inputs, or how it ended without one, and after how many.
+DFLARE = {0: (3, 90), 1: (5, 95), 2: (7, 60), 3: (9, 99), 4: (2, 4), 5: ("exhausted", 100)}
+DFLARE_R = {0: (8, 9), 1: (20, 21), 2: (6, 8), 3: (40, 80), 4: ("out_of_time", 37), 5: (50, 51)}
+
+
+def save(folder, ends):
+    """A search that asked for two triggering inputs a seed; seed 6 was not searched, 7 failed."""
+    findings = Findings([SeedRecord(6, "deviates_already", 0), SeedRecord(7, "failed", 1, "why")])
+    for seed, (first, last) in ends.items():
+        how = first if isinstance(first, str) else "triggered"
+        findings.seeds.append(SeedRecord(seed, how, last))
+        for queries in () if isinstance(first, str) else (first, last):
+            findings.triggers.append(Trigger(seed, queries, ("blur",), IMAGE, OUTPUTS, OUTPUTS))
+    findings.sort()
+    findings.save(folder)
+
+
+@pytest.fixture
+def pair(tmp_path):
+    save(tmp_path / "pair" / "dflare", DFLARE)
+    save(tmp_path / "pair" / "dflare_r", DFLARE_R)
+    return tmp_path / "pair"
+
+
+def test_wilcoxon_compares_first_triggers_and_counts_every_end_without_one_alike(pair):
+    guided, uniform = [3, 5, 7, 9, 2, 100], [8, 20, 6, 40, 100, 50]
+    (row,) = _wilcoxon_tests([pair])
+    assert row["seeds"] == 6
+    assert (row["dflare"], row["dflare_r"]) == (np.median(guided), np.median(uniform))
+    assert row["p"] == wilcoxon(guided, uniform, alternative="less").pvalue
+
+
+def test_the_histogram_counts_queries_until_the_first_trigger(pair, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        "matplotlib.axes.Axes.hist", lambda _, values, **options: drawn.append(sorted(values))
+    )
+    _histogram([pair], "dflare")
+    assert drawn == [[2, 3, 5, 7, 9]]
+
+
+def test_a_search_that_found_nothing_has_no_first_queries(tmp_path):
+    save(tmp_path / "s", {0: ("exhausted", 10), 1: ("out_of_time", 4)})
+    assert _first_queries(tmp_path / "s")["first"].to_list() == [None, None]

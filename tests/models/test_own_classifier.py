@@ -57,6 +57,13 @@ def test_other_images_than_the_data_are_refused(tmp_path, digits):
         obtain(tmp_path / "m.keras", digits)
 
 
+def test_a_score_for_each_class_is_needed(tmp_path, digits):
+    layers = [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(1, "sigmoid")]
+    keras.Sequential(layers).save(tmp_path / "m.keras")
+    with pytest.raises(UserError, match=r"m\.keras has 1 output, but the data have 10 classes"):
+        obtain(tmp_path / "m.keras", digits)
+
+
 def test_a_missing_file_is_one_line(tmp_path, digits):
     with pytest.raises(UserError, match="there is no model file"):
         obtain(tmp_path / "none.keras", digits)

@@ -100,7 +100,7 @@ def measure_memory(train, test, names):
     importance = section(ImportanceParams, "importance")
     labels = np.zeros(train, np.int64)
     fitted = fit(model, UNIT, Endless(train, 0), labels, importance, criteria)
-    measure(fitted, Endless(test, 1), {})
+    measure(fitted, Endless(test, 1), Endless(0, 2), {})
     # getrusage's figure is at least what the parent had when it started this process.
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
     print(int(status["VmHWM"].split()[0]) // 1024)

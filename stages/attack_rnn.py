@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from asterism.attacks.addition import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.artifacts import write_arrays, write_json, write_table
@@ -14,6 +15,7 @@ from asterism.models.trained_rnn import open_trained
 from asterism.models.training import make_deterministic
 
 NETWORK = Path("artifacts/train_rnn")
+ARTIFACTS = Path("artifacts/attack_rnn")
 
 
 class Params(Section):
@@ -42,11 +44,10 @@ def run(params: Params) -> None:
         seed=params.seed,
     )
     for name, found in attacked.items():
-        measured.metrics[name] |= {
-            "success": float(found.success.mean()),
-            "l2_mean": float(found.l2.mean()),
-        }
+        measured.metrics[name] |= found.summary()
     images = {name: found.images for name, found in attacked.items()}
-    write_arrays(Path("artifacts/attack_rnn/images.npz"), **images)
+    write_arrays(ARTIFACTS / "images.npz", **images)
+    facts = {name: found.per_input() for name, found in attacked.items()}
+    write_arrays(ARTIFACTS / "inputs.npz", **prefixed(facts))
     write_json(Path("metrics/attack_rnn.json"), measured.metrics)
     write_table(Path("plots/attack_rnn/roc.csv"), measured.curves)

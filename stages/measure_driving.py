@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.attacks.params import AttackParams
-from asterism.core.artifacts import write_json
+from asterism.core.artifacts import write_arrays, write_json
 from asterism.core.params import Section
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
@@ -12,6 +12,8 @@ from asterism.models.params import TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 
 METRICS = Path("metrics/measure_driving.json")
+#: Success, distances and movement of every attacked input.
+INPUTS = Path("artifacts/measure_driving/inputs.npz")
 
 
 class Params(Section):
@@ -30,6 +32,7 @@ def run(params: Params) -> None:
     """Write the regressor's errors, its attacks and every criterion's value; or nothing."""
     if params.driving.source == "none":
         write_json(METRICS, {})
+        write_arrays(INPUTS)
         return
     # Imported here because it takes seconds, which most runs need not spend.
     from asterism.deepimportance.regression import measure_regressor, train_regressor
@@ -38,14 +41,15 @@ def run(params: Params) -> None:
     model, errors = train_regressor(
         driving, params.preprocessing, params.driving_training, params.seed
     )
-    measured = measure_regressor(
+    measured, found = measure_regressor(
         model,
         driving,
         params.preprocessing,
         params.attack,
         params.importance,
         params.criteria,
-        params.driving.angles,
+        params.driving,
         params.seed,
     )
     write_json(METRICS, errors | measured)
+    write_arrays(INPUTS, **found.per_input())

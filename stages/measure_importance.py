@@ -60,7 +60,8 @@ def run(params: Params) -> None:
         )
         for name in read_json(ADDITIONS / "names.json")
     }
-    measured = measure(fitted, data.test_images[split.base], additions)
+    base, pool = data.test_images[split.base], data.test_images[split.pool]
+    measured = measure(fitted, base, pool, additions)
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
     heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)

@@ -1,6 +1,7 @@
 """Importance-driven coverage against enumeration, and the whole measurement with controls."""
 
 import itertools
+from dataclasses import replace
 
 import keras
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
 from asterism.criteria.params import CriteriaParams
@@ -19,6 +21,7 @@ from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
+from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -58,6 +61,11 @@ def coverage_of(*centroids):
     coverage = ImportanceDrivenCoverage(np.arange(len(centroids)), CLUSTERS, dense=True)
     coverage.clusters = [NeuronClusters(np.array(c, float), None) for c in centroids]
     return coverage
+
+
+def alone(fitted, images):
+    """Every criterion's value for images as the test set."""
+    return measure(fitted, images, images[:0], {}).metrics["test_set"]
 
 
 def acts(values):
@@ -153,6 +161,41 @@ def test_a_subject_layer_is_found_by_name_and_index(wanted, found):
     assert find_layer(classifier(), wanted) == found
 
 
+def test_the_models_input_is_no_subject(trained):
+    flat, images, labels = trained
+    inputs = keras.Input((8, 8, 1), name="pixels")
+    x = inputs
+    for layer in flat.layers:
+        x = layer(x)
+    model = keras.Model(inputs, x)
+    for wanted in (0, "pixels"):
+        with pytest.raises(UserError, match=r"'pixels' .* is its input .*0 pixels, 1 conv"):
+            fit(model, UNIT, images, labels, importance(layer=wanted), CRITERIA)
+
+
+@pytest.mark.parametrize("wanted", [-1, "output"])
+def test_the_scores_are_no_subject(trained, wanted):
+    model, images, labels = trained
+    with pytest.raises(UserError, match=r"'output': it starts at the scores .*conv.*hidden"):
+        fit(model, UNIT, images, labels, importance(layer=wanted), CRITERIA)
+
+
+def test_a_class_may_be_the_one_that_neurons_matter_to(trained, tmp_path):
+    model, images, labels = trained
+    fitted = fit(model, UNIT, images, labels, importance(target_class=1, neurons=[5]), CRITERIA)
+    save_fitted(fitted, tmp_path)
+    facts = read_json(tmp_path / "neurons.json")
+    assert facts["target_class"] == 1
+    found = [neuron["relevance"] for neuron in facts["neurons"]]
+    assert found == sorted(found, reverse=True)
+    np.testing.assert_allclose(
+        found, fitted.relevance.per_class[1, [n["neuron"] for n in facts["neurons"]]]
+    )
+    with pytest.raises(UserError, match="no training input of class 2 correctly"):
+        one = labels != 2
+        fit(model, UNIT, images[one], labels[one], importance(target_class=2), CRITERIA)
+
+
 @pytest.mark.parametrize("wanted", ["nope", 9])
 def test_a_missing_layer_is_answered_with_the_list(wanted):
     with pytest.raises(UserError, match=r"0 conv, 1 flatten, 2 hidden, 3 output"):
@@ -172,7 +215,7 @@ def test_a_layer_of_a_model_inside_can_be_the_subject(trained):
     np.testing.assert_allclose(
         inside.relevance.per_class, plain.relevance.per_class, rtol=1e-4, atol=1e-4
     )
-    found, expected = (measure(f, images[:60], {}).metrics["test_set"] for f in (inside, plain))
+    found, expected = (alone(f, images[:60]) for f in (inside, plain))
     assert found == pytest.approx(expected)
 
 
@@ -202,10 +245,6 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
         found.ranking(3)
 
 
-def addition(images):
-    return Addition(images, *([np.zeros(len(images))] * 5))
-
-
 def test_a_measurement_holds_every_addition_against_controls(trained):
     model, images, labels = trained
     test, _ = pictures(120, 1)
@@ -214,34 +253,47 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
     assert len(split.base) == 60
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
     fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
-    sets = {"extreme": compare(addition(extreme), "extreme", test, split, 3, 0.3, 0)}
-    measured = measure(fitted, test[split.base], sets)
-    alone, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]
-    assert set(alone) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
+    sets = {"extreme": compare(Addition.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
+    measured = measure(fitted, test[split.base], test[split.pool], sets)
+    before, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]
+    assert set(before) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
     assert found["draws"] == 3
-    for name in set(alone) - {"inputs"}:
-        assert found[name]["value"] >= alone[name]
-        assert found[name]["clean_mean"] >= alone[name]
-        assert found[name]["perturbed_mean"] >= alone[name]
+    for name in set(before) - {"inputs"}:
+        assert found[name]["value"] >= before[name]
+        assert found[name]["clean_mean"] >= before[name]
+        assert found[name]["perturbed_mean"] >= before[name]
+    assert measured.metrics["all_tests"] == pytest.approx(alone(fitted, test))
     for m in (2, 4, 12):
         gained = found["new_combinations"][f"idc_{m}"]["value"]
         combinations = measured.metrics["combinations"][f"idc_{m}"]
-        rise = found[f"idc_{m}"]["value"] - alone[f"idc_{m}"]
+        rise = found[f"idc_{m}"]["value"] - before[f"idc_{m}"]
         assert gained == pytest.approx(rise * combinations)
-    subset = test[split.base][measured.subset]
-    assert measure(fitted, subset, {}).metrics["test_set"]["idc_12"] == alone["idc_12"]
-    assert len(measured.rows) == 2 * (len(NAMES) + 3)
+    assert len(measured.rows) == 3 * (len(NAMES) + 3)
     new = measured.new["extreme"]
     assert len(new.inputs) == found["new_combinations"]["idc_12"]["value"]
     assert new.inputs.max() < 20
+    # A smallest subset of the test set, of the addition and of both has what the whole has.
+    base, added = as_pixels(test[split.base]), extreme
+    of_base, of_added = base[measured.subset], added[measured.subsets["extreme"]]
+    of_both = np.concatenate([of_base, added[new.inputs]])
+    for part, whole, size in (
+        (of_base, base, measured.metrics["smallest_subset"]),
+        (of_added, added, found["smallest_subset"]),
+        (of_both, np.concatenate([base, added]), found["smallest_subset_of_union"]),
+    ):
+        assert len(part) == size["idc_12"] <= len(whole)
+        assert alone(fitted, part)["idc_12"] == alone(fitted, whole)["idc_12"]
+        combinations = measured.metrics["combinations"]["idc_2"]
+        assert size["idc_2"] == pytest.approx(alone(fitted, whole)["idc_2"] * combinations)
 
 
 def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
     test, _ = pictures(100, 2)
     split = Split.draw(100, 0.5, 1)
-    changed = addition(as_pixels(test[split.base[:12]]))
     lengths = np.linspace(0.05, 0.5, 12)
-    changed = Addition(changed.images, split.base[:12], lengths, lengths, lengths > 0, lengths > 0)
+    changed = replace(
+        Addition.natural(as_pixels(test[split.base[:12]])), sources=split.base[:12], l2=lengths
+    )
     found = compare(changed, "x", test, split, 9, 0.3, 0)
     perturbed = list(found.perturbed())
     assert len(list(found.clean())) == len(perturbed) == 4  # 50 // 12
@@ -253,7 +305,43 @@ def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
         nearest = np.sqrt((flat.astype(float) ** 2).sum(-1)).min(axis=1)
         np.testing.assert_allclose(nearest, lengths, rtol=1e-3)
     with pytest.raises(UserError, match=r"lower attack\.inputs"):
-        compare(addition(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
+        compare(Addition.natural(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
+
+
+def test_attacks_that_all_failed_are_held_against_unchanged_inputs():
+    test, _ = pictures(60, 2)
+    split = Split.draw(60, 0.5, 1)
+    stuck = Addition.natural(as_pixels(test[split.base[:10]]))
+    stuck = replace(stuck, sources=split.base[:10])
+    draw = next(compare(stuck, "x", test, split, 2, 0.3, 0).perturbed())
+    apart = np.abs(draw[:, None] - as_pixels(test[split.base])[None]).max(axis=(2, 3, 4))
+    assert apart.min(axis=1).max() < 1e-6
+    natural = compare(Addition.natural(stuck.images), "x", test, split, 2, 0.3, 0)
+    np.testing.assert_allclose(natural.lengths, 0.3 * 8)
+
+
+def test_the_clean_control_holds_none_of_the_additions_own_inputs():
+    test, _ = pictures(60, 2)
+    split = Split.draw(60, 0.5, 1)
+    own = split.pool[:10]
+    found = compare(Addition.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0)
+    assert len(found.clean_draws) == 2  # 20 // 10
+    assert not np.isin(np.concatenate(found.clean_draws), own).any()
+    assert np.isin(np.concatenate(found.clean_draws), split.pool).all()
+
+
+def test_one_draw_has_no_spread(trained):
+    model, images, labels = trained
+    test, _ = pictures(60, 1)
+    split = Split.draw(60, 0.5, 0)
+    fitted = fit(model, UNIT, images, labels, importance(), CRITERIA)
+    some = Addition.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
+    sets = {"x": compare(some, "x", test, split, 5, 0.3, 0)}
+    measured = measure(fitted, test[split.base], test[split.pool], sets)
+    found = measured.metrics["additions"]["x"]
+    assert found["draws"] == 1
+    assert found["idc_2"]["clean_std"] is None
+    assert found["idc_2"]["clean_mean"] >= measured.metrics["test_set"]["idc_2"]
 
 
 def test_the_criteria_work_on_a_regressor():
@@ -270,8 +358,9 @@ def test_the_criteria_work_on_a_regressor():
     images, labels = pictures(200, 3)
     model.compile("adadelta", "mse")
     model.fit(UNIT.apply(images), labels / 2.0, epochs=1, verbose=0)
-    fitted = fit(model, UNIT, images, None, importance(), CRITERIA)
-    metrics = measure(fitted, images[:50], {}).metrics["test_set"]
+    # A regressor has no classes to choose one from.
+    fitted = fit(model, UNIT, images, None, importance(target_class=3), CRITERIA)
+    metrics = alone(fitted, images[:50])
     assert "distance_surprise" not in metrics
     assert metrics["likelihood_surprise"] > 0
     assert 0 < metrics["idc_4"] <= 1

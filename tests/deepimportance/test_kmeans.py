@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
+from asterism.deepimportance import tally as module
 from asterism.deepimportance.clusters import fit_clusters
 from asterism.deepimportance.kmeans import cluster, silhouette
 from asterism.deepimportance.params import ClusterParams
@@ -102,6 +103,26 @@ def fit_one(values, settings, *, dense):
     tally = Tally()
     tally.add(values)
     return fit_clusters([tally], settings, dense=dense)[0]
+
+
+def test_zeros_are_left_out_of_more_values_than_are_told_apart(monkeypatch):
+    monkeypatch.setattr(module, "CELLS", 8)
+    values = column(np.zeros(500), np.linspace(0.001, 1, 50), np.linspace(9, 10, 50))
+    found = fit_one(values, params(leave_out_zeros=True, k_max=2), dense=True)
+    assert found.centroids == pytest.approx([0.5, 9.5], abs=0.01)
+
+
+@pytest.mark.parametrize("changes", [{"k_min": 5}, {"k_max": 257}])
+def test_impossible_numbers_of_clusters_are_refused(changes):
+    with pytest.raises(ValueError, match="k_m"):
+        params(**changes)
+
+
+def test_as_many_clusters_as_a_byte_tells_apart():
+    values = column(np.arange(300))
+    found = fit_one(values, params(k_min=256, k_max=256), dense=True)
+    assert len(found.centroids) == 256
+    assert found.assign(values).max() == 255
 
 
 def test_the_silhouette_chooses_the_number_of_clusters():

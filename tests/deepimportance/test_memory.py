@@ -47,7 +47,7 @@ def peak_bytes(model, train, test):
     tracemalloc.start()
     try:
         fitted = fit(model, UNIT, images, labels, importance(neurons=[4]), everything)
-        measured = measure(fitted, Endless(test, 1), {})
+        measured = measure(fitted, Endless(test, 1), Endless(0, 2), {})
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

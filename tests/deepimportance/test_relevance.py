@@ -5,6 +5,7 @@ import sys
 import types
 
 import keras
+import lrp_twins
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -94,6 +95,82 @@ def test_the_network_computes_what_the_model_does(build):
     )
 
 
+def sequential(shape, *layers):
+    return randomised(keras.Sequential([keras.Input(shape), *layers]))
+
+
+def folded_behind_pooling():
+    return sequential(
+        (8, 8, 2),
+        L.ReLU(),
+        L.AveragePooling2D(2),
+        L.BatchNormalization(),
+        L.Conv2D(3, 2),
+        L.Flatten(),
+    )
+
+
+def folded_behind_global_pooling():
+    return sequential(
+        (6, 6, 3), L.ReLU(), L.GlobalAveragePooling2D(), L.BatchNormalization(), L.Dense(4)
+    )
+
+
+def leaky():
+    return sequential((6,), L.Dense(8), L.ReLU(negative_slope=0.5), L.Dense(3))
+
+
+def causal():
+    return sequential(
+        (9, 2), L.Conv1D(4, 3, dilation_rate=2, padding="causal"), L.ReLU(), L.Flatten(), L.Dense(2)
+    )
+
+
+@pytest.mark.parametrize(
+    "build", [residual, folded_behind_pooling, folded_behind_global_pooling, leaky, causal]
+)
+def test_what_is_said_to_have_no_negative_value_has_none(build):
+    model = randomised(build(), seed=1, bias=3)
+    network = network_of(model)
+    x = tf.constant(np.random.default_rng(0).uniform(0, 1, (50, *model.input_shape[1:])))
+    values = network.values(x)
+    np.testing.assert_allclose(values[-1], model(x, training=False), rtol=1e-3, atol=1e-4)
+    for node, value in zip(network.nodes, values, strict=True):
+        assert not node.nonnegative or np.min(value) >= 0
+
+
+@pytest.mark.parametrize("build", [folded_behind_pooling, leaky])
+def test_layers_behind_negative_values_share_as_their_rules_say(build):
+    """The short cut for inputs without negative values would give other shares."""
+    model = build()
+    x = np.random.default_rng(0).normal(size=(5, *model.input_shape[1:]))
+    network = network_of(model)
+    at = next(
+        i
+        for i in range(len(network.nodes) - 1, 0, -1)
+        if isinstance(network.nodes[i].operation, Linear)
+    )
+    value = network.values(tf.constant(x))[network.nodes[at].inputs[0]].numpy()
+    assert value.min() < 0
+    operation = network.nodes[at].operation
+    w = lrp_twins.matrix_of(
+        lambda v: operation.function(tf.constant(v), tf.constant(operation.kernel)), value.shape[1:]
+    )
+    z = operation.forward(tf.constant(value)).numpy().reshape(len(x), -1)
+    r = z * (np.arange(z.shape[1]) == z.argmax(axis=1)[:, None])
+    b = np.broadcast_to(operation.bias, operation.forward(tf.constant(value)).shape[1:]).ravel()
+    before = next(n for n, i in network.outputs_of.items() if i == network.nodes[at].inputs[0])
+    for composite, twin in (
+        ("alpha_beta", lambda *facts: lrp_twins.alpha_beta_rule(*facts, 3, 2)),
+        ("gamma", lambda *facts: lrp_twins.gamma_rule(*facts, 0.25)),
+    ):
+        p = Propagator(model, COMPOSITES[composite](RuleSettings()), before, dtype="float64")
+        found = p(x)[1].reshape(len(x), -1)
+        for i in range(len(x)):
+            slow = twin(w, b, value[i].ravel(), r[i])
+            np.testing.assert_allclose(found[i], slow, rtol=1e-6, atol=1e-8)
+
+
 def test_batch_normalisation_is_folded_where_it_can_be():
     kinds = [type(node.operation).__name__ for node in network_of(residual()).nodes[1:]]
     assert kinds.count("Elementwise") == 1 + 2 + 1 + 1 + 1  # rescaling, relus, unfoldable, softmax
@@ -116,6 +193,60 @@ def test_relevance_is_conserved_without_biases(composite):
         np.testing.assert_allclose(
             relevance.sum(axis=tuple(range(1, relevance.ndim))), scores.max(axis=1), rtol=1e-4
         )
+
+
+def parts():
+    """Every kind of layer that shares relevance, without biases."""
+    inputs = x = keras.Input((10, 10, 2))
+    x = L.ZeroPadding2D(1)(x)
+    x = L.Conv2D(4, 3, use_bias=False)(x)
+    x = L.BatchNormalization(center=False, name="folded")(x)
+    x = L.ReLU()(x)
+    y = L.SeparableConv2D(4, 3, padding="same", use_bias=False)(x)
+    x = L.Add(name="sum")([x, L.ReLU()(y)])
+    x = L.Concatenate(name="joined")([L.AveragePooling2D(2)(x), L.MaxPooling2D(2)(x)])
+    x = L.DepthwiseConv2D(2, use_bias=False, activation="relu")(x)
+    x = L.GlobalAveragePooling2D(name="global")(x)
+    model = randomised(keras.Model(inputs, L.Dense(4, use_bias=False)(x)), seed=5)
+    folded = model.get_layer("folded")
+    folded.moving_mean.assign(np.zeros(4))  # no shift, which would keep its part as a bias does
+    return model
+
+
+@pytest.mark.parametrize("layer", ["global", "joined", "sum", "folded", None])
+def test_relevance_is_conserved_by_every_kind_of_layer(layer):
+    model = parts()
+    x = np.random.default_rng(1).uniform(0.1, 1, (8, 10, 10, 2))
+    composite = COMPOSITES["zero"](RuleSettings())
+    scores, relevance = Propagator(model, composite, layer, dtype="float64")(x)
+    total = relevance.sum(axis=tuple(range(1, relevance.ndim)))
+    np.testing.assert_allclose(total, scores.max(axis=1), rtol=1e-4)
+
+
+def test_feature_maps_are_summed_over_their_places():
+    model = randomised(lenet(), seed=4)
+    x = np.random.default_rng(2).uniform(0, 1, (6, 12, 12, 1))
+    p = Propagator(model, COMPOSITES["epsilon_plus"](RuleSettings()), "pool", dtype="float64")
+    everywhere, summed = p(x)[1], p.per_neuron(x)[1]
+    assert summed.shape == (6, 4)
+    for image in range(6):
+        for neuron in range(4):
+            slow = sum(everywhere[image, i, j, neuron] for i in range(5) for j in range(5))
+            assert summed[image, neuron] == pytest.approx(slow)
+
+
+@pytest.mark.parametrize("composite", ["epsilon_plus_box", "epsilon_plus_flat", "wsquare"])
+def test_the_input_rule_is_that_of_the_first_weights_behind_pooling(composite):
+    model = sequential((8, 8, 1), L.AveragePooling2D(2), L.Conv2D(3, 3), L.Flatten(), L.Dense(2))
+    bare = keras.Sequential([keras.Input((4, 4, 1)), *model.layers[1:]])
+    x = np.random.default_rng(0).uniform(0.1, 1, (5, 8, 8, 1))
+    pooled = x.reshape(5, 4, 2, 4, 2, 1).mean(axis=(2, 4))
+    rules = COMPOSITES[composite](RuleSettings())
+    _, expected = Propagator(bare, rules, dtype="float64")(pooled)
+    _, found = Propagator(model, rules, dtype="float64")(x)
+    np.testing.assert_allclose(
+        found.reshape(5, 4, 2, 4, 2, 1).sum(axis=(2, 4)), expected, rtol=1e-4, atol=1e-8
+    )
 
 
 def test_biases_keep_the_part_that_is_missing():
@@ -257,6 +388,33 @@ def test_an_unsupported_layer_is_named_with_what_is_supported():
     with pytest.raises(UserError, match=r"'memory' of kind LSTM .*Conv2D.*Dense"):
         network_of(model)
     assert "LSTM" not in CONVERTERS
+
+
+@pytest.mark.parametrize(
+    ("join", "message"),
+    [
+        (lambda x: L.Add()([x, L.GlobalMaxPooling2D(keepdims=True)(x)]), "stretches one of its"),
+        (lambda x: L.Subtract()([x, L.MaxPooling2D((4, 1))(x)]), "stretches one of its"),
+        (lambda x: keras.ops.add(x, 1.0), "takes a constant"),
+        (lambda x: keras.ops.subtract(x, 1.0), "takes a constant"),
+        (lambda x: keras.ops.average(x, axis=1), "averages one tensor"),
+    ],
+)
+def test_sums_that_are_no_sums_of_tensors_are_named(join, message):
+    inputs = keras.Input((4, 4, 2))
+    x = join(L.MaxPooling2D(1)(inputs))
+    model = keras.Model(inputs, L.Dense(2)(L.Flatten()(x)))
+    with pytest.raises(UserError, match=rf"the layer '\w+' that {message} .*supported: .*Dense"):
+        network_of(model)
+
+
+@pytest.mark.parametrize("layer", ["output", "unknown"])
+def test_relevance_starts_at_the_scores_and_goes_back(layer):
+    model = keras.Sequential(
+        [keras.Input((3,)), L.Dense(2, name="hidden"), L.Dense(2, "softmax", name="output")]
+    )
+    with pytest.raises(UserError, match=rf"{layer}.*the layers before them \(hidden\)"):
+        Propagator(model, COMPOSITES["zero"](RuleSettings()), layer)
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ LAYERS = {
     "conv_same_strided": ((6, 5, 2), lambda: L.Conv2D(3, 3, strides=2, padding="same")),
     "conv_dilated": ((7, 7, 1), lambda: L.Conv2D(2, 2, dilation_rate=2)),
     "conv_1d": ((8, 2), lambda: L.Conv1D(3, 3)),
+    "conv_causal": ((8, 2), lambda: L.Conv1D(3, 3, dilation_rate=2, padding="causal")),
     "depthwise": ((5, 5, 2), lambda: L.DepthwiseConv2D(3, depth_multiplier=2, padding="same")),
     "pooling": ((6, 6, 2), lambda: L.AveragePooling2D(2)),
     "pooling_same": ((5, 5, 2), lambda: L.AveragePooling2D(3, 2, padding="same")),

@@ -39,7 +39,7 @@ def test_cells_keep_number_and_mean_whatever_the_order(numbers, random):
     whole = tally([numbers])
     shuffled = random.sample(numbers, len(numbers))
     pieces = tally([shuffled[i : i + 5] for i in range(0, len(numbers), 5)])
-    assert len(whole.values()) <= CELLS
+    assert len(whole.values()) <= CELLS + 1
     assert np.all(np.diff(whole.values()) > 0)
     np.testing.assert_array_equal(pieces.counts(), whole.counts())
     np.testing.assert_allclose(pieces.values(), whole.values(), rtol=1e-9, atol=1e-9)
@@ -49,5 +49,13 @@ def test_cells_keep_number_and_mean_whatever_the_order(numbers, random):
 
 
 def test_cells_are_no_wider_than_they_must_be():
-    numbers = np.arange(16, dtype=np.float32)
-    np.testing.assert_array_equal(tally([numbers]).values(), np.arange(0.5, 16, 2))
+    numbers = np.arange(2, 18, dtype=np.float32)
+    np.testing.assert_array_equal(tally([numbers]).values(), np.arange(2.5, 18, 2))
+
+
+@given(NUMBERS, st.integers(1, 5))
+def test_zeros_share_no_cell(numbers, zeros):
+    others = [number for number in numbers if np.float32(number) != 0]
+    found = tally([[*others[:3], *[0.0] * zeros], [-0.0], others[3:]])
+    assert found.counts()[found.values() == 0] == [zeros + 1]
+    np.testing.assert_array_equal(found.values()[found.values() != 0], tally([others]).values())

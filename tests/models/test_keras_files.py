@@ -5,6 +5,7 @@ import sys
 import h5py
 import numpy as np
 import pytest
+from keras_2_files import convolutional, keras_2_config, write_keras_2, write_weights
 
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
@@ -72,14 +73,25 @@ def test_keras_2_json_and_weights(tmp_path, model):
     (tmp_path / "model.json").write_text(json.dumps(old))
     with pytest.raises(UserError, match=r"the weights .* are missing"):
         load_keras(tmp_path / "model.json")
-    model.save(tmp_path / "whole.h5")
-    with h5py.File(tmp_path / "whole.h5") as whole, h5py.File(tmp_path / "model.h5", "w") as file:
-        for key in whole["model_weights"]:
-            whole["model_weights"].copy(key, file)
-        for key, value in whole["model_weights"].attrs.items():
-            file.attrs[key] = value
+    write_weights(model, tmp_path / "model.h5")
     inputs = np.ones((2, 4, 3), np.float32)
     assert np.allclose(load_keras(tmp_path / "model.json")(inputs), model(inputs))
+
+
+@pytest.mark.parametrize("suffix", ["json", "h5"])
+def test_the_convolutions_of_keras_2(tmp_path, suffix):
+    model = convolutional()
+    if suffix == "json":
+        path = write_keras_2(model, tmp_path / "model.json")
+    else:
+        path = tmp_path / "model.h5"
+        model.save(path)
+        with h5py.File(path, "r+") as file:
+            file.attrs["model_config"] = json.dumps(keras_2_config(model))
+            file.attrs["keras_version"] = "2.11.0"
+    loaded = load_keras(path)
+    inputs = np.random.default_rng(0).random((3, *model.input_shape[1:]), np.float32)
+    np.testing.assert_allclose(loaded(inputs), model(inputs), rtol=1e-5, atol=1e-6)
 
 
 def test_the_hard_sigmoid_of_keras_2_stays_what_it_was(tmp_path):

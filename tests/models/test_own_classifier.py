@@ -1,16 +1,23 @@
 """classifier=file: the user's own Keras classifier in every supported form."""
 
 import json
+from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from keras_2_files import convolutional, write_keras_2
 
+from asterism.config import compose
+from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
+from asterism.core.params import read_params
+from asterism.core.stage import load_script
 from asterism.data import DataParams, load
 from asterism.models.image_classifier import obtain_classifier
 from asterism.models.params import ClassifierFile
 from asterism.models.preprocessing import PreprocessingParams
+from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
@@ -72,9 +79,39 @@ def test_logits_get_a_softmax(tmp_path, digits, kind):
     assert len(again.layers) == len(found.layers)
 
 
+@pytest.mark.slow
+def test_the_importance_lane_runs_on_a_convolutional_network_of_keras_2(tmp_path, monkeypatch):
+    digits = load(DataParams(name="digits", path="conf/no_file", train=300, test=120))
+    model = convolutional((28, 28, 1), 10)
+    model.compile(keras.optimizers.Adam(0.01), "sparse_categorical_crossentropy")
+    model.fit(UNIT.apply(digits.train_images), digits.train_labels, epochs=8, verbose=0)
+    path = write_keras_2(model, tmp_path / "m.json")
+    chosen = [
+        *("data.train=300", "data.test=120", "classifier=file", f"classifier.path={path}"),
+        *(f"classifier.weights={path.with_suffix('.h5')}", "attack.names=[fgsm]"),
+        *("attack.inputs=8", "importance.layer=-3", "importance.neurons=[4]"),
+    ]
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", chosen))
+    monkeypatch.chdir(tmp_path)
+    for name in ("train_classifier", "attack", "measure_importance"):
+        stage = load_script(ROOT / "stages", name)
+        stage.run(read_params(stage.Params))
+    assert read_json(Path("metrics/train_classifier.json"))["test_accuracy"] > 0.5
+    metrics = read_json(Path("metrics/measure_importance.json"))
+    assert 0 < metrics["test_set"]["idc_4"] <= 1
+    assert metrics["additions"]["fgsm"]["idc_4"]["value"] >= metrics["test_set"]["idc_4"]
+
+
 def test_other_images_than_the_data_are_refused(tmp_path, digits):
     small((32, 32, 3)).save(tmp_path / "m.keras")
     with pytest.raises(UserError, match=r"takes inputs of shape \(32, 32, 3\)"):
+        obtain(tmp_path / "m.keras", digits)
+
+
+def test_a_score_for_each_class_is_needed(tmp_path, digits):
+    layers = [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(1, "sigmoid")]
+    keras.Sequential(layers).save(tmp_path / "m.keras")
+    with pytest.raises(UserError, match=r"m\.keras has 1 output, but the data have 10 classes"):
         obtain(tmp_path / "m.keras", digits)
 
 

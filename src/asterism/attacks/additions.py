@@ -18,7 +18,8 @@ from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
 
-SEMANTIC = "semantic"
+#: Names of the natural additions: the pool's most different inputs, and images of the user's.
+SEMANTIC, OWN = "semantic", "own"
 
 
 def make_additions(
@@ -55,9 +56,10 @@ def make_additions(
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)
         found = np.clip(attack.perturb(estimator, mine), 0, 1).astype(np.float32)
-        additions[name] = _judge(estimator, found, mine.labels, mine)
+        additions[name] = _judge(estimator, found, mine)
     if params.semantic != "none":
-        additions[SEMANTIC] = _natural(estimator, images, labels, split, params)
+        name = OWN if params.semantic == "file" else SEMANTIC
+        additions[name] = _natural(estimator, images, labels, split, params)
     return additions
 
 
@@ -89,20 +91,19 @@ def _natural(
 ) -> Addition:
     if params.semantic == "file":
         found = read_natural(Path(params.semantic_path), images.shape[1:], params.inputs)
-        return _judge(estimator, found, np.full(len(found), -1), None)
+        return Addition.natural(found)  # a class that nobody knows cannot be missed
     chosen = farthest_first(images[split.pool], images[split.base], params.inputs)
     chosen = split.pool[chosen]
-    return _judge(estimator, as_pixels(images[chosen]), labels[chosen], None)
+    found = as_pixels(images[chosen])
+    return Addition.natural(found, chosen, _missed(estimator, found, labels[chosen]))
 
 
-def _judge(
-    estimator: PixelEstimator, found: Floats, labels: Ints, victims: Victims | None
-) -> Addition:
+def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> Addition:
     rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
-    known = labels >= 0  # a class that nobody knows cannot be missed
-    wrong, wrong_rounded = (
-        known & (estimator.predict(x).argmax(axis=1) != labels) for x in (found, rounded)
-    )
-    if victims is None:
-        return Addition.natural(found, wrong)
+    wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
     return Addition.changed(found, victims, wrong, wrong_rounded)
+
+
+def _missed(estimator: PixelEstimator, found: Floats, labels: Ints) -> NDArray[np.bool_]:
+    missed: NDArray[np.bool_] = estimator.predict(found).argmax(axis=1) != labels
+    return missed

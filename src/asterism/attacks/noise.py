@@ -66,6 +66,13 @@ def l2(first: Floats, second: Floats) -> NDArray[np.float64]:
     return distance
 
 
+def linf(first: Floats, second: Floats) -> NDArray[np.float64]:
+    """Greatest change of one pixel between each pair of images, float64 ``(N,)``."""
+    change = np.abs(first - second).reshape(len(first), -1)
+    largest: NDArray[np.float64] = change.max(axis=1).astype(np.float64)
+    return largest
+
+
 def _direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
     rng = stream(seed, "attack", purpose, int(source))
     return rng.standard_normal(image.shape, np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from asterism.attacks.addition import as_pixels
 from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.noise import l2, noise_of_length
+from asterism.attacks.noise import l2, linf, noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
@@ -33,14 +34,30 @@ class AttackedImages:
     Attributes:
         images: uint8 ``(N, H, W, C)``, rounded to grey levels.
         labels: int64 ``(N,)``, their true classes.
+        sources: int64 ``(N,)``, positions of the originals among the test inputs.
         success: bool ``(N,)``, whether the network puts the rounded image into a wrong class.
         l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1].
+        linf: float64 ``(N,)``, the same in the greatest change of one pixel.
     """
 
     images: NDArray[np.uint8]
     labels: Ints
+    sources: Ints
     success: NDArray[np.bool_]
     l2: NDArray[np.float64]
+    linf: NDArray[np.float64]
+
+    def summary(self) -> dict[str, float]:
+        """Numbers for the metrics."""
+        return {
+            "success": float(self.success.mean()),
+            "l2_mean": float(self.l2.mean()),
+            "linf_mean": float(self.linf.mean()),
+        }
+
+    def per_input(self) -> dict[str, NDArray[Any]]:
+        """Class, source, distances and success of each image."""
+        return {name: array for name, array in vars(self).items() if name != "images"}
 
 
 def attack_recurrent(
@@ -84,4 +101,11 @@ def _judge(estimator: PixelEstimator, changed: Floats, victims: Victims) -> Atta
     rounded = np.round(changed * 255).astype(np.uint8)
     sequences = as_pixels(rounded).reshape(victims.images.shape)
     wrong = estimator.predict(sequences).argmax(axis=1) != victims.labels
-    return AttackedImages(rounded, victims.labels, wrong, l2(sequences, victims.images))
+    return AttackedImages(
+        images=rounded,
+        labels=victims.labels,
+        sources=victims.sources,
+        success=wrong,
+        l2=l2(sequences, victims.images),
+        linf=linf(sequences, victims.images),
+    )

@@ -12,7 +12,8 @@ from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split, as_pixels, prefixed
+from asterism.attacks.additions import SEMANTIC
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
 from asterism.attacks.estimator import on_pixels
 from asterism.attacks.natural import farthest_first
@@ -21,7 +22,6 @@ from asterism.core.console import progress
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
 
-SEMANTIC = "semantic"
 #: Targets this far off an output pull it to one side all the way; only the side matters.
 _FAR = 1e6
 
@@ -92,6 +92,15 @@ class Deviations:
     additions: dict[str, Addition]
     moved: dict[str, NDArray[np.float64]]
 
+    def per_input(self) -> dict[str, NDArray[Any]]:
+        """What is known of each attacked input, named ``<attack>_<fact>``."""
+        return prefixed(
+            {
+                name: self.additions[name].per_input() | {"moved": m}
+                for name, m in self.moved.items()
+            }
+        )
+
 
 def attack_regressor(
     model: keras.Model,
@@ -105,7 +114,8 @@ def attack_regressor(
     """Attack test inputs, and gather the pool's most different images.
 
     Attacks that need classes are left out. Each addition has at most a fifth of the smaller side
-    of the split, so that controls can be drawn.
+    of the split, so that controls can be drawn. The natural addition is the pool's also where
+    ``attack.semantic`` names images of the user's: those are for the classifier.
 
     Args:
         model: the regressor.
@@ -136,7 +146,7 @@ def attack_regressor(
         )
     if params.semantic != "none":
         natural = split.pool[farthest_first(images[split.pool], images[split.base], size)]
-        additions[SEMANTIC] = Addition.natural(as_pixels(images[natural]))
+        additions[SEMANTIC] = Addition.natural(as_pixels(images[natural]), natural)
     return Deviations(additions, moved)
 
 

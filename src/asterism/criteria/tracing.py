@@ -96,17 +96,21 @@ def find_layer(model: keras.Model, wanted: str | int | None) -> str:
             hidden layer with an activation.
 
     Raises:
-        UserError: no such layer; the message lists the layers.
+        UserError: no such layer, or one that only takes the model's input; the message lists the
+            layers.
     """
-    names = [layer.name for layer in model.layers]
     if wanted is None:
         return hidden_layers(model)[-1]
-    if isinstance(wanted, int) and -len(names) <= wanted < len(names):
-        return str(names[wanted])
-    if wanted in names:
-        return str(wanted)
+    names = [layer.name for layer in model.layers]
     listed = ", ".join(f"{i} {name}" for i, name in enumerate(names))
-    raise UserError(f"the model {model.name!r} has no layer {wanted!r} (its layers: {listed})")
+    known = f"(its layers: {listed})"
+    if isinstance(wanted, int) and -len(names) <= wanted < len(names):
+        wanted = names[wanted]
+    if wanted not in names:
+        raise UserError(f"the model {model.name!r} has no layer {wanted!r} {known}")
+    if isinstance(model.get_layer(wanted), keras.layers.InputLayer):
+        raise UserError(f"the layer {wanted!r} of {model.name!r} is its input {known}")
+    return str(wanted)
 
 
 def hidden_layers(model: keras.Model) -> list[str]:

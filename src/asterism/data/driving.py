@@ -38,6 +38,9 @@ class DrivingParams(Section):
     height: int = Field(ge=66, description="images are resized to this height")
     width: int = Field(ge=66, description="images are resized to this width")
     test_share: float = Field(gt=0, lt=1, description="share of the rows kept for tests")
+    layer: str | int | None = Field(
+        description="subject layer of the regressor by name or index; null: the last hidden one"
+    )
     angles: AngleParams
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,7 @@ class Fitted:
         tracer: records neurons.
         subject: the subject layer's name.
         relevance: of its neurons.
+        target_class: the class for which neurons are important; None for all.
         idc: importance-driven coverage by number of important neurons, ascending.
         others: the other criteria by name.
     """
@@ -34,6 +36,7 @@ class Fitted:
     tracer: Tracer
     subject: str
     relevance: NeuronRelevance
+    target_class: int | None
     idc: dict[str, ImportanceDrivenCoverage]
     others: dict[str, Criterion]
 
@@ -63,7 +66,8 @@ def fit(
         preprocessing: from grey levels to its input.
         images: uint8 ``(N, H, W, C)``, training inputs.
         labels: int64 ``(N,)``; None for a regressor.
-        importance: the lane's parameters. Numbers of neurons beyond the layer's count as all of it.
+        importance: the lane's parameters. Numbers of neurons beyond the layer's count as all of
+            it; a regressor has no target class.
         criteria: which other criteria.
 
     Raises:
@@ -76,7 +80,8 @@ def fit(
     relevance = neuron_relevance(
         model, preprocessing, importance.relevance, subject, images, labels
     )
-    important = relevance.ranking(importance.target_class)[: max(importance.neurons)]
+    target = importance.target_class if is_classifier(model) else None
+    important = relevance.ranking(target)[: max(importance.neurons)]
     others = {name: CRITERIA[name](criteria) for name in criteria.names}
     if not is_classifier(model):
         others = {name: c for name, c in others.items() if not c.needs_classes}
@@ -87,11 +92,11 @@ def fit(
             criterion.fit(batch)
     counts = sorted({min(m, len(important)) for m in importance.neurons})
     by_count = {f"idc_{m}": idc.of_first(m) for m in counts}
-    return Fitted(tracer, subject, relevance, by_count, others)
+    return Fitted(tracer, subject, relevance, target, by_count, others)
 
 
 def cover(
-    tracer: Tracer, criteria: dict[str, Criterion], images: NDArray[Any]
+    tracer: Tracer, criteria: Mapping[str, Criterion], images: NDArray[Any]
 ) -> dict[str, Criterion]:
     """Copies of criteria that have gone on with more images."""
     forks = {name: criterion.fork() for name, criterion in criteria.items()}

@@ -75,11 +75,15 @@ def converts(*kinds: str) -> Callable[[Converter], Converter]:
 def _append_layer(layer: Any, network: Network, inputs: list[int]) -> int:
     kind = type(layer).__name__
     if kind not in CONVERTERS:
-        raise UserError(
-            f"relevance cannot cross the layer {layer.name!r} of kind {kind} "
-            f"(supported: {', '.join(sorted(CONVERTERS))})"
-        )
+        raise _unsupported(layer, f"of kind {kind}")
     return CONVERTERS[kind](layer, network, inputs)
+
+
+def _unsupported(layer: Any, what: str) -> UserError:
+    return UserError(
+        f"relevance cannot cross the layer {layer.name!r} {what} "
+        f"(supported: {', '.join(sorted(CONVERTERS))})"
+    )
 
 
 def _with_activation(layer: Any, network: Network, index: int) -> int:
@@ -113,14 +117,15 @@ def _dense(layer: Any, network: Network, inputs: list[int]) -> int:
 def _convolution(layer: Any, network: Network, inputs: list[int]) -> int:
     kernel = _array(layer.kernel)
     _channels_last(layer)
-    linear = Linear(
-        "convolution",
-        lambda x, k: ops.conv(
-            x, k, layer.strides, layer.padding, dilation_rate=layer.dilation_rate
-        ),
-        kernel,
-        _bias(layer, kernel.shape[-1]),
-    )
+    # Causal is valid on an input with zeros before its first step.
+    missing = layer.dilation_rate[0] * (kernel.shape[0] - 1) if layer.padding == "causal" else 0
+    padding = "valid" if layer.padding == "causal" else layer.padding
+
+    def convolve(x: Any, k: Any) -> Any:
+        steps = tf.pad(x, [[0, 0], [missing, 0], [0, 0]]) if missing else x
+        return ops.conv(steps, k, layer.strides, padding, dilation_rate=layer.dilation_rate)
+
+    linear = Linear("convolution", convolve, kernel, _bias(layer, kernel.shape[-1]))
     return _with_activation(layer, network, network.add(linear, *inputs))
 
 
@@ -205,9 +210,8 @@ def _activation_layer(layer: Any, network: Network, inputs: list[int]) -> int:
 @converts("ReLU", "LeakyReLU", "ELU", "PReLU", "Softmax")
 def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -> int:
     kind = type(layer).__name__
-    operation = Elementwise(
-        layer.call, nonnegative=kind in ("ReLU", "Softmax"), squashes=kind == "Softmax"
-    )
+    never_below_zero = kind == "Softmax" or (kind == "ReLU" and not layer.negative_slope)
+    operation = Elementwise(layer.call, nonnegative=never_below_zero, squashes=kind == "Softmax")
     return network.add(operation, *inputs)
 
 
@@ -248,21 +252,29 @@ def _concatenate(layer: Any, network: Network, inputs: list[int]) -> int:
 
 @converts("Add")
 def _add(layer: Any, network: Network, inputs: list[int]) -> int:
-    if len(inputs) < 2:
-        raise UserError(f"relevance cannot cross {layer.name!r}: it adds a constant to a tensor")
-    return network.add(Sum((1.0,) * len(inputs)), *inputs)
+    return network.add(_sum(layer, (1.0,) * len(inputs)), *inputs)
 
 
 @converts("Subtract")
 def _subtract(layer: Any, network: Network, inputs: list[int]) -> int:
-    if len(inputs) < 2:
-        raise UserError(f"relevance cannot cross {layer.name!r}: it subtracts a constant")
-    return network.add(Sum((1.0, -1.0)), *inputs)
+    return network.add(_sum(layer, (1.0, -1.0)[: len(inputs)]), *inputs)
 
 
 @converts("Average")
 def _mean_of_tensors(layer: Any, network: Network, inputs: list[int]) -> int:
-    return network.add(Sum((1 / len(inputs),) * len(inputs)), *inputs)
+    if not isinstance(layer, keras.Layer):  # keras.ops.average: a mean along an axis
+        raise _unsupported(layer, "that averages one tensor")
+    return network.add(_sum(layer, (1 / len(inputs),) * len(inputs)), *inputs)
+
+
+def _sum(layer: Any, weights: tuple[float, ...]) -> Sum:
+    if len(weights) < 2:
+        raise _unsupported(layer, "that takes a constant and a tensor")
+    shapes = [tuple(t.shape[1:]) for t in layer.input]
+    if len(set(shapes)) > 1:
+        listed = " and ".join(map(str, shapes))
+        raise _unsupported(layer, f"that stretches one of its inputs, of shapes {listed}")
+    return Sum(weights)
 
 
 def _channels_last(layer: Any) -> None:

@@ -27,6 +27,8 @@ class Measured:
         rows: the same as a table, a row for each set and criterion.
         subset: int64, positions in the test set of a smallest subset with the same IDC, for the
             largest number of important neurons.
+        subsets: for that number, positions in an addition of a smallest subset with the IDC that
+            it has alone, by addition.
         new: for that number, the combinations that only an addition reaches, by addition; inputs
             are positions in the addition.
     """
@@ -34,30 +36,38 @@ class Measured:
     metrics: Numbers
     rows: list[Numbers]
     subset: NDArray[np.int64]
+    subsets: dict[str, NDArray[np.int64]]
     new: dict[str, Combinations]
 
 
-def measure(fitted: Fitted, base: NDArray[Any], additions: Mapping[str, Compared]) -> Measured:
+def measure(
+    fitted: Fitted, base: NDArray[Any], rest: NDArray[Any], additions: Mapping[str, Compared]
+) -> Measured:
     """Coverage of a test set, alone and with each addition, beside that of its controls.
 
     Args:
         fitted: what the training set taught.
         base: the test set, uint8 images or pixels in [0, 1].
+        rest: the other test inputs; how far they and the test set go together is measured too.
         additions: what is added, each on its own, with controls.
     """
     alone = fitted.exercised(base)
-    values = {name: criterion.value() for name, criterion in alone.items()}
+    values = _values(alone)
+    together = _values(cover(fitted.tracer, alone, rest))
     idc = {name: _idc(alone, name) for name in fitted.idc}
     metrics: Numbers = {
         "test_set": {"inputs": len(base), **values},
+        "all_tests": {"inputs": len(base) + len(rest), **together},
         "combinations": {name: coverage.combinations for name, coverage in idc.items()},
         "smallest_subset": {name: len(coverage.covered) for name, coverage in idc.items()},
         "additions": {},
     }
     rows = [_row("test set", name, value) for name, value in values.items()]
-    new = {}
+    rows += [_row("all tests", name, value) for name, value in together.items()]
+    subsets, new = {}, {}
     for name, compared in progress(list(additions.items()), label="measuring", unit="set"):
         union = cover(fitted.tracer, alone, compared.added)
+        itself = cover(fitted.tracer, fitted.idc, compared.added)
         found = _numbers(alone, union)
         clean, perturbed = (
             [_numbers(alone, cover(fitted.tracer, alone, draw)) for draw in draws]
@@ -69,11 +79,14 @@ def measure(fitted: Fitted, base: NDArray[Any], additions: Mapping[str, Compared
             "draws": len(clean),
             **{criterion: held[criterion] for criterion in values},
             "new_combinations": {m: held[f"new_{m}"] for m in idc},
+            "smallest_subset": {m: len(itself[m].covered) for m in idc},
+            "smallest_subset_of_union": {m: len(union[m].covered) for m in idc},
         }
         rows += [_row(f"+ {name}", criterion, **held[criterion]) for criterion in values]
+        subsets[name] = _idc(itself, fitted.widest).smallest_subset()
         reached = _idc(union, fitted.widest).exercised(since=len(base))
         new[name] = replace(reached, inputs=reached.inputs - len(base))
-    return Measured(metrics, rows, idc[fitted.widest].smallest_subset(), new)
+    return Measured(metrics, rows, idc[fitted.widest].smallest_subset(), subsets, new)
 
 
 def _idc(criteria: Mapping[str, Criterion], name: str) -> ImportanceDrivenCoverage:
@@ -89,7 +102,11 @@ def _numbers(alone: Mapping[str, Criterion], union: Mapping[str, Criterion]) -> 
         for name, coverage in union.items()
         if isinstance(coverage, ImportanceDrivenCoverage)
     }
-    return {name: criterion.value() for name, criterion in union.items()} | gained
+    return _values(union) | gained
+
+
+def _values(criteria: Mapping[str, Criterion]) -> dict[str, float]:
+    return {name: criterion.value() for name, criterion in criteria.items()}
 
 
 def _held_against(
@@ -103,11 +120,11 @@ def _held_against(
 
 
 def _spread(name: str, values: list[float]) -> Numbers:
-    """Mean and sample standard deviation over draws; 0 for a single draw."""
-    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    """Mean and sample standard deviation over draws; None for that of a single draw."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
     return {f"{name}_mean": float(np.mean(values)), f"{name}_std": deviation}
 
 
-def _row(inputs: str, criterion: str, value: float, **controls: float) -> Numbers:
+def _row(inputs: str, criterion: str, value: float, **controls: float | None) -> Numbers:
     empty = dict.fromkeys(("clean_mean", "clean_std", "perturbed_mean", "perturbed_std"))
     return {"inputs": inputs, "criterion": criterion, "value": float(value), **empty, **controls}

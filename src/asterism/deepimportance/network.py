@@ -177,13 +177,17 @@ class Network:
             before = result.nodes[inputs[0]].operation
             channels = getattr(node.operation, "channels", None)
             if channels and isinstance(before, Linear) and readers[node.inputs[0]] == 1:
-                merged = before.scaled(*channels)
-                result.nodes[inputs[0]] = replace(result.nodes[inputs[0]], operation=merged)
+                result._replace(inputs[0], before.scaled(*channels))
                 place[index] = inputs[0]
             else:
                 place[index] = result.add(node.operation, *inputs)
         result.outputs_of = {name: place[index] for name, index in self.outputs_of.items()}
         return result
+
+    def _replace(self, index: int, operation: Operation) -> None:
+        """Put another operation in a node's place; what is known of its values may change."""
+        inputs = self.nodes[index].inputs
+        self.nodes[index] = Node(operation, inputs, self._is_nonnegative(operation, inputs))
 
     def _is_nonnegative(self, operation: Operation, inputs: tuple[int, ...]) -> bool:
         inherited = all(self.nodes[i].nonnegative for i in inputs)

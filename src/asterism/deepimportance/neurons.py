@@ -30,15 +30,27 @@ class NeuronRelevance:
     per_class: NDArray[np.float64]
     inputs: NDArray[np.int64]
 
-    def ranking(self, target_class: int | None = None) -> NDArray[np.int64]:
-        """Neurons by falling relevance, for one class or overall; of equal ones the first."""
+    def total(self, target_class: int | None = None) -> NDArray[np.float64]:
+        """Relevance of each neuron, for one class or overall.
+
+        Raises:
+            UserError: no such class, or no input that counts.
+        """
         if target_class is not None and target_class >= len(self.per_class):
             raise UserError(
                 f"importance.target_class is {target_class}, but the model has "
                 f"{len(self.per_class)} classes"
             )
-        total = self.per_class if target_class is None else self.per_class[[target_class]]
-        return np.argsort(-total.sum(axis=0), kind="stable")
+        rows = slice(None) if target_class is None else [target_class]
+        if not self.inputs[rows].any():
+            of_class = "" if target_class is None else f" of class {target_class}"
+            raise UserError(f"the model classifies no training input{of_class} correctly")
+        total: NDArray[np.float64] = self.per_class[rows].sum(axis=0)
+        return total
+
+    def ranking(self, target_class: int | None = None) -> NDArray[np.int64]:
+        """Neurons by falling :meth:`total`; of equal ones the first."""
+        return np.argsort(-self.total(target_class), kind="stable")
 
 
 def composite_of(params: RelevanceParams) -> Composite:

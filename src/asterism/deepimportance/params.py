@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asterism.core.params import Section
 
@@ -13,10 +13,16 @@ class ClusterParams(Section):
     """How the activations of an important neuron are clustered."""
 
     k_min: int = Field(ge=2, description="fewest clusters tried; the best silhouette wins")
-    k_max: int = Field(ge=2, description="most clusters tried")
+    k_max: int = Field(ge=2, le=256, description="most clusters tried, numbered in a byte")
     min_values: int = Field(ge=1, description="a neuron with fewer values gets one cluster")
     leave_out_zeros: bool = Field(description="cluster dense layers' activations above 0 only")
     decimals: int | None = Field(ge=0, description="round centroids to so many; null: do not")
+
+    @model_validator(mode="after")
+    def _k_min_is_no_more_than_k_max(self) -> Self:
+        if self.k_min > self.k_max:
+            raise ValueError(f"k_min is {self.k_min}, but k_max only {self.k_max}")
+        return self
 
 
 class RelevanceParams(Section):

@@ -9,9 +9,9 @@ import numpy as np
 
 from asterism.attacks.addition import Split
 from asterism.attacks.params import AttackParams
-from asterism.attacks.regressor import attack_regressor
+from asterism.attacks.regressor import Deviations, attack_regressor
 from asterism.criteria.params import CriteriaParams
-from asterism.data.driving import AngleParams, Driving
+from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
@@ -50,9 +50,9 @@ def measure_regressor(
     attack: AttackParams,
     importance: ImportanceParams,
     criteria: CriteriaParams,
-    units: AngleParams,
+    settings: DrivingParams,
     seed: int,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Deviations]:
     """Attack a regressor, and measure how far its tests and the additions exercise it.
 
     Args:
@@ -60,14 +60,19 @@ def measure_regressor(
         driving: its data.
         preprocessing: what its inputs go through.
         attack: which attacks, and how the test images are parted.
-        importance: the lane's parameters.
-        criteria: which other criteria.
-        units: what its output means, and how far it may be moved.
+        importance: the lane's parameters. Its subject layer is the classifier's and does not count.
+        criteria: which other criteria. They count all hidden layers: those that the parameters
+            name are the classifier's.
+        settings: the subject layer, what the output means, and how far it may be moved.
         seed: root of the random streams.
 
     Returns:
-        Metrics: those of every criterion, and how far each attack moves the output.
+        Metrics: those of every criterion, and how far each attack moves the output. And what the
+        attacks found.
     """
+    units = settings.angles
+    importance = importance.model_copy(update={"layer": settings.layer})
+    criteria = criteria.model_copy(update={"layers": None})
     tests = driving.test_images
     split = Split.draw(len(tests), attack.base_share, seed)
     tolerance = units.tolerance_degrees / units.degrees
@@ -77,8 +82,8 @@ def measure_regressor(
         for name, addition in found.additions.items()
     }
     fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)
-    metrics = measure(fitted, tests[split.base], compared).metrics
-    return metrics | {
+    metrics = measure(fitted, tests[split.base], tests[split.pool], compared).metrics
+    attacks = {
         "attacks": {
             name: found.additions[name].summary()
             | {
@@ -90,3 +95,4 @@ def measure_regressor(
             for name, moved in found.moved.items()
         }
     }
+    return metrics | attacks, found

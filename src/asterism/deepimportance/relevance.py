@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
+from asterism.core.errors import UserError
 from asterism.deepimportance.composites import Composite
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum, Tensor
@@ -32,7 +33,8 @@ class Propagator:
         dtype: of the computation; ``float64`` for checks.
 
     Raises:
-        UserError: a layer that relevance cannot cross, or no layer of that name.
+        UserError: a layer that relevance cannot cross; no layer of that name; or one at or behind
+            the scores, where relevance starts.
     """
 
     def __init__(
@@ -47,7 +49,7 @@ class Propagator:
     ) -> None:
         self.network = network_of(model, low, high)
         self._composite = composite
-        self._target = 0 if layer is None else self.network.outputs_of[layer]
+        self._target = 0 if layer is None else _place(self.network, layer)
         self._dtype = tf.as_dtype(dtype)
         shape = (None, *model.inputs[0].shape[1:])
         signature = [tf.TensorSpec(shape, self._dtype), tf.TensorSpec((None,), tf.int64)]
@@ -86,6 +88,17 @@ class Propagator:
         seed = scores * tf.one_hot(chosen, tf.shape(scores)[1], dtype=x.dtype)
         seed = tf.reshape(seed, tf.shape(values[self.network.start]))
         return scores, propagate(self.network, self._composite, values, seed, self._target)
+
+
+def _place(network: Network, layer: str) -> int:
+    """The node of a layer's output."""
+    inner = [name for name, place in network.outputs_of.items() if place < network.start]
+    if layer not in inner:
+        raise UserError(
+            f"relevance has no way to the layer {layer!r}: it starts at the scores and goes back "
+            f"to the layers before them ({', '.join(inner)})"
+        )
+    return network.outputs_of[layer]
 
 
 def propagate(
@@ -141,16 +154,17 @@ def over_places(values: Tensor, reduce: Callable[..., Tensor]) -> Tensor:
 
 def _sees_input(network: Network) -> list[bool]:
     """Which nodes have no dense layer or convolution between the input and themselves."""
-    clean = [True] * len(network.nodes)  # of a node's own value: nothing linear up to it
+    clean = [True] * len(network.nodes)  # of a node's own value: no weights up to it
     first = [True] * len(network.nodes)
     for index, node in enumerate(network.nodes[1:], start=1):
         first[index] = all(clean[i] for i in node.inputs)
-        clean[index] = first[index] and not isinstance(node.operation, Linear)
+        weighs = isinstance(node.operation, Linear) and node.operation.kind != "pooling"
+        clean[index] = first[index] and not weighs
     return first
 
 
 def _box(network: Network, index: int, values: list[Tensor]) -> tuple[Tensor, Tensor]:
-    """Smallest and largest value that a node before any linear operation can take, ``(1, …)``."""
+    """Smallest and largest value that a node before any weights can take, ``(1, …)``."""
     shape = (1, *values[0].shape[1:])
     ends = []
     for bound in (network.low, network.high):

@@ -20,7 +20,7 @@ def save_fitted(fitted: Fitted, folder: Path) -> None:
     """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms."""
     relevance = fitted.relevance
     write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)
-    total = relevance.per_class.sum(axis=0)
+    total = relevance.total(fitted.target_class)
     neurons = []
     idc = fitted.idc[fitted.widest]
     for neuron, tally, clusters in zip(idc.neurons, idc.tallies, idc.clusters, strict=True):
@@ -35,7 +35,8 @@ def save_fitted(fitted: Fitted, folder: Path) -> None:
                 "edges": edges.tolist(),
             }
         )
-    write_json(folder / "neurons.json", {"layer": fitted.subject, "neurons": neurons})
+    facts = {"layer": fitted.subject, "target_class": fitted.target_class, "neurons": neurons}
+    write_json(folder / "neurons.json", facts)
 
 
 def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path) -> None:
@@ -44,10 +45,12 @@ def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path)
     Args:
         measured: what test set and additions exercise.
         base: positions of the test set among all test inputs; the subset's are given so too.
-        folder: the files go there. Of each addition they hold the combinations that only it
-            reaches, uint8 ``(n, m)``, and the positions in it of inputs that do, ``(n,)``.
+        folder: the files go there. Of each addition they hold the positions in it of a smallest
+            subset, the combinations that only it reaches, uint8 ``(n, m)``, and the positions in
+            it of inputs that do, ``(n,)``.
     """
-    write_arrays(folder / "smallest_subset.npz", positions=base[measured.subset])
+    subsets = {"positions": base[measured.subset], **measured.subsets}
+    write_arrays(folder / "smallest_subset.npz", **subsets)
     arrays: dict[str, NDArray[Any]] = {}
     for name, new in measured.new.items():
         arrays |= {f"{name}_inputs": new.inputs, f"{name}_clusters": new.clusters}

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.noise import noise_of_length
+from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
+
+log = get_logger(__name__)
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -69,7 +72,8 @@ def compare(
         addition: the addition.
         name: its name, which names its random streams.
         images: all test images.
-        split: the test set and the pool of other clean inputs.
+        split: the test set and the pool of other clean inputs; those that the addition itself
+            holds are not drawn.
         draws: wanted number of draws of each control; fewer where inputs do not suffice.
         noise_std: strength of the random changes beside an addition that was not made by changes.
         seed: root of the random streams.
@@ -78,17 +82,20 @@ def compare(
         UserError: not even one draw is possible.
     """
     size = len(addition.images)
-    possible = min(len(split.pool), len(split.base)) // size
+    others = np.setdiff1d(split.pool, addition.positions)
+    possible = min(len(others), len(split.base)) // size
     if possible < 1:
         raise UserError(
-            f"{name} adds {size} inputs, but only {len(split.pool)} clean ones are left for a "
+            f"{name} adds {size} inputs, but only {len(others)} clean ones are left for a "
             "control of that size: lower attack.inputs or change attack.base_share"
         )
+    if possible < draws:
+        log.warning("fewer draws of the controls", addition=name, wanted=draws, possible=possible)
     draws = min(draws, possible)
-    clean = stream(seed, "controls", name, "clean").permutation(split.pool)
+    clean = stream(seed, "controls", name, "clean").permutation(others)
     base = stream(seed, "controls", name, "perturbed").permutation(split.base)
     lengths = addition.l2
-    if not lengths.any():
+    if (addition.sources < 0).all():
         lengths = np.full(size, noise_std * np.sqrt(addition.images[0].size))
     draw = [slice(i * size, (i + 1) * size) for i in range(draws)]
     clean_draws, starts = ([np.sort(order[part]) for part in draw] for order in (clean, base))

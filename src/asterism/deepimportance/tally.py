@@ -7,20 +7,21 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-#: Most values that are told apart.
+#: Most values other than 0 that are told apart.
 CELLS = 1 << 16
 
 
 class Tally:
-    """Counts of values, exact for up to ``CELLS`` different ones.
+    """Counts of values, exact for zeros and up to ``CELLS`` other different ones.
 
     Beyond that values share cells: the line is cut at multiples of the smallest power of two with
     which at most ``CELLS`` cells are occupied, and a cell keeps its count and its mean. Cells of
     one width lie within those of the next, so the result does not depend on the order of the
-    values.
+    values. Zeros, which inactive neurons give, never share a cell.
     """
 
     def __init__(self) -> None:
+        self._zeros = 0
         self._values: Floats = np.empty(0)
         self._counts: Floats = np.empty(0)
         self._exponent: int | None = None  # of the cells' width; None: every value is its own
@@ -28,19 +29,27 @@ class Tally:
 
     def add(self, values: NDArray[np.float32]) -> None:
         """Count values ``(N,)``."""
-        self._waiting.append(values.astype(np.float64))
+        others = values[values != 0].astype(np.float64)
+        self._zeros += len(values) - len(others)
+        self._waiting.append(others)
         if sum(map(len, self._waiting)) >= CELLS:
             self._settle()
 
     def values(self) -> Floats:
         """Different values (or the means of cells), ascending."""
         self._settle()
-        return self._values
+        return self._with_zeros(self._values, 0.0)
 
     def counts(self) -> Floats:
         """How often each of :meth:`values` occurred."""
         self._settle()
-        return self._counts
+        return self._with_zeros(self._counts, self._zeros)
+
+    def _with_zeros(self, numbers: Floats, zeros: float) -> Floats:
+        """A number for each of the other values, and one for the zeros in their place."""
+        return (
+            np.insert(numbers, np.searchsorted(self._values, 0), zeros) if self._zeros else numbers
+        )
 
     def _settle(self) -> None:
         if not self._waiting:

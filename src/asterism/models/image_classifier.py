@@ -33,7 +33,8 @@ def obtain_classifier(
     The history of a classifier that was not trained here is empty.
 
     Raises:
-        UserError: the user's file is no Keras model, or takes other images than the data are.
+        UserError: the user's file is no Keras model, takes other images than the data are, or has
+            fewer outputs than the data have classes.
     """
     if isinstance(params, ClassifierParams):
         return train_classifier(params, preprocessing, data, seed)
@@ -48,6 +49,7 @@ def obtain_classifier(
         raise UserError(
             f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}"
         )
+    _require_an_output_a_class(model, data.classes, path)
     return _with_softmax(model, preprocessing), {"loss": [], "accuracy": []}
 
 
@@ -62,6 +64,15 @@ def _with_softmax(model: keras.Model, preprocessing: PreprocessingParams) -> ker
     log.info("its outputs are logits, a softmax was added", model=model.name)
     softmax = keras.layers.Softmax(name="added_softmax")
     return keras.Model(model.inputs, softmax(model.outputs[0]), name=model.name)
+
+
+def _require_an_output_a_class(model: keras.Model, classes: int, path: Path) -> None:
+    outputs = int(model.outputs[0].shape[-1])
+    if outputs < classes:
+        raise UserError(
+            f"{path} has {outputs} output{'s' * (outputs != 1)}, but the data have {classes} "
+            "classes: a classifier needs a score for each"
+        )
 
 
 def train_classifier(

@@ -15,6 +15,17 @@ _HARD_SIGMOID = {
     "config": "asterism>keras_2_hard_sigmoid",
     "registered_name": "function",
 }
+#: What Keras 2 wrote of convolutions without groups, and of kernels that are made of two.
+_KERNEL = ("kernel_initializer", "kernel_regularizer", "kernel_constraint")
+_IGNORED = {
+    "DepthwiseConv1D": ("groups", "filters", *_KERNEL),
+    "DepthwiseConv2D": ("groups", "filters", *_KERNEL),
+    "SeparableConv1D": ("groups", *_KERNEL),
+    "SeparableConv2D": ("groups", *_KERNEL),
+    "Conv2DTranspose": ("groups",),
+    "Conv1DTranspose": ("groups",),
+    "Conv3DTranspose": ("groups",),
+}
 
 
 @cache
@@ -37,7 +48,8 @@ def to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
     """A model's config, translated where it is one of Keras 2; others pass unchanged.
 
     Keras 2 lets the first layer of a Sequential model state the input's shape, its recurrent
-    layers carry options that are gone, and its hard sigmoid is another function.
+    layers and its convolutions carry options that are gone, batch normalisation may name its axis
+    in a list, and its hard sigmoid is another function.
 
     Args:
         config: as stored with the model.
@@ -62,6 +74,8 @@ def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:
     for role in ("activation", "recurrent_activation"):
         if old and inner.get(role) == "hard_sigmoid":
             inner[role] = _HARD_SIGMOID
+    if old:
+        inner = _translate_options(str(config.get("class_name")), inner)
     if config.get("class_name") in ("TimeDistributed", "Bidirectional") and "layer" in inner:
         inner["layer"] = _translate(inner["layer"], path, old)
     if "layers" in inner:
@@ -70,6 +84,16 @@ def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:
             layers = _with_input_layer(layers)
         inner["layers"] = layers
     return {**config, "config": inner}
+
+
+def _translate_options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """A layer's options without those that Keras 2 writes of it and Keras 3 does not take."""
+    ignored = _IGNORED.get(kind, ())
+    options = {k: v for k, v in options.items() if k not in ignored}
+    axis = options.get("axis")
+    if kind == "BatchNormalization" and isinstance(axis, list) and len(axis) == 1:
+        options["axis"] = axis[0]
+    return options
 
 
 def _with_input_layer(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -17,8 +17,6 @@ from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
 
-#: Neurons whose histograms are drawn.
-SHOWN = 6
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
 
@@ -31,7 +29,10 @@ TITLES = {
     "jsma": "JSMA",
     "noise": "Gaussian noise",
     "semantic": "natural, most different",
+    "own": "natural, your own",
 }
+#: Additions that no attack made of test inputs.
+NATURAL = ("semantic", "own")
 #: What a rise is called, by whether it is above that of the clean and of the random control.
 VERDICTS = {
     (True, True): "above both",
@@ -39,6 +40,10 @@ VERDICTS = {
     (False, True): "above random only",
     (False, False): "above neither",
 }
+#: One draw of a control has no spread to compare with.
+NO_VERDICT = "one draw: no verdict"
+
+NOT_CHECKED = "Nothing was added to check it, or too much for two draws of its controls."
 
 
 @SECTIONS.register("importance")
@@ -56,19 +61,22 @@ def importance(workspace: Path) -> Section | None:
     body = render(
         "importance.html.j2",
         layer=learnt["layer"],
+        target_class=learnt["target_class"],
         heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
-        histograms=_histograms(learnt["neurons"][:SHOWN]),
+        histograms=_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
         attacks=read_json(workspace / "metrics/attack.json"),
         idc=idc,
         combinations=metrics["combinations"],
         subset=metrics["smallest_subset"],
         alone=alone,
+        together=metrics["all_tests"],
         additions=additions,
         criteria=[name for name in alone if name != "inputs" and name not in idc],
         gains=_gains(alone, additions, idc[0]),
         gains_of=_spoken(idc[0]),
         verdict=_verdict,
+        control=_control,
         finding=_finding(additions, idc),
         rnn={k: v for k, v in read_json(rnn).items() if "success" in v} if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json"),
@@ -111,23 +119,30 @@ def _number(value: float | None) -> str:
     return f"{100 * value:.1f}%" if value >= 0.01 or value == 0 else f"{100 * value:.3g}%"
 
 
+def _control(facts: dict[str, Any], control: str) -> str:
+    """Mean of a control's draws, with their deviation where there are several."""
+    mean, deviation = facts[f"{control}_mean"], facts[f"{control}_std"]
+    return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
+
+
 def _above(facts: dict[str, float], control: str) -> bool:
     return facts["value"] > facts[f"{control}_mean"] + DEVIATIONS * facts[f"{control}_std"]
 
 
-def _verdict(facts: dict[str, float]) -> str:
+def _verdict(facts: dict[str, Any]) -> str:
+    if facts["clean_std"] is None:
+        return NO_VERDICT
     return VERDICTS[_above(facts, "clean"), _above(facts, "perturbed")]
 
 
 def _finding(additions: dict[str, Any], idc: list[str]) -> str:
     """What the controls say about the study's claim."""
     sentences, holds = [], []
-    natural = [name for name in additions if name == "semantic"]
-    adversarial = [name for name in additions if name not in ("semantic", "noise")]
+    natural = [name for name in additions if name in NATURAL]
+    adversarial = [name for name in additions if name not in (*NATURAL, "noise")]
     for what, names in (("Adversarial", adversarial), ("Semantically different", natural)):
-        cases = [
-            _verdict(additions[name][m]) == VERDICTS[True, True] for name in names for m in idc
-        ]
+        verdicts = [_verdict(additions[name][m]) for name in names for m in idc]
+        cases = [verdict == VERDICTS[True, True] for verdict in verdicts if verdict != NO_VERDICT]
         if cases:
             holds += cases
             sentences.append(
@@ -135,7 +150,7 @@ def _finding(additions: dict[str, Any], idc: list[str]) -> str:
                 f"{len(cases)} cases (an addition and a number of neurons)."
             )
     how = "holds" if all(holds) else "holds in part" if any(holds) else "does not hold"
-    return " ".join([f"Here it {how}.", *sentences]) if holds else "Nothing was added to check it."
+    return " ".join([f"Here it {how}.", *sentences]) if holds else NOT_CHECKED
 
 
 def _driving(file: Path) -> dict[str, Any] | None:
@@ -197,7 +212,7 @@ def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Mark
         heights = [100 * (facts[idc][key] - alone[idc]) for facts in additions.values()]
         spread = key.replace("_mean", "_std")
         errors = [
-            100 * facts[idc].get(spread, 0) if key != "value" else 0 for facts in additions.values()
+            100 * (facts[idc][spread] or 0) if key != "value" else 0 for facts in additions.values()
         ]
         axes.bar(
             places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour

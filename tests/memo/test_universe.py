@@ -1,5 +1,6 @@
 """The universe against the installed Keras: options, shapes, dtypes."""
 
+import inspect
 import subprocess
 import sys
 
@@ -56,6 +57,44 @@ def test_options_follow_keras_own_registries():
     ):
         for name in names:
             assert name == "none" or registry.get(name) is not None
+
+
+#: Defaults that are ours on purpose: by Keras' own, the layer does nothing or rarely fits.
+#: Reproducers write these arguments out in any case.
+OURS = {("GroupNormalization", "groups"), ("Cropping2D", "cropping")}
+
+
+def plain(value, name):
+    """A default in one form, where Keras has several for the same."""
+    if name == "data_format":
+        return value or "channels_last"
+    if name.endswith("activation"):
+        return value or "linear"
+    if isinstance(value, list | tuple):
+        inner = {plain(v, name) for v in value}
+        return inner.pop() if len(inner) == 1 else tuple(value)
+    return value.lower() if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_defaults_are_keras_own(name):
+    """A reproducer leaves out what is at its default, so that must be Keras'."""
+    spec = universe()[name]
+    arguments = dict(inspect.signature(getattr(keras.layers, name)).parameters)
+    if spec.parameter("layer") is not None:  # a wrapper has the parameters of what is inside too
+        inside = getattr(keras.layers, spec.parameter("layer").default)
+        arguments = {**inspect.signature(inside).parameters, **arguments}
+    for parameter in spec.parameters:
+        theirs = arguments.get(parameter.name)
+        if theirs is None or theirs.default is inspect.Parameter.empty:
+            continue
+        if (name, parameter.name) in OURS:
+            continue
+        if parameter.name == "strides" and theirs.default is None:
+            assert parameter.default == spec.parameter("pool_size").default
+        else:
+            ours = None if parameter.default == "none" else parameter.default
+            assert plain(ours, parameter.name) == plain(theirs.default, parameter.name)
 
 
 def test_shape_inference_does_not_need_keras():

@@ -11,6 +11,7 @@ import numpy as np
 
 from asterism.core.artifacts import read_json
 from asterism.core.console import progress
+from asterism.core.errors import UserError
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
@@ -44,12 +45,18 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     """Make or load each seed model and reduce it.
 
     Raises:
-        UserError: a model cannot be read, or has a layer that the universe does not declare.
+        UserError: a model cannot be read, has what the universe does not declare, or is called
+            like a listed one.
     """
+    user = None if params.user_model == NO_FILE else Path(params.user_model)
+    if user is not None and user.stem in params.models:
+        raise UserError(
+            f"the seed model {user} has the name of a listed one, {user.stem}: rename the file, "
+            "or take that name out of reduce.models"
+        )
     # NumPy's backend is there in a third of the time, but its own times tell nothing.
     keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
-    user = None if params.user_model == NO_FILE else Path(params.user_model)
     names = [*params.models, *([] if user is None else [user.stem])]
     for name in progress(names, label="reduce", unit="model"):
         if user is not None and name == user.stem:

@@ -64,15 +64,16 @@ class Memo(Strategy):
         """A mutant by the selected pair.
 
         Where a model is to be mutated several times before it is run, the operators of the next
-        pairs are applied to it too.
+        pairs are applied to it too, and count as selected with this model.
         """
-        slot, operator = self._select(rng)
+        slot, operator = self._selector.select(rng)
         self._slot, self._applied = slot, []
         graph = self._pool[slot]
         context = Context(rng, coverage, self.guided)
         for step in range(self.params.mutations):
             if step:
-                _, operator = self._select(rng)
+                _, operator = self._selector.select(rng)
+            self._selected[slot, operator] += 1
             mutant = attempt(operator, graph, context, self.params)
             if mutant is not None:
                 graph = mutant
@@ -81,11 +82,6 @@ class Memo(Strategy):
             self._pool[slot] = self._origin(slot)  # it may be too large to grow: begin anew
             return None
         return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
-
-    def _select(self, rng: np.random.Generator) -> Choice:
-        choice = self._selector.select(rng)
-        self._selected[choice] += 1
-        return choice
 
     def reward(self, mutant: Mutant) -> None:
         """Score model and operators, and keep the mutant where it raised coverage."""

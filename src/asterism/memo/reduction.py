@@ -18,7 +18,7 @@ from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of, graph_of_json
 from asterism.memo.light_keras import import_keras
 from asterism.memo.params import NO_FILE, ReduceParams
-from asterism.memo.reduce import reduce_model, renumbered
+from asterism.memo.reduce import reduce_model, renumbered, work
 from asterism.memo.seeds import make_seed_model
 from asterism.memo.weights import Arrays
 from asterism.models.keras_files import load_keras
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 class Reduction:
     """Reduced models, the arrays that they name, and what was reduced.
 
-    ``rows`` has one row for each model: layers, weights and coverage before and after;
-    ``seconds`` the times of one inference, which are no tracked result.
+    ``rows`` has one row for each model: layers, multiplications of one inference, weights and
+    coverage before and after; ``seconds`` the times of one inference, which are no tracked result.
     """
 
     models: dict[str, Graph]
@@ -100,6 +100,8 @@ def _row(
         "model": name,
         "layers": len(before.layers),
         "layers_reduced": len(after.layers),
+        "multiplications": work(before),
+        "multiplications_reduced": work(after),
         "weights": model.count_params(),
         "weights_reduced": smaller.count_params(),
         "types": len(first.types),

@@ -66,14 +66,13 @@ class Memo(Strategy):
         Where a model is to be mutated several times before it is run, the operators of the next
         pairs are applied to it too, and count as selected with this model.
         """
-        slot, operator = self._selector.select(rng)
+        slot, operator = self._select(rng)
         self._slot, self._applied = slot, []
         graph = self._pool[slot]
         context = Context(rng, coverage, self.guided)
         for step in range(self.params.mutations):
             if step:
-                _, operator = self._selector.select(rng)
-            self._selected[slot, operator] += 1
+                _, operator = self._select(rng, slot)
             mutant = attempt(operator, graph, context, self.params)
             if mutant is not None:
                 graph = mutant
@@ -82,6 +81,13 @@ class Memo(Strategy):
             self._pool[slot] = self._origin(slot)  # it may be too large to grow: begin anew
             return None
         return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
+
+    def _select(self, rng: np.random.Generator, slot: int | None = None) -> Choice:
+        """The next pair, or its operator with the model of ``slot``; what is used is counted."""
+        selected, operator = self._selector.select(rng)
+        choice = (selected if slot is None else slot, operator)
+        self._selected[choice] += 1
+        return choice
 
     def reward(self, mutant: Mutant) -> None:
         """Score model and operators, and keep the mutant where it raised coverage."""

@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from asterism.core.artifacts import read_json
+from asterism.core.console import get_logger
 from asterism.libraries.launch import variables
 from asterism.memo.graph import Graph
 from asterism.memo.light_keras import import_keras
 from asterism.memo.store import read_weights
+
+log = get_logger(__name__)
 
 GRAPH, MODEL = "model.json", "model.keras"
 
@@ -29,7 +32,8 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
     """
     if not folders:
         return
-    command = [sys.executable, "-m", "asterism.libraries.keras_files", weights, *folders]
+    command = [sys.executable, "-m", "asterism.libraries.keras_files"]
+    command += map(str, (weights, *folders))
     subprocess.run(command, check=True, env={**os.environ, **variables("numpy")})
 
 
@@ -45,7 +49,7 @@ def main(weights: Path, folders: Sequence[Path]) -> None:
         try:
             model = build(Graph.from_json(read_json(folder / GRAPH)), stored)
         except Exception as error:  # whatever Keras raises where it refuses a graph
-            print(f"{folder.name} gets no {MODEL}: {error}", file=sys.stderr)
+            log.warning("Keras refuses a minimal model", folder=folder.name, error=str(error))
         else:
             save_keras(model, folder / MODEL)
 

@@ -25,6 +25,7 @@ from asterism.core.params import Section, read_params
 from asterism.libraries.bench import Bench, Task
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import draw_inputs
+from asterism.libraries.params import ExecuteParams
 from asterism.memo.generate import campaign
 from asterism.memo.graph import Graph
 from asterism.memo.keras_read import graph_of
@@ -50,13 +51,16 @@ TF2ONNX_ROUTES = (
     "onnx2torch:tf2onnx",
     "onnx2pytorch:tf2onnx",
 )
+#: Beside these, ``default`` are the routes of ``params.yaml``.
 ROUTES = {"fast": FAST_ROUTES, "tf2onnx": TF2ONNX_ROUTES, "both": (*FAST_ROUTES, *TF2ONNX_ROUTES)}
+DEFAULT = "default"
 
 
 class Params(Section):
     """What is read of ``params.yaml``."""
 
     generate: GenerateParams
+    execute: ExecuteParams
 
 
 def seeds(names: list[str]) -> dict[str, Graph]:
@@ -83,11 +87,11 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
         print(f"{strategy:8} {count} models: {shown(rates)}")
 
 
-def execute(params: GenerateParams, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
+def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
     """A campaign's models through the libraries: all of them, or those that the minutes allow."""
-    budget = params.model_copy(update={"models": asked.models})
+    budget = params.generate.model_copy(update={"models": asked.models})
     made = campaign(graphs, budget, 0, asked.strategy)
-    routes = ROUTES[asked.routes]
+    routes = tuple(params.execute.routes) if asked.routes == DEFAULT else ROUTES[asked.routes]
     benches = [Bench(routes, Limits(240, 3000)) for _ in range(asked.shards)]
     left, lock = iter(enumerate(made.mutants)), threading.Lock()
     outcomes: Counter[str] = Counter()
@@ -109,7 +113,8 @@ def execute(params: GenerateParams, graphs: dict[str, Graph], asked: argparse.Na
             ended = 0
             for result in bench.run_all(tasks()):
                 ended += 1
-                outcomes.update(result.outcomes[route].status for route in routes)
+                ended_as = (result.outcomes[r].status for r in routes if r in result.outcomes)
+                outcomes.update(ended_as)
             return ended
 
         ran = sum(pool.map(run, benches))
@@ -151,15 +156,15 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--routes", choices=sorted(ROUTES), default="fast")
+    parser.add_argument("--routes", choices=[DEFAULT, *sorted(ROUTES)], default="fast")
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
     arguments = parser.parse_args()
     import_keras("numpy")
-    params, graphs = read_params(Params).generate, seeds(arguments.seeds)
+    params, graphs = read_params(Params), seeds(arguments.seeds)
     if arguments.what == "generate":
-        generate(params, graphs, arguments.models)
+        generate(params.generate, graphs, arguments.models)
     elif arguments.what == "coverage":
-        coverage(params, graphs, arguments.models)
+        coverage(params.generate, graphs, arguments.models)
     else:
         execute(params, graphs, arguments)
 

@@ -6,6 +6,7 @@ from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.params import Section
 from asterism.libraries.bug_reports import Reporter, read_known_issues
 from asterism.libraries.execution import open_bench
+from asterism.libraries.keras_files import write_keras_files
 from asterism.libraries.oracle import Finding
 from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
 from asterism.libraries.triage import Triage
@@ -41,6 +42,7 @@ def run(params: Params) -> None:
             reports = [reporter.finish(found) for found in unique]
         summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
         write_json(folder / "unique.json", summary)
+        write_keras_files([folder / report.folder for report in reports], WEIGHTS)
     metrics = {
         "findings": len(findings),
         "unique": len(unique),

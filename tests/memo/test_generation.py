@@ -189,6 +189,14 @@ def test_fitness_and_acceptance_equal_a_slow_twin():
         memo._operator_scores[current[1]] += gain
 
 
+def test_only_the_model_that_is_mutated_counts_as_selected():
+    for number in range(5):
+        memo = Memo(SEEDS, params(mutations=4))
+        memo.propose(stream(3, number), Coverage())
+        assert memo._selected.total() == 4
+        assert {slot for slot, _ in memo._selected} == {memo._slot}
+
+
 def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
     for pool, size in (("replace", 3), ("grow", 4)):
         memo = Memo(SEEDS, params(pool=pool))

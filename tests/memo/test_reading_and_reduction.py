@@ -12,11 +12,22 @@ from keras import layers
 
 from asterism.core.errors import UserError
 from asterism.memo.coverage import elements_of
+from asterism.memo.graph import Graph, Node, input_node
 from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of, graph_of_json
-from asterism.memo.reduce import articulation_points, keeps, reduce_model, renumbered, work
+from asterism.memo.params import ReduceParams
+from asterism.memo.reduce import (
+    articulation_points,
+    bypass,
+    keeps,
+    reduce_model,
+    renumbered,
+    work,
+)
+from asterism.memo.reduction import reduce_models
 from asterism.memo.seeds import SEED_MODELS, make_seed_model
-from asterism.memo.weights import fit
+from asterism.memo.store import read_weights, write_weights
+from asterism.memo.weights import fit, matched
 from asterism.models.keras_files import load_keras
 
 
@@ -175,7 +186,7 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         "p = P(models=['lenet5'], user_model=sys.argv[1], open_size=4, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"
         "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "
-        "for a in r.weights[k]))"
+        "for _, a in r.weights[k]))"
     )
     stored = {True: sum(w.size for w in model.get_weights()), False: 0}
     for with_weights in (True, False):
@@ -198,6 +209,180 @@ def test_an_unknown_layer_is_named():
         graph_of(model, 4)
 
 
+def sequential(shape, *stack, dtype="float32"):
+    return keras.Sequential([keras.Input(shape, dtype=dtype), *stack])
+
+
+def attended(**changes):
+    """Self-attention over a query, its value and, where asked for, its key."""
+    query, value = keras.Input((4, 6)), keras.Input((5, 6))
+    given = {"key": value} if changes.pop("with_key", False) else {}
+    called = {k: changes.pop(k) for k in ("use_causal_mask",) if k in changes}
+    made = layers.MultiHeadAttention(2, 3, name="odd", **changes)
+    return keras.Model([query, value], made(query=query, value=value, **given, **called))
+
+
+def two_outputs():
+    """One output is read by the layer that makes the other."""
+    inputs = keras.Input((6,))
+    first = layers.Dense(4)(inputs)
+    return keras.Model(inputs, [layers.Dense(2)(first), first])
+
+
+def with_unread_output():
+    inner_inputs = keras.Input((6,))
+    shared = layers.Dense(4)(inner_inputs)
+    inner = keras.Model(inner_inputs, [layers.ReLU()(shared), layers.Dense(3)(shared)])
+    inputs = keras.Input((6,))
+    return keras.Model(inputs, inner(inputs)[1])
+
+
+READ = {
+    "time-distributed": lambda: sequential(
+        (5, 6), layers.TimeDistributed(layers.Dense(8, activation="relu"))
+    ),
+    "time-distributed pooling": lambda: sequential(
+        (2, 8, 8, 1), layers.TimeDistributed(layers.MaxPooling2D(3, strides=2))
+    ),
+    "spectral": lambda: sequential(
+        (6,), layers.SpectralNormalization(layers.Dense(16, activation="tanh"))
+    ),
+    "bidirectional": lambda: sequential(
+        (5, 3), layers.Bidirectional(layers.LSTM(4, recurrent_activation="relu"), "sum")
+    ),
+    "einsum": lambda: sequential(
+        (5, 3), layers.EinsumDense("abc,cd->abd", output_shape=(None, 7), bias_axes="d")
+    ),
+    "attention": attended,
+    "two outputs": two_outputs,
+    "an output that nobody reads": with_unread_output,
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_nothing_of_a_model_is_lost_by_reading_it(name):
+    model = READ[name]()
+    keras.utils.set_random_seed(2)
+    graph, arrays = graph_of(model, open_size=8)
+    batch = [np.random.default_rng(0).normal(size=(3, *i.shape[1:])) for i in model.inputs]
+    batch = [b.astype("float32") for b in batch]
+    given = batch if len(batch) > 1 else batch[0]
+    theirs, ours = model(given, training=False), build(graph, arrays)(given, training=False)
+    theirs, ours = (o if isinstance(o, list) else [o] for o in (theirs, ours))
+    assert len(ours) == len(theirs) == len(graph.outputs)
+    for output in theirs:  # a graph has its outputs in the order of its nodes
+        assert any(np.array_equal(np.asarray(o), np.asarray(output)) for o in ours)
+
+
+def stateful():
+    states = layers.LSTM(4, return_state=True, name="odd")(inputs := keras.Input((5, 3)))
+    return keras.Model(inputs, states)
+
+
+REFUSED = {
+    "return_state": stateful,
+    "mask_zero": lambda: sequential(
+        (5,), layers.Embedding(9, 4, mask_zero=True, name="odd"), dtype="int32"
+    ),
+    "output_shape": lambda: attended(output_shape=7),
+    "3 inputs|2 inputs": lambda: attended(with_key=True),
+    "use_causal_mask": lambda: attended(use_causal_mask=True),
+    "merge_mode": lambda: sequential(
+        (5, 3), layers.Bidirectional(layers.LSTM(4), merge_mode=None, name="odd")
+    ),
+    "two directions": lambda: sequential(
+        (5, 3),
+        layers.Bidirectional(
+            layers.LSTM(4),
+            backward_layer=layers.LSTM(4, activation="relu", go_backwards=True),
+            name="odd",
+        ),
+    ),
+    "another wrapper": lambda: sequential(
+        (2, 5, 3),
+        layers.TimeDistributed(layers.TimeDistributed(layers.Dense(2)), name="odd"),
+    ),
+    "several sizes": lambda: sequential(
+        (5,), layers.EinsumDense("ab,bcd->acd", output_shape=(2, 3), name="odd")
+    ),
+    "activation": lambda: sequential((5,), layers.Dense(2, activation=keras.ops.abs, name="odd")),
+    "dtype is mixed_float16": lambda: sequential(
+        (5,), layers.Dense(2, dtype="mixed_float16", name="odd")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_no_graph_can_say_is_refused_by_name(what):
+    with pytest.raises(UserError, match=what) as refused:
+        graph_of(REFUSED[what](), 4)
+    assert "odd" in str(refused.value)
+
+
+def test_the_whole_model_computes_in_the_dtype_that_it_is_built_in():
+    """The float64 reference is float64 inside of wrappers too."""
+    for name in ("time-distributed", "spectral", "bidirectional"):
+        graph, arrays = graph_of(READ[name](), 4)
+        built = build(graph, arrays, dtype="float64")
+        assert {w.dtype for w in built.weights} == {"float64"}
+        inside = [layer for layer in built._flatten_layers(include_self=False) if layer.weights]
+        assert {layer.compute_dtype for layer in inside} == {"float64"}
+
+
+def test_stored_weights_go_to_the_variables_of_their_name():
+    model = sequential((5,), layers.BatchNormalization(name="norm"), layers.Dense(3, name="dense"))
+    rng = np.random.default_rng(0)
+    for layer in model.layers:
+        layer.set_weights([rng.uniform(1, 2, w.shape).astype("float32") for w in layer.weights])
+    graph, arrays = graph_of(model, 4)
+    config = {**graph.nodes[1].config, "scale": False}
+    built = build(graph.change(1, config=config), arrays)
+    kept = {w.name: np.asarray(w) for w in built.layers[1].weights}
+    assert kept.keys() == {"beta", "moving_mean", "moving_variance"}
+    for weight in model.layers[0].weights:
+        if weight.name != "gamma":
+            np.testing.assert_array_equal(kept[weight.name], np.asarray(weight))
+
+
+def test_several_variables_of_one_name_are_told_apart_only_where_as_many_are_stored():
+    first, second = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)
+    stored = [("kernel", first), ("bias", second), ("kernel", second)]
+    kernel = ("kernel", (2, 2))
+    assert matched([kernel, kernel, ("gamma", (2,))], stored) == [first, second, None]
+    assert matched([kernel], stored) == [None]
+
+
+def test_stored_weights_survive_their_file(tmp_path):
+    arrays = {"model/inner/layer": [(f"v{i}", np.full(i, 1, np.float32)) for i in range(12)]}
+    write_weights(tmp_path / "weights.npz", arrays)
+    back = read_weights(tmp_path / "weights.npz")
+    assert [n for n, _ in back["model/inner/layer"]] == [f"v{i}" for i in range(12)]
+    assert [len(a) for _, a in back["model/inner/layer"]] == list(range(12))
+
+
+def test_taking_the_last_layer_of_a_head_away_leaves_the_other_heads():
+    graph = Graph(
+        {
+            0: input_node((6,)),
+            1: Node("Dense", {"units": 4}, (0,)),
+            2: Node("ReLU", {}, (1,)),
+            3: Node("Dense", {"units": 2}, (0,)),
+        }
+    )
+    assert bypass(graph, 1, 2).outputs == (1, 3)
+
+
+def test_a_file_called_like_a_listed_model_is_refused(tmp_path):
+    params = ReduceParams(
+        models=["lenet5"],
+        user_model=str(tmp_path / "lenet5.keras"),
+        open_size=4,
+        timing_runs=0,
+    )
+    with pytest.raises(UserError, match="lenet5"):
+        reduce_models(params, 0)
+
+
 def test_reduction_loses_no_coverage_and_keeps_weights():
     model = residual()
     graph, arrays = graph_of(model, 8)
@@ -209,7 +394,7 @@ def test_reduction_loses_no_coverage_and_keeps_weights():
     assert len(reduced.layers) <= 0.35 * len(graph.layers)
     assert work(reduced) <= work(graph)
     built = build(reduced, arrays)
-    originals = [a for many in arrays.values() for a in many]
+    originals = [a for many in arrays.values() for _, a in many]
     for weight in built.get_weights():
         # Where a neighbour has fewer channels, the weights of the channels that are left.
         alike = [a for a in originals if a.ndim == weight.ndim]
@@ -218,8 +403,6 @@ def test_reduction_loses_no_coverage_and_keeps_weights():
 
 def test_nothing_can_be_taken_out_of_what_is_reduced():
     """The slow twin: every single removal of a block or layer is tried and loses coverage."""
-    from asterism.memo.reduce import bypass
-
     graph, _ = graph_of(residual(), 8)
     reduced, wanted = reduce_model(graph), elements_of(graph)
     for node in reduced.layers:

@@ -1,11 +1,14 @@
 """The universe against the installed Keras: options, shapes, dtypes."""
 
+import inspect
 import subprocess
 import sys
 
 import keras
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, reject, settings
+from hypothesis import strategies as st
 
 from asterism.core.streams import stream
 from asterism.memo.graph import Graph, Node, input_node
@@ -18,7 +21,7 @@ from asterism.memo.keras_options import (
 )
 from asterism.memo.parameters import Choice, Number, Sizes
 from asterism.memo.spec import universe
-from asterism.memo.tensors import INTEGER, InvalidLayerError
+from asterism.memo.tensors import FLOATS, INTEGER, InvalidLayerError
 
 LAYERS = sorted(universe())
 
@@ -58,6 +61,44 @@ def test_options_follow_keras_own_registries():
             assert name == "none" or registry.get(name) is not None
 
 
+#: Defaults that are ours on purpose: by Keras' own, the layer does nothing or rarely fits.
+#: Reproducers write these arguments out in any case.
+OURS = {("GroupNormalization", "groups"), ("Cropping2D", "cropping")}
+
+
+def plain(value, name):
+    """A default in one form, where Keras has several for the same."""
+    if name == "data_format":
+        return value or "channels_last"
+    if name.endswith("activation"):
+        return value or "linear"
+    if isinstance(value, list | tuple):
+        inner = {plain(v, name) for v in value}
+        return inner.pop() if len(inner) == 1 else tuple(value)
+    return value.lower() if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_defaults_are_keras_own(name):
+    """A reproducer leaves out what is at its default, so that must be Keras'."""
+    spec = universe()[name]
+    arguments = dict(inspect.signature(getattr(keras.layers, name)).parameters)
+    if spec.parameter("layer") is not None:  # a wrapper has the parameters of what is inside too
+        inside = getattr(keras.layers, spec.parameter("layer").default)
+        arguments = {**inspect.signature(inside).parameters, **arguments}
+    for parameter in spec.parameters:
+        theirs = arguments.get(parameter.name)
+        if theirs is None or theirs.default is inspect.Parameter.empty:
+            continue
+        if (name, parameter.name) in OURS:
+            continue
+        if parameter.name == "strides" and theirs.default is None:
+            assert parameter.default == spec.parameter("pool_size").default
+        else:
+            ours = None if parameter.default == "none" else parameter.default
+            assert plain(ours, parameter.name) == plain(theirs.default, parameter.name)
+
+
 def test_shape_inference_does_not_need_keras():
     """A process that only infers shapes, as the oracle's does, is spared Keras' import."""
     script = (
@@ -77,6 +118,58 @@ def test_shape_inference_agrees_with_keras(name):
         model = build(graph)
         assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
         assert model.output.dtype == graph.tensors[identity].dtype
+
+
+BROADCASTING = ("Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum")
+
+
+@st.composite
+def layer_on_inputs(draw):
+    """A layer of any type in any dtype, on inputs of any dtypes; merges on axes of size 1 too."""
+    name = draw(st.sampled_from(LAYERS))
+    spec = universe()[name]
+    axes = draw(st.sampled_from(sorted(spec.ranks))) - 1
+    shape = draw(st.lists(st.integers(1, 6), min_size=axes, max_size=axes))
+    count = draw(st.integers(spec.arity[0], min(spec.arity[1], 3)))
+    graph = Graph(
+        {
+            i: input_node(
+                [draw(st.sampled_from([1, size])) for size in shape]
+                if name in BROADCASTING
+                else shape,
+                draw(st.sampled_from(spec.dtypes)),
+            )
+            for i in range(count)
+        }
+    )
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    config = spec.draw(rng, list(graph.tensors.values()), variation=0.4)
+    config["dtype"] = draw(st.sampled_from(FLOATS))
+    return graph, Node(name, config, tuple(range(count)))
+
+
+@pytest.mark.slow
+@given(layer_on_inputs())
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+def test_shapes_and_dtypes_are_inferred_as_keras_does(made):
+    graph, node = made
+    try:
+        graph, identity = graph.add(node)
+    except InvalidLayerError:
+        reject()
+    model = build(graph)
+    assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape
+    assert model.output.dtype == graph.tensors[identity].dtype
+
+
+@pytest.mark.parametrize("name", BROADCASTING)
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_merges_broadcast_as_keras_does(name, dtype):
+    inputs = {0: input_node((1, 4)), 1: input_node((3, 1), "float16")}
+    graph, identity = Graph(inputs).add(Node(name, {"dtype": dtype}, (0, 1)))
+    model = build(graph)
+    assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape == (3, 4)
+    assert model.output.dtype == graph.tensors[identity].dtype == dtype
 
 
 @pytest.mark.slow

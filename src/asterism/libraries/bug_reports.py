@@ -194,6 +194,7 @@ Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original
 ## Steps to reproduce
 
 `python repro.py` (exit statuses in three fresh processes: {statuses}).
+Where Keras takes the model, `model.keras` is it, with its weights, for `keras.saving.load_model`.
 
 ```python
 {script}```

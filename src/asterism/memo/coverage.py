@@ -10,7 +10,8 @@ Four sets, each a set union over models, hence monotone and independent of their
 - layer inputs: ``(layer, rank, dtype)`` of those declared.
 
 The paper counts 61 layer types and 61·60 = 3,660 ordered pairs of distinct ones;
-:data:`PAPER_TYPES` and :data:`PAPER_PAIRS` stand beside our own denominators in reports.
+:data:`PAPER_TYPES` and :data:`PAPER_PAIRS` stand beside our own denominators in reports, and so do
+the coverages of what belongs to its families of layers (:func:`of_the_paper`).
 """
 
 from __future__ import annotations
@@ -85,15 +86,17 @@ class Coverage:
         self.inputs |= elements.inputs
 
     def rates(self) -> dict[str, float]:
-        """Shares of the declared universe, and of the paper's denominators."""
-        whole = declared()
+        """Shares of the declared universe, and by the paper's way of counting."""
+        whole, paper = declared(), of_the_paper()
         return {
             "types": len(self.types) / len(whole.types),
             "pairs": len(self.pairs) / len(whole.pairs),
             "pairs_only_repaired": len(self.pairs - self.direct_pairs) / len(whole.pairs),
             "parameters": len(self.parameters) / len(whole.parameters),
             "inputs": len(self.inputs) / len(whole.inputs),
-            "paper_pairs": len(self.pairs & _pairs_of_the_paper()) / PAPER_PAIRS,
+            "paper_types": len(self.types & paper.types) / len(paper.types),
+            "paper_pairs": len(self.pairs & paper.pairs) / PAPER_PAIRS,
+            "paper_parameters": len(self.parameters & paper.parameters) / len(paper.parameters),
         }
 
 
@@ -180,7 +183,18 @@ def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
 
 
 @cache
-def _pairs_of_the_paper() -> frozenset[Pair]:
-    """Pairs of distinct layers of the families that the paper covers."""
+def of_the_paper() -> Elements:
+    """What of the universe is of the families of layers that the paper covers.
+
+    Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
+    of an older Keras, which had fewer layers in these families.
+    """
+    whole = declared()
     ours = {name for name, spec in universe().items() if spec.in_paper}
-    return frozenset((a, b) for a, b in declared().pairs if a != b and a in ours and b in ours)
+    return Elements(
+        types=whole.types & ours,
+        pairs=frozenset((a, b) for a, b in whole.pairs if a != b and {a, b} <= ours),
+        repaired=frozenset(),
+        parameters=frozenset(p for p in whole.parameters if p[0] in ours),
+        inputs=frozenset(i for i in whole.inputs if i[0] in ours),
+    )

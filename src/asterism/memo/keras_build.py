@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from asterism.memo.graph import INPUT, Graph
@@ -50,9 +50,9 @@ def build(
             continue
         config = {**arguments(graph, node), "name": layer_name(identity, node)}
         if dtype is not None:
-            config["dtype"] = dtype
+            config = _throughout(config, lambda layer: {**layer, "dtype": dtype})
         if zero_initializers:
-            config = _with_zeros(config)
+            config = _throughout(config, _with_zeros)
         layer = getattr(keras.layers, node.type).from_config(config)
         sources = [tensors[i] for i in node.inputs]
         if node.type in TWO_ARGUMENTS:
@@ -72,10 +72,15 @@ def build(
     )
 
 
-def _with_zeros(config: Config) -> Config:
-    """Every initializer, that of a wrapped layer too, replaced by zeros."""
-    changed: Config = {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}
+def _throughout(config: Config, change: Callable[[Config], Config]) -> Config:
+    """A layer's arguments changed, and those of the layer that it wraps."""
+    changed = change(config)
     if isinstance(changed.get("layer"), dict):
         inner = changed["layer"]
-        changed["layer"] = {**inner, "config": _with_zeros(inner["config"])}
+        changed["layer"] = {**inner, "config": _throughout(inner["config"], change)}
     return changed
+
+
+def _with_zeros(config: Config) -> Config:
+    """Every initializer replaced by zeros."""
+    return {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}

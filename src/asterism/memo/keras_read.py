@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import inspect
 import json
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from asterism.core.errors import UserError
-from asterism.memo.graph import INPUT, Graph, Node, input_node
-from asterism.memo.parameters import Choice
-from asterism.memo.spec import LayerSpec, universe
-from asterism.memo.tensors import Config
-from asterism.memo.weights import Arrays
+from asterism.memo.graph import INPUT, Graph, Node, input_node, output_of
+from asterism.memo.keras_config import declared_config
+from asterism.memo.spec import universe
+from asterism.memo.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor
+from asterism.memo.weights import Arrays, named_arrays_of
 
 if TYPE_CHECKING:
     import keras
 
 _ALIASES = {"CuDNNLSTM": "LSTM", "CuDNNGRU": "GRU"}
-#: Keras 2's hard sigmoid, which no library has today, becomes today's.
-_FUNCTIONS = {"asterism>keras_2_hard_sigmoid": "hard_sigmoid"}
+#: Kinds of models, which may be layers of others.
+_MODELS = ("Functional", "Model", "Sequential")
+#: Arguments by which a layer may be called with tensors, in the order that a graph has them.
+_TENSORS = ("inputs", "query", "value", "key")
+#: A layer's name, which of its calls, and which of that call's outputs.
+_Reference = tuple[str, int, int]
 
 
 def graph_of(model: keras.Model, open_size: int, seed: int = 0) -> tuple[Graph, Arrays]:
@@ -36,11 +38,13 @@ def graph_of(model: keras.Model, open_size: int, seed: int = 0) -> tuple[Graph, 
         The graph, and the arrays that its nodes name.
 
     Raises:
-        UserError: it has a layer that the universe does not declare.
+        UserError: it has a layer that the universe does not declare, or one that does something
+            that no graph can say.
     """
     reader = _Reader(open_size, seed)
-    reader.read(model.get_config(), model, type(model).__name__, [])
-    return Graph(reader.nodes), reader.arrays
+    outputs = reader.read(model.get_config(), model, type(model).__name__, [])
+    _compare(model, [reader.tensors[i] for i in outputs])
+    return reader.graph(outputs), reader.arrays
 
 
 def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> Graph:
@@ -53,16 +57,46 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
     if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():
         raise UserError("this JSON is no Keras model: it has no class_name and config")
     reader = _Reader(open_size, seed)
-    reader.read(document["config"], None, document["class_name"], [])
-    return Graph(reader.nodes)
+    return reader.graph(reader.read(document["config"], None, document["class_name"], []))
+
+
+def _compare(model: keras.Model, outputs: Sequence[Tensor]) -> None:
+    """Refuse a model whose outputs are not of the inferred shapes."""
+    for ours, theirs in zip(outputs, model.outputs, strict=True):
+        sizes = theirs.shape[1:]
+        alike = len(ours.shape) == len(sizes) and all(
+            size in (None, inferred) for size, inferred in zip(sizes, ours.shape, strict=True)
+        )
+        if not alike:
+            raise UserError(
+                f"the model's output {theirs.name} has the shape {tuple(sizes)}, and the universe "
+                f"says {ours.shape}: it has a layer that works otherwise than the universe declares"
+            )
 
 
 class _Reader:
     def __init__(self, open_size: int, seed: int) -> None:
         self.nodes: dict[int, Node] = {}
+        self.tensors: dict[int, Tensor] = {}
         self.arrays: Arrays = {}
         self._open_size = open_size
         self._seed = seed
+
+    def graph(self, outputs: Sequence[int]) -> Graph:
+        """What was read, with these outputs and no others.
+
+        A graph's outputs are what nobody reads. An output that is read too, or put out twice,
+        or an input, goes through a layer that passes it on.
+        """
+        reads = Counter(source for node in self.nodes.values() for source in node.inputs)
+        times = Counter(outputs)
+        ends = list(outputs)
+        for at, end in enumerate(outputs):
+            if reads[end] or times[end] > 1 or self.nodes[end].type == INPUT:
+                config = {"dtype": self.tensors[end].dtype}
+                ends[at] = self._add(Node("Identity", config, (end,), repair=True), f"output {at}")
+        inputs = [i for i, node in self.nodes.items() if node.type == INPUT]
+        return Graph(self.nodes, self.tensors).keep([*inputs, *ends])
 
     def read(
         self, config: Any, model: Any, kind: str, given: Sequence[int], prefix: str = ""
@@ -77,10 +111,10 @@ class _Reader:
         last = list(given)
         for layer in layers:
             if layer["class_name"] == INPUT:
-                last = last or [self._input(layer["config"])]
+                last = last or [self._input(layer)]
                 continue
             if not last:
-                last = [self._input(layer["config"])]
+                last = [self._input(layer)]
             last = self._layer(layer, model, last, prefix)
         return last
 
@@ -90,10 +124,13 @@ class _Reader:
         for name, identity in zip(names, given, strict=False):
             made[name, 0] = [identity]
         waiting = [
-            (layer, at, list(_sources(call)))
+            (layer, at, _sources(_name(layer), call))
             for layer in config["layers"]
             for at, call in enumerate(layer["inbound_nodes"] or [None])
         ]
+        outputs = [_reference(r) for r in _references(config["output_layers"])]
+        read = [*outputs, *(s for _, _, sources in waiting for s in sources)]
+        waiting = [(layer, at + _unlisted(layer, read), s) for layer, at, s in waiting]
         while waiting:
             later = []
             for layer, at, sources in waiting:
@@ -101,29 +138,33 @@ class _Reader:
                 if (name, at) in made:
                     continue
                 if layer["class_name"] == INPUT:
-                    made[name, at] = [self._input(layer["config"])]
+                    made[name, at] = [self._input(layer)]
                 elif all(s[:2] in made for s in sources):
-                    inputs = [made[s[:2]][s[2]] for s in sources]
+                    inputs = [_made(made, s) for s in sources]
                     made[name, at] = self._layer(layer, model, inputs, prefix)
                 else:
                     later.append((layer, at, sources))
             if len(later) == len(waiting):
                 raise UserError("the model's layers read each other in a circle")
             waiting = later
-        return [made[n, a][t] for n, a, t in map(_reference, _references(config["output_layers"]))]
+        return [_made(made, reference) for reference in outputs]
 
-    def _input(self, config: Config) -> int:
+    def _input(self, layer: Any) -> int:
+        config, name = layer["config"], _name(layer)
         shape = config.get("batch_shape") or config.get("batch_input_shape")
         if shape is None:
             raise UserError("a Sequential model must say its input shape (build it first)")
         sizes = [self._open_size if size is None else int(size) for size in shape[1:]]
-        dtype = _dtype(config.get("dtype"))
-        return self._add(input_node(sizes, "int32" if dtype.startswith(("int", "uint")) else dtype))
+        given = config.get("dtype") or "float32"
+        dtype = INTEGER if given.startswith(("int", "uint")) else given
+        if dtype not in (*FLOATS, INTEGER):
+            raise UserError(f"the input {name!r} is of {dtype}, which no layer takes")
+        return self._add(input_node(sizes, dtype), name)
 
     def _layer(self, layer: Any, model: Any, inputs: list[int], prefix: str) -> list[int]:
         kind, name = layer["class_name"], _name(layer)
         inner = model.get_layer(name) if model is not None else None
-        if kind in ("Functional", "Model", "Sequential"):
+        if kind in _MODELS:
             return self.read(layer["config"], inner, kind, inputs, f"{prefix}{name}/")
         if kind == "CustomScaleLayer":  # of keras.applications' InceptionResNetV2
             scaled = Node(
@@ -131,69 +172,47 @@ class _Reader:
                 {"scale": layer["config"]["scale"], "offset": 0.0, "dtype": "float32"},
                 (inputs[1],),
             )
-            sources = (inputs[0], self._add(scaled))
-            return [self._add(Node("Add", {"dtype": "float32"}, sources))]
+            sources = (inputs[0], self._add(scaled, name))
+            return [self._add(Node("Add", {"dtype": "float32"}, sources), name)]
         kind = _ALIASES.get(kind, kind)
         spec = universe().get(kind)
         if spec is None:
             raise UserError(f"the layer {name!r} is a {kind}, which the universe does not declare")
-        arrays = [np.asarray(a, np.float32) for a in inner.get_weights()] if inner else []
+        try:
+            config = declared_config(spec, layer["config"])
+        except InvalidLayerError as error:
+            raise UserError(f"the layer {name!r} is a {kind}, and {error}") from None
+        arrays = named_arrays_of(inner) if inner else []
         key = f"{prefix}{name}" if arrays else None
         if key is not None:
             self.arrays[key] = arrays
-        config = declared_config(spec, layer["config"])
-        identity = self._add(Node(kind, config, tuple(inputs), self._seed + len(self.nodes), key))
-        return [identity]
+        node = Node(kind, config, tuple(inputs), self._seed + len(self.nodes), key)
+        return [self._add(node, name)]
 
-    def _add(self, node: Node) -> int:
-        self.nodes[len(self.nodes)] = node
-        return len(self.nodes) - 1
-
-
-def declared_config(spec: LayerSpec, config: Config) -> Config:
-    """What of Keras' configuration the universe declares, in its own words."""
-    import keras
-
-    flat = spec.from_keras(dict(config))
-    known = set(inspect.signature(getattr(keras.layers, spec.name).__init__).parameters)
-    taken: Config = {}
-    for name, value in flat.items():
-        parameter = spec.parameter(name)
-        if name in ("dtype", "name", "trainable", "seed") or (
-            parameter is None and name not in known
-        ):
-            continue
-        word = _word(value)
-        if word is None:
-            none_is_an_option = isinstance(parameter, Choice) and "none" in parameter.values
-            if none_is_an_option:
-                taken[name] = "none"
-            elif isinstance(parameter, Choice) and name.endswith("activation"):
-                taken[name] = "linear"
-        elif parameter is not None or name in ("value_dim", "attention_axes"):
-            taken[name] = word
-    return {**taken, "dtype": _dtype(config.get("dtype"))}
+    def _add(self, node: Node, name: str) -> int:
+        identity = len(self.nodes)
+        try:
+            self.tensors[identity] = output_of(node, [self.tensors[i] for i in node.inputs])
+        except InvalidLayerError as error:
+            raise UserError(f"{name!r}, a {node.type}, cannot be in a graph: {error}") from None
+        self.nodes[identity] = node
+        return identity
 
 
-def _word(value: Any) -> Any:
-    """A serialised object by its name; anything else as it is."""
-    from keras.src.utils.naming import to_snake_case
-
-    if isinstance(value, dict) and "class_name" in value:
-        if value["class_name"] == "function":
-            return _FUNCTIONS.get(value["config"], value["config"])
-        return to_snake_case(value["class_name"])
-    if isinstance(value, tuple):
-        return [_word(v) for v in value]
-    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], list):
-        return value if isinstance(value[0], int) else value[0]
-    return value
+def _unlisted(layer: Any, read: Sequence[_Reference]) -> int:
+    """Calls of a layer that come before those listed: a model inside has one that made it."""
+    if layer["class_name"] not in _MODELS:
+        return 0
+    latest = max((call for name, call, _ in read if name == _name(layer)), default=0)
+    return max(0, latest + 1 - len(layer["inbound_nodes"]))
 
 
-def _dtype(value: Any) -> str:
-    if isinstance(value, dict):
-        value = value["config"]["name"]
-    return str(value) if value in ("float16", "float32", "float64", "int32", "int64") else "float32"
+def _made(made: dict[tuple[str, int], list[int]], reference: _Reference) -> int:
+    """The node that a reference stands for."""
+    name, call, number = reference
+    if number >= len(made[name, call]):
+        raise UserError(f"a second output of the layer {name!r} is read: in a graph it has one")
+    return made[name, call][number]
 
 
 def _name(layer: Any) -> str:
@@ -205,21 +224,45 @@ def _references(value: Any) -> list[Any]:
     return [value] if value and isinstance(value[0], str) else list(value)
 
 
-def _reference(value: Any) -> tuple[str, int, int]:
+def _reference(value: Any) -> _Reference:
     return str(value[0]), int(value[1]), int(value[2])
 
 
-def _sources(call: Any) -> Iterator[tuple[str, int, int]]:
-    """The tensors that a layer is called with: Keras 3's tagged ones, Keras 2's plain lists."""
+def _sources(name: str, call: Any) -> list[_Reference]:
+    """The tensors that a layer is called with: Keras 3's tagged ones, Keras 2's plain lists.
+
+    Raises:
+        UserError: it is called with something else that says what to compute.
+    """
     if isinstance(call, dict):
-        if call.get("class_name") == "__keras_tensor__":
-            yield _reference(call["config"]["keras_history"])
+        given, named = call["args"], call["kwargs"]
+    else:
+        given = call or []
+        named = {k: v for tensor in given for part in tensor[3:] for k, v in part.items()}
+    named = {argument: value for argument, value in named.items() if not _is_off(value)}
+    for argument in named.keys() - set(_TENSORS):
+        raise UserError(
+            f"the layer {name!r} is called with {argument}={named[argument]!r}, which no graph "
+            "can say"
+        )
+    return [*_tensors(given), *(t for a in _TENSORS for t in _tensors(named.get(a)))]
+
+
+def _is_off(value: Any) -> bool:
+    """Whether an argument of a call asks for nothing."""
+    if isinstance(value, list | tuple):
+        return all(map(_is_off, value))
+    return value is None or value is False
+
+
+def _tensors(value: Any) -> Iterator[_Reference]:
+    """All tensors in an argument, in order."""
+    if isinstance(value, dict):
+        if value.get("class_name") == "__keras_tensor__":
+            yield _reference(value["config"]["keras_history"])
+    elif isinstance(value, list | tuple):
+        if len(value) >= 3 and isinstance(value[0], str) and isinstance(value[1], int):
+            yield _reference(value)
         else:
-            for part in call.values():
-                yield from _sources(part)
-    elif isinstance(call, list | tuple):
-        if len(call) >= 3 and isinstance(call[0], str) and isinstance(call[1], int):
-            yield _reference(call)
-        else:
-            for part in call:
-                yield from _sources(part)
+            for part in value:
+                yield from _tensors(part)

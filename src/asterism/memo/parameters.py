@@ -129,7 +129,7 @@ class Number(Parameter):
             ]
             return numbers[int(rng.integers(len(numbers)))]
         width = (self.high - self.low) / len(options)
-        return round(self.low + width * (chosen + float(rng.random())), 4)
+        return max(self.low, round(self.low + width * (chosen + float(rng.random())), 4))
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ def bypass(graph: Graph, entry: int, end: int) -> Graph | None:
     """The graph where readers of ``end`` read ``entry``; None where shapes do not meet."""
     try:
         if end in graph.outputs:
-            return graph.keep([entry])
+            return graph.keep([entry if o == end else o for o in graph.outputs])
         return graph.redirect(end, entry).keep(graph.outputs)
     except InvalidLayerError:
         return None

@@ -11,13 +11,14 @@ import numpy as np
 
 from asterism.core.artifacts import read_json
 from asterism.core.console import progress
+from asterism.core.errors import UserError
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of, graph_of_json
 from asterism.memo.light_keras import import_keras
 from asterism.memo.params import NO_FILE, ReduceParams
-from asterism.memo.reduce import reduce_model, renumbered
+from asterism.memo.reduce import reduce_model, renumbered, work
 from asterism.memo.seeds import make_seed_model
 from asterism.memo.weights import Arrays
 from asterism.models.keras_files import load_keras
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 class Reduction:
     """Reduced models, the arrays that they name, and what was reduced.
 
-    ``rows`` has one row for each model: layers, weights and coverage before and after;
-    ``seconds`` the times of one inference, which are no tracked result.
+    ``rows`` has one row for each model: layers, multiplications of one inference, weights and
+    coverage before and after; ``seconds`` the times of one inference, which are no tracked result.
     """
 
     models: dict[str, Graph]
@@ -44,12 +45,18 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
     """Make or load each seed model and reduce it.
 
     Raises:
-        UserError: a model cannot be read, or has a layer that the universe does not declare.
+        UserError: a model cannot be read, has what the universe does not declare, or is called
+            like a listed one.
     """
+    user = None if params.user_model == NO_FILE else Path(params.user_model)
+    if user is not None and user.stem in params.models:
+        raise UserError(
+            f"the seed model {user} has the name of a listed one, {user.stem}: rename the file, "
+            "or take that name out of reduce.models"
+        )
     # NumPy's backend is there in a third of the time, but its own times tell nothing.
     keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
-    user = None if params.user_model == NO_FILE else Path(params.user_model)
     names = [*params.models, *([] if user is None else [user.stem])]
     for name in progress(names, label="reduce", unit="model"):
         if user is not None and name == user.stem:
@@ -93,6 +100,8 @@ def _row(
         "model": name,
         "layers": len(before.layers),
         "layers_reduced": len(after.layers),
+        "multiplications": work(before),
+        "multiplications_reduced": work(after),
         "weights": model.count_params(),
         "weights_reduced": smaller.count_params(),
         "types": len(first.types),

@@ -25,20 +25,28 @@ def read_models(folder: Path) -> dict[str, Graph]:
 
 
 def write_weights(path: Path, layers: Arrays) -> None:
-    """Arrays of layers that were read; there is a file also where there are none."""
-    arrays = {f"{name}/{i}": a for name, many in layers.items() for i, a in enumerate(many)}
-    write_arrays(path, **(arrays or {"none/0": np.zeros(0, np.float32)}))
+    """Arrays of layers that were read; there is a file also where there are none.
+
+    An array's key is its layer's name, its number there, and its variable's name.
+    """
+    arrays = {
+        f"{layer}/{number}/{variable}": array
+        for layer, many in layers.items()
+        for number, (variable, array) in enumerate(many)
+    }
+    write_arrays(path, **(arrays or {"none/0/none": np.zeros(0, np.float32)}))
 
 
 def read_weights(path: Path) -> Stored:
     """What :func:`write_weights` wrote."""
-    layers: dict[str, list[Any]] = {}
-    arrays = read_arrays(path)
-    for name in sorted(arrays, key=_layer_and_number):
-        layers.setdefault(name.rpartition("/")[0], []).append(arrays[name])
+    layers: Arrays = {}
+    for key, array in sorted(read_arrays(path).items(), key=lambda item: _parts(item[0])):
+        layer, _, variable = _parts(key)
+        layers.setdefault(layer, []).append((variable, array))
     return layers
 
 
-def _layer_and_number(name: str) -> tuple[str, int]:
-    layer, _, number = name.rpartition("/")
-    return layer, int(number)
+def _parts(key: str) -> tuple[str, int, str]:
+    """Layer, number and variable of a key; a layer's name may have slashes of its own."""
+    layer, number, variable = key.rsplit("/", 2)
+    return layer, int(number), variable

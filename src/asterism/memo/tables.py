@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from asterism.memo.campaign import Campaign
-from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared
+from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared, of_the_paper
 
 
 def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
@@ -29,8 +29,8 @@ def mutant_table(campaign: Campaign, executed: Sequence[int]) -> dict[str, list[
 
 
 def universe_facts() -> dict[str, int]:
-    """The denominators of coverage, ours and the paper's."""
-    whole = declared()
+    """The denominators of coverage: ours, the paper's, and ours of the paper's families."""
+    whole, paper = declared(), of_the_paper()
     return {
         "types": len(whole.types),
         "pairs": len(whole.pairs),
@@ -38,4 +38,7 @@ def universe_facts() -> dict[str, int]:
         "inputs": len(whole.inputs),
         "paper_types": PAPER_TYPES,
         "paper_pairs": PAPER_PAIRS,
+        "types_of_its_families": len(paper.types),
+        "pairs_of_its_families": len(paper.pairs),
+        "parameters_of_its_families": len(paper.parameters),
     }

@@ -3,10 +3,13 @@
 Initial weights differ between Keras' backends for the same seed. So a layer's weights are drawn
 here, variable by variable, from the node's own seed, or taken from stored arrays (a model that
 was read); then the node's edits are applied. Every process that builds the graph gets the same.
+Stored arrays carry the names of their variables: a layer whose configuration was mutated may have
+other variables than the one that was read.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,10 +21,12 @@ from asterism.core.streams import stream
 from asterism.memo.graph import Node
 
 Array = NDArray[np.float32]
+#: The array of one of a layer's variables, with the variable's name.
+NamedArray = tuple[str, Array]
 #: The same, as it is filled.
-Arrays = dict[str, list[Array]]
-#: Arrays of layers that were read, by the name that ``Node.weights`` gives.
-Stored = Mapping[str, Sequence[Array]]
+Arrays = dict[str, list[NamedArray]]
+#: Arrays of layers that were read, by the name that ``Node.weights`` gives, in Keras' order.
+Stored = Mapping[str, Sequence[NamedArray]]
 
 #: Name and shape of one of a layer's variables.
 Variable = tuple[str, tuple[int, ...]]
@@ -42,16 +47,28 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
     Returns:
         float32 arrays of those shapes.
     """
-    kept = stored.get(node.weights, ()) if node.weights is not None else ()
+    kept = matched(variables, stored.get(node.weights, ()) if node.weights is not None else ())
     arrays = []
-    for index, (name, shape) in enumerate(variables):
-        if index < len(kept) and kept[index].ndim == len(shape) and kept[index].size:
-            arrays.append(fit(kept[index], shape))
+    for index, ((name, shape), array) in enumerate(zip(variables, kept, strict=True)):
+        if array is not None and array.ndim == len(shape) and array.size:
+            arrays.append(fit(array, shape))
         else:
             arrays.append(draw_weights(name, shape, stream(node.seed, "weights", index)))
     for edit in node.edits:
         arrays = WEIGHT_EDITS[edit.kind](arrays, stream(edit.seed, "edit"))
     return [np.asarray(a, np.float32, order="C") for a in arrays]
+
+
+def matched(variables: Sequence[Variable], stored: Sequence[NamedArray]) -> list[Array | None]:
+    """The stored array of each variable, by name; None where there is none.
+
+    A layer may have several variables of one name (the two directions of a recurrent layer). They
+    are told apart by their order, and only where as many are stored.
+    """
+    wanted = Counter(name for name, _ in variables)
+    kept = {name: [a for n, a in stored if n == name] for name in wanted}
+    left = {name: iter(arrays) for name, arrays in kept.items() if len(arrays) == wanted[name]}
+    return [next(left.get(name, iter(())), None) for name, _ in variables]
 
 
 def fit(array: Array, shape: tuple[int, ...]) -> Array:
@@ -69,6 +86,12 @@ def fit(array: Array, shape: tuple[int, ...]) -> Array:
 def variables_of(layer: Any) -> list[Variable]:
     """Name and shape of each weight of a Keras layer."""
     return [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
+
+
+def named_arrays_of(layer: Any) -> list[NamedArray]:
+    """The weights of a Keras layer, each with the name of its variable."""
+    arrays = (np.asarray(a, np.float32) for a in layer.get_weights())
+    return [(name, a) for (name, _), a in zip(variables_of(layer), arrays, strict=True)]
 
 
 def draw_weights(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:

@@ -43,14 +43,17 @@ def _einsum_arguments(config: Config, inputs: Sequence[Tensor]) -> Config:
 
 
 def _einsum_read(config: Config) -> Config:
-    """From Keras' configuration: the size of the axis that the kernel brings in."""
+    """From Keras' configuration: the size of the axes that the kernel brings in."""
     subscripts, output = config["equation"].split("->")
     sizes = config["output_shape"]
     sizes = list(sizes) if isinstance(sizes, list | tuple) else [sizes]
     given = subscripts.split(",")[0]
     new = [s for n, s in zip(output[-len(sizes) :], sizes, strict=True) if n not in given]
-    bias = "last" if config.get("bias_axes") else "none"
-    return {**config, "new_axis": new[-1] if new else 1, "bias_axes": bias}
+    require(len(set(new)) <= 1, f"its new axes have several sizes, {new}")
+    bias = config.get("bias_axes")
+    require(not bias or bias == output[-1], f"its bias has the axes {bias}, not only the last")
+    rest = {name: value for name, value in config.items() if name != "output_shape"}
+    return {**rest, "new_axis": new[-1] if new else 1, "bias_axes": "last" if bias else "none"}
 
 
 _LETTERS = "abcde"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.keras_options import vector
+from asterism.memo.keras_options import activation, vector, vector_initializers
 from asterism.memo.layers._spatial import flag
 from asterism.memo.layers.recurrent import unwrapped, wrapped
 from asterism.memo.parameters import Choice, Number
@@ -50,8 +50,8 @@ declare(
             Number("momentum", 0.99, 0.5, 1.0, integer=False),
             _EPSILON,
             *_GAMMA_BETA,
-            Choice("moving_mean_initializer", "zeros", ("zeros", "ones", "random_normal")),
-            Choice("moving_variance_initializer", "ones", ("ones", "random_uniform")),
+            Choice("moving_mean_initializer", "zeros", vector_initializers),
+            Choice("moving_variance_initializer", "ones", vector_initializers),
         ),
     )
 )
@@ -70,7 +70,7 @@ declare(
         "RMSNormalization",
         ANY_RANK,
         axis_exists,
-        (Choice("axis", -1, (-1,)), _EPSILON),
+        (Choice("axis", -1, (-1,)), Number("epsilon", 1e-6, 0.0, 0.05, integer=False)),
     )
 )
 
@@ -99,6 +99,8 @@ declare(
         (
             Choice("layer", "Dense", tuple(_SPECTRAL)),
             Number("power_iterations", 1, 1, 5),
+            activation(),
+            flag("use_bias", True),
         ),
         keras_config=lambda config, inputs: wrapped(
             _completed(config), inputs, power_iterations=config.get("power_iterations", 1)

@@ -8,7 +8,7 @@ from typing import Any
 from asterism.memo.keras_options import activation, kernel, vector
 from asterism.memo.layers._spatial import DATA_FORMAT, PADDING, flag, join, per_axis
 from asterism.memo.layers.convolution import slide
-from asterism.memo.parameters import Choice, Number, Sizes
+from asterism.memo.parameters import Choice, Number, Parameter, Sizes
 from asterism.memo.spec import LayerSpec, declare, universe
 from asterism.memo.tensors import Config, Tensor, require
 
@@ -25,6 +25,9 @@ _COMMON = (
 )
 _ACTIVATION = activation(default="tanh")
 _RECURRENT_ACTIVATION = activation("recurrent_activation", "sigmoid")
+_UNROLL = flag("unroll", False)
+_OF_LSTM = flag("unit_forget_bias", True)
+_OF_GRU = flag("reset_after", True)
 
 
 def _recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
@@ -37,9 +40,9 @@ def _sequence_or_last(rank: int) -> frozenset[int]:
 
 
 for name, own in {
-    "LSTM": (_RECURRENT_ACTIVATION, flag("unit_forget_bias", True), flag("unroll", False)),
-    "GRU": (_RECURRENT_ACTIVATION, flag("reset_after", True), flag("unroll", False)),
-    "SimpleRNN": (flag("unroll", False),),
+    "LSTM": (_RECURRENT_ACTIVATION, _OF_LSTM, _UNROLL),
+    "GRU": (_RECURRENT_ACTIVATION, _OF_GRU, _UNROLL),
+    "SimpleRNN": (_UNROLL,),
 }.items():
     declare(
         LayerSpec(
@@ -79,7 +82,7 @@ for axes in (1, 2, 3):
                 DATA_FORMAT,
                 _ACTIVATION,
                 _RECURRENT_ACTIVATION,
-                flag("unit_forget_bias", True),
+                _OF_LSTM,
                 *_COMMON,
             ),
             out_ranks=_sequence_or_last,
@@ -87,14 +90,25 @@ for axes in (1, 2, 3):
     )
 
 
-def _inner(config: Config) -> Config:
-    """Configuration of the wrapped layer: what the wrapper's own parameters leave."""
-    return {k: v for k, v in config.items() if k not in ("layer", "merge_mode", "power_iterations")}
+def only_of_inner(config: Config, parameters: Sequence[Parameter]) -> None:
+    """Refuse a wrapper's parameter off its default where the layer inside has none like it."""
+    inner = universe()[config["layer"]]
+    for parameter in parameters:
+        at_default = config.get(parameter.name, parameter.default) == parameter.default
+        require(
+            at_default or inner.parameter(parameter.name) is not None,
+            f"{inner.name} has no {parameter.name}",
+        )
 
 
 def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
-    """Constructor arguments of a wrapper around the layer that ``config`` names."""
-    inner = universe()[config["layer"]].keras_config(_inner(config), inputs)
+    """Constructor arguments of a wrapper around the layer that ``config`` names.
+
+    That layer gets what of the configuration it declares itself.
+    """
+    spec = universe()[config["layer"]]
+    own = {name: value for name, value in config.items() if spec.parameter(name) is not None}
+    inner = spec.keras_config(own, inputs)
     return {
         "layer": {
             "module": "keras.layers",
@@ -110,11 +124,30 @@ def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
 def unwrapped(config: Config) -> Config:
     """The other way round, from what a wrapper's ``get_config`` gives."""
     inner = config["layer"]
-    own = {k: config[k] for k in ("merge_mode", "power_iterations") if k in config}
-    return {**inner["config"], "layer": inner["class_name"], **own}
+    require("layer" not in inner["config"], "it wraps another wrapper")
+    own = {name: value for name, value in config.items() if name != "backward_layer"}
+    backward = config.get("backward_layer") or inner
+    require(_alike(inner, backward), "the layers of its two directions differ")
+    spec = universe().get(inner["class_name"])
+    inside = dict(inner["config"]) if spec is None else spec.from_keras(dict(inner["config"]))
+    return {**inside, **own, "layer": inner["class_name"]}
+
+
+def _alike(one: Config, other: Config) -> bool:
+    """Whether two serialised layers differ in nothing but direction and name."""
+    (first, second) = (
+        {k: v for k, v in layer["config"].items() if k not in ("name", "go_backwards")}
+        for layer in (one, other)
+    )
+    return bool(one["class_name"] == other["class_name"] and first == second)
+
+
+#: Of the layers inside that only some of them have.
+_OF_SOME = (_RECURRENT_ACTIVATION, _OF_LSTM, _OF_GRU)
 
 
 def _bidirectional(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    only_of_inner(config, _OF_SOME)
     *steps, units = _recurrent(config, inputs)
     return (*steps, 2 * units if config.get("merge_mode", "concat") == "concat" else units)
 
@@ -129,6 +162,8 @@ declare(
             Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
             _UNITS,
             _ACTIVATION,
+            *_OF_SOME,
+            _UNROLL,
             # The wrapper turns one of its two layers around itself and takes none that is.
             *(p for p in _COMMON if p.name != "go_backwards"),
         ),
@@ -151,7 +186,11 @@ _STEPWISE: dict[str, Config] = {
 }
 
 
+_STEPWISE_OPTIONS = (activation(), flag("use_bias", True))
+
+
 def _time_distributed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    only_of_inner(config, _STEPWISE_OPTIONS)
     steps, *frame = inputs[0].shape
     inner = universe()[config["layer"]]
     return (steps, *inner.output(_stepwise(config), [inputs[0].with_shape(*frame)]).shape)
@@ -166,7 +205,7 @@ declare(
         "TimeDistributed",
         frozenset({3, 4, 5}),
         _time_distributed,
-        (Choice("layer", "Dense", tuple(_STEPWISE)),),
+        (Choice("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
         out_ranks=lambda rank: frozenset(range(3, rank + 1)),
         keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
         from_keras=unwrapped,

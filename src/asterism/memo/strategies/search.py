@@ -64,7 +64,7 @@ class Memo(Strategy):
         """A mutant by the selected pair.
 
         Where a model is to be mutated several times before it is run, the operators of the next
-        pairs are applied to it too.
+        pairs are applied to it too, and count as selected with this model.
         """
         slot, operator = self._select(rng)
         self._slot, self._applied = slot, []
@@ -72,7 +72,7 @@ class Memo(Strategy):
         context = Context(rng, coverage, self.guided)
         for step in range(self.params.mutations):
             if step:
-                _, operator = self._select(rng)
+                _, operator = self._select(rng, slot)
             mutant = attempt(operator, graph, context, self.params)
             if mutant is not None:
                 graph = mutant
@@ -82,8 +82,10 @@ class Memo(Strategy):
             return None
         return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
 
-    def _select(self, rng: np.random.Generator) -> Choice:
-        choice = self._selector.select(rng)
+    def _select(self, rng: np.random.Generator, slot: int | None = None) -> Choice:
+        """The next pair, or its operator with the model of ``slot``; what is used is counted."""
+        selected, operator = self._selector.select(rng)
+        choice = (selected if slot is None else slot, operator)
         self._selected[choice] += 1
         return choice
 

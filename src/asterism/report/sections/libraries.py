@@ -22,7 +22,9 @@ KINDS = {
     "pairs": "layer pairs",
     "parameters": "layer parameters",
     "inputs": "layer inputs",
+    "paper_types": "types of the paper's families",
     "paper_pairs": "pairs of the paper's 3,660",
+    "paper_parameters": "parameters of the paper's families",
 }
 
 STRATEGIES = {

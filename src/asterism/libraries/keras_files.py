@@ -1,0 +1,58 @@
+"""Minimal models as files of Keras' own, beside their graphs.
+
+They are built in a process of their own: this one has not imported Keras, or on some backend.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from asterism.core.artifacts import read_json
+from asterism.core.console import get_logger
+from asterism.libraries.launch import variables
+from asterism.memo.graph import Graph
+from asterism.memo.light_keras import import_keras
+from asterism.memo.store import read_weights
+
+log = get_logger(__name__)
+
+GRAPH, MODEL = "model.json", "model.keras"
+
+
+def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
+    """Write ``model.keras`` into each folder that has a ``model.json`` which Keras takes.
+
+    Args:
+        folders: of findings; one whose graph Keras refuses gets none.
+        weights: arrays that the graphs name.
+    """
+    if not folders:
+        return
+    command = [sys.executable, "-m", "asterism.libraries.keras_files"]
+    command += map(str, (weights, *folders))
+    subprocess.run(command, check=True, env={**os.environ, **variables("numpy")})
+
+
+def main(weights: Path, folders: Sequence[Path]) -> None:
+    """Build and write them, on the backend that is there soonest."""
+    keras = import_keras("numpy")
+    from asterism.memo.keras_build import build
+    from asterism.models.keras_files import save_keras
+
+    stored = read_weights(weights)
+    for folder in folders:
+        keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
+        try:
+            model = build(Graph.from_json(read_json(folder / GRAPH)), stored)
+        except Exception as error:  # whatever Keras raises where it refuses a graph
+            log.warning("Keras refuses a minimal model", folder=folder.name, error=str(error))
+        else:
+            save_keras(model, folder / MODEL)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), [Path(name) for name in sys.argv[2:]])

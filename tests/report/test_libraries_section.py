@@ -1,0 +1,119 @@
+"""The library lane's section on what a small run leaves."""
+
+import re
+
+import pytest
+
+from asterism.core.artifacts import write_json, write_table
+from asterism.libraries.branches import by_module
+from asterism.libraries.outcomes import STATUSES
+from asterism.memo.generate import STRATEGIES, campaign, start_coverage
+from asterism.memo.params import GenerateParams
+from asterism.memo.tables import growth_table, universe_facts
+from asterism.report.sections.libraries import libraries
+from memo.small_graphs import branching, convolutional, recurrent
+
+SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
+BUDGET = GenerateParams(
+    strategy="memo",
+    compared=["memo_r"],
+    models=6,
+    executed=None,
+    chains=1,
+    branch_routes=[],
+    mutations=1,
+    p=0.05,
+    pool="replace",
+    max_layers=20,
+    max_elements=2000,
+    tries=5,
+)
+REDUCED = {
+    "model": "conv",
+    **dict.fromkeys(("layers", "weights", "multiplications", "types", "pairs"), 6000),
+    **{f"{name}_reduced": 1500 for name in ("layers", "weights", "multiplications")},
+    **{f"{name}_kept": 6000 for name in ("types", "pairs", "parameters")},
+    "parameters": 6000,
+}
+SCRIPT = "print('<the bug lives>')\n"
+
+
+def finding(library, symptom):
+    return {
+        "signature": f"{symptom} in {library}",
+        "folder": f"{library}-{symptom}",
+        "confirmed": [1, 1, 1],
+        "known": "",
+        "layer": "Dense(units=4)",
+        "models": [0, 3],
+        "layers": 4,
+        "original_layers": 9,
+        "ablation": {"batch size 1": "the same"},
+        "finding": {"library": library, "symptom": symptom, "severity": "special", "message": ""},
+        "graph": branching().to_json(),
+    }
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("libraries")
+    artifacts, metrics = folder / "artifacts", folder / "metrics"
+    made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r")}
+    assert made.keys() <= set(STRATEGIES.names())
+    unique = [finding("jax", "hang"), finding("openvino", "values differ")]
+    for one in unique:
+        script = artifacts / "triage_findings" / one["folder"] / "repro.py"
+        script.parent.mkdir(parents=True)
+        script.write_text(SCRIPT)
+    write_json(artifacts / "triage_findings/unique.json", unique)
+    write_table(artifacts / "reduce_models/reduction.csv", {k: [v] for k, v in REDUCED.items()})
+    write_json(artifacts / "generate_models/universe.json", universe_facts())
+    write_table(artifacts / "generate_models/branches.csv", by_module(set(), {}))
+    write_json(artifacts / "library_versions/env.json", {"keras": "3"})
+    outcomes = {"route": ["jax:jit"], **{status: [2] for status in STATUSES}}
+    write_table(artifacts / "execute_models/outcomes.csv", outcomes)
+    write_json(artifacts / "execute_models/left_out.json", {"litert:tflite": "is missing"})
+    write_table(folder / "plots/generate_models/growth.csv", growth_table(made))
+    coverage = {name: one.coverage.rates() for name, one in made.items()}
+    generated = {"models": 6, "executed": 6, "coverage": coverage}
+    seeds = start_coverage(SEEDS).rates()
+    write_json(metrics / "generate_models.json", {**generated, "coverage_of_seeds": seeds})
+    judged = {"findings": 5, "agreements": 1234, "unresolved": 0, "invalid_rate": 0.0}
+    write_json(metrics / "judge_models.json", judged)
+    triage = {"unique": 2, "reproduced_in_three_processes": 2, "groups_left_by_budget": 3}
+    write_json(metrics / "triage_findings.json", triage)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def body(workspace):
+    return str(libraries(workspace).body)
+
+
+def test_the_section_shows_growth_tables_models_and_scripts(body):
+    # Three curves of growth, and the minimal model of each finding.
+    assert body.count("<svg") == 3 + 2
+    for kind in ("layer types", "layer pairs", "layer parameters"):
+        assert f"Growth of {kind} covered" in body
+    assert body.count("&lt;the bug lives&gt;") == 2
+    assert "Dense(units=4)" in body and "The minimal model" in body
+    assert "MEMO_r (uniform selection)" in body
+    assert "As table 4 of the paper" in body and "As table 5 of the paper" in body
+    assert "litert:tflite was left out: is missing" in body
+    assert "3 more groups" in body
+    assert not re.search(r'(src|href)="(?!data:|#)', body)
+
+
+def test_the_table_of_reduction_has_the_work_before_and_after(body):
+    table = body[: body.index("Coverage of the layer universe")]
+    assert table.count("<th>multiplications</th>") == 1
+    assert "<td>6,000</td><td>1,500</td>" in table and "25.0%" in table
+    assert "logs/reduce_models.seconds.json" in table
+
+
+def test_the_paper_s_way_of_counting_stands_beside_ours(body):
+    facts = universe_facts()
+    for kind in ("types of the paper", "pairs of the paper", "parameters of the paper"):
+        assert f"<th>{kind}" in body
+    for count in ("pairs", "paper_pairs", "parameters_of_its_families"):
+        assert f"{facts[count]:,}" in body

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from asterism.libraries.compare import Tolerance
 from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.oracle import compared_nodes
-from asterism.libraries.script_checks import OTHERWISE, check_of, values_check
+from asterism.libraries.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
 from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
@@ -66,7 +66,7 @@ def script_of(
             title=found.signature.replace('"""', "'''"),
             backend=backend,
             versions=_version_lines(library, converter),
-            otherwise=OTHERWISE,
+            begin=OTHERWISE + watch_of(found.finding),
         ),
         _build(found.graph, stored, shapes),
         converter.script() if converter is not None else "",
@@ -190,7 +190,7 @@ Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 import os
 import sys
 
-{otherwise}
+{begin}
 
 os.environ["KERAS_BACKEND"] = "{backend}"
 

@@ -34,33 +34,45 @@ def check_of(finding: Finding, steps: Sequence[str]) -> str:
         finding: a failure.
         steps: lines that fail.
     """
+    lines = "\n        ".join(steps)
+    if finding.deadly:
+        limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
+        return limit + _CHILD.replace("STEPS", lines)
+    words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
+    facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
+    return facts + RECORDED + _RUNS.replace("STEPS", lines)
+
+
+def watch_of(finding: Finding) -> str:
+    """What a script does before it imports a library: nothing, or start itself again and watch.
+
+    Args:
+        finding: a process that dies, hangs or blows up is watched by another.
+    """
     if not finding.deadly:
-        words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
-        facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
-        return facts + RECORDED + _RUNS.replace("STEPS", "\n        ".join(steps))
+        return ""
     if finding.symptom == "hang":
-        limit, lives = "", "status is None"
+        lives = "status is None"
     elif finding.symptom == "memory":
-        limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB))
-        lives = "status is not None and (status < 0 or status == OUT_OF_MEMORY)"
+        lives = f"status is not None and (status < 0 or status == {_OUT_OF_MEMORY})"
     elif finding.exception.startswith("SIG"):
-        limit, lives = "", "status is not None and status < 0"
+        lives = "status is not None and status < 0"
     else:
-        limit, lives = "", f"status == {int(finding.exception.split()[-1])}"
-    text = _LIVES.replace("LIMIT\n", limit).replace("LIVES", lives)
-    return text.replace("SECONDS", str(PATIENCE)).replace("STEPS", "\n        ".join(steps))
+        lives = f"status == {int(finding.exception.split()[-1])}"
+    return _WATCH.replace("LIVES", lives).replace("SECONDS", str(PATIENCE))
 
 
 #: Before anything is imported: an exception of Python's own ends a process with 1 otherwise.
-OTHERWISE = """
+OTHERWISE = '''
 def otherwise(kind, error, trace):
+    """Say that something else failed, and end with 2."""
     sys.__excepthook__(kind, error, trace)
     print("another failure than the recorded one: it says nothing about the bug")
     sys.exit(2)
 
 
 sys.excepthook = otherwise
-"""
+'''
 
 DIFFERS = '''
 
@@ -120,7 +132,7 @@ def main():
     except BaseException as error:
         print("actual  :", type(error).__name__, error)
         if not recorded(error):
-            raise
+            otherwise(type(error), error, error.__traceback__)
         print("the bug lives")
         return 1
     print("actual  : it runs; the bug is gone")
@@ -130,38 +142,45 @@ def main():
 sys.exit(main())
 """
 
-_LIMIT = """    import resource
+_LIMIT = """
 
-    # More than this on top of what the imports took is a blow-up.
-    with open("/proc/self/status") as status:
-        taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
-    limit = taken * 1024 + MEGABYTES * 2**20
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+import resource
+
+# More than this on top of what the imports took is a blow-up.
+with open("/proc/self/status") as status:
+    taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
+limit = taken * 1024 + MEGABYTES * 2**20
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 """
 
-_LIVES = """
+#: How the watched process says so, where a library refuses to go on without more memory.
+_OUT_OF_MEMORY = 3
 
-OUT_OF_MEMORY = 3
+_CHILD = f"""
 
-
-def child():
-LIMIT
+def main():
     try:
         STEPS
     except BaseException as error:
-        said = f"{type(error).__name__} {error}".lower()
-        if "memory" in said or "alloc" in said:
-            print(said)
-            sys.exit(OUT_OF_MEMORY)
-        raise
+        said = f"{{type(error).__name__}} {{error}}"
+        print(said)
+        if "memory" in said.lower() or "alloc" in said.lower():
+            return {_OUT_OF_MEMORY}
+        otherwise(type(error), error, error.__traceback__)
+    return 0
 
 
-def main():
+sys.exit(main())
+"""
+
+_WATCH = """
+
+def watch():
     import subprocess
 
     print("expected: the model runs")
     try:
-        status = subprocess.run([sys.executable, __file__, "child"], timeout=SECONDS).returncode
+        status = subprocess.run([sys.executable, __file__, "watched"], timeout=SECONDS).returncode
     except subprocess.TimeoutExpired:
         status = None
     print("actual  : the process ended with", status, "(None: it still ran after SECONDS seconds)")
@@ -175,8 +194,6 @@ def main():
     return 2
 
 
-if "child" in sys.argv:
-    child()
-else:
-    sys.exit(main())
+if "watched" not in sys.argv:
+    sys.exit(watch())
 """

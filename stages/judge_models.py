@@ -28,7 +28,8 @@ def run(params: Params) -> None:
     ]
     findings = [f for verdict in verdicts for f in verdict.findings]
     write_json(Path("artifacts/judge_models/findings.json"), [f.to_json() for f in findings])
-    invalid = sum(f.symptom == "invalid model" for f in findings)
+    # A model is one, however many groups of inputs it was refused with.
+    invalid = len({f.model for f in findings if f.symptom == "invalid model"})
     metrics = {
         "findings": len(findings),
         "agreements": sum(v.agreed for v in verdicts),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from asterism.libraries.bench import REFERENCES, Bench, Task
+from asterism.libraries.execution import execute
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import cotangent, draw_inputs
 from asterism.libraries.library import LIBRARIES
@@ -15,13 +16,19 @@ from asterism.libraries.oracle import Finding, compared_nodes, judge, signature
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import script_of
 from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import Graph, chain, input_node
+from asterism.memo.graph import Graph, Node, chain, input_node
 from asterism.memo.tensors import Tensor
 from memo.small_graphs import layer
 
 ROUTES = ("tensorflow:eager", "pytorch:eager", "jax:jit", *REFERENCES, "pytorch:perturbed")
 GRAPH = chain(Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)])
 EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})
+INTEGERS = Graph(
+    {
+        0: input_node((3,), "int32"),
+        1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,), seed=1),
+    }
+)
 
 
 @pytest.fixture(scope="module")
@@ -66,13 +73,24 @@ def test_a_reproducer_of_a_gradient_says_whether_it_is_right(bench, route, tmp_p
     finding = Finding(0, "values differ", "run", route.partition(":")[0], (route,), ("gradient",))
     unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
     for answer, offset in ((0, 0.0), (1, 0.1)):
-        text = script_of(unique, {}, bench.variables(GRAPH), inputs, [expected + offset], [1e-5])
+        allowed = [np.full(expected.shape, 1e-5)]
+        text = script_of(unique, {}, bench.variables(GRAPH), inputs, [expected + offset], allowed)
         script = tmp_path / "repro.py"
         script.write_text(text)
         done = subprocess.run(
             [sys.executable, str(script)], env=os.environ, capture_output=True, check=False
         )
         assert done.returncode == answer, done.stdout + done.stderr
+
+
+def test_a_model_of_integers_is_not_differentiated(bench):
+    record = execute([INTEGERS, GRAPH], bench, ["normal", "gradient"], 0)
+    done = [(task["index"], task["draws"]) for task in record.tasks]
+    assert done == [(0, ["normal"]), (1, ["normal"]), (1, ["gradient"])]
+    inputs = {"gradient": draw_inputs(INTEGERS, 0, 0, "gradient")}
+    result = bench.run(Task(0, INTEGERS, inputs))
+    assert judge(INTEGERS, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
+    assert {r: result.outputs[r]["gradient"] for r in ROUTES} == {r: [] for r in ROUTES}
 
 
 def test_integers_have_no_gradient():

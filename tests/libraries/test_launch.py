@@ -72,6 +72,15 @@ def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(nursery, f
             handle.stop()
 
 
+def test_the_last_lines_of_the_log_are_kept(nursery, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    try:
+        said = handle.ask(request(folder, "talk"))["message"]
+    finally:
+        handle.stop()
+    assert "line 7: word" in said and "line 1: word" not in said
+
+
 def test_a_nursery_that_died_is_replaced(nursery, folder):
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     try:

@@ -1,5 +1,7 @@
 """The oracle on results that are made up: who is blamed, and when nobody is."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from asterism.libraries.compare import Tolerance, d_mad, first_difference
 from asterism.libraries.oracle import Finding, judge, signature, skeleton
 from asterism.libraries.outcomes import Outcome, is_unsupported, steady
 from asterism.libraries.params import JudgeParams
+from asterism.memo.graph import WeightEdit
 from memo.small_graphs import branching
 
 GRAPH = branching()
@@ -23,6 +26,7 @@ ROUTES = (
     "onnxruntime:keras_onnx",
     "openvino:tf2onnx",
 )
+UNSUPPORTED = Outcome(0, "", "run", "unsupported", "NotImplementedError")
 
 
 def result(wrong=None, failed=None, draw="normal"):
@@ -74,6 +78,24 @@ def test_a_converter_is_blamed_when_all_its_readers_are_wrong():
     assert alone.library == "openvino"
 
 
+def test_a_converter_is_blamed_where_its_only_reader_is_right_on_another_file():
+    off = (RIGHT + 1).astype(np.float32)
+    (found,) = findings(wrong={"onnxruntime:keras_onnx": off})
+    assert (found.library, found.routes) == ("keras_onnx", ("onnxruntime:keras_onnx",))
+    neither = dict.fromkeys(("onnxruntime:keras_onnx", "onnxruntime:tf2onnx"), off)
+    (found,) = findings(wrong=neither)
+    assert (found.library, found.routes) == ("onnxruntime", tuple(sorted(neither)))
+
+
+def test_the_difference_is_that_from_the_closest_reference():
+    off = (RIGHT + 0.1).astype(np.float32)
+    far, masked = RIGHT + 100, np.where(RIGHT > 0, np.nan, RIGHT)
+    expected = findings(wrong={"jax:jit": off})[0].excess
+    for other in (far, masked):  # references have no witness to lose: the other one is as right
+        (found,) = findings(wrong={"jax:jit": off, "tensorflow:float64": other})
+        assert (found.symptom, found.excess) == ("values differ", pytest.approx(expected))
+
+
 def test_a_converter_is_blamed_for_a_file_that_a_library_refuses():
     refused = Outcome(0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f")
     (found,) = findings(failed={"onnxruntime:tf2onnx": refused})
@@ -108,6 +130,51 @@ def test_failures_and_what_is_unsupported():
     (invalid,) = findings(failed=refused)
     assert invalid.symptom == "invalid model"
     assert is_unsupported("E", "Op 'Loop' is not supported", (r"not supported",))
+
+
+@pytest.mark.parametrize("status", ["crash", "hang", "memory"])
+def test_a_death_needs_no_witness(status):
+    others = {r: replace(UNSUPPORTED, route=r) for r in (*ROUTES, *REFERENCES, PERTURBED)}
+    assert findings(failed=others) == ()
+    death = Outcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
+    (found,) = findings(failed={**others, "jax:jit": death})
+    assert found.symptom == ("runtime crash" if status == "crash" else status)
+    assert (found.library, found.routes, found.witnesses) == ("jax", ("jax:jit",), ())
+
+
+def test_a_reference_that_runs_is_a_witness_of_failures():
+    error = Outcome(0, "jax:jit", "run", "error", "ValueError", "no", "keras/a.py:f")
+    others = {r: replace(UNSUPPORTED, route=r) for r in ROUTES}
+    (found,) = findings(failed={**others, "jax:jit": error})
+    assert (found.symptom, found.witnesses) == ("runtime crash", REFERENCES)
+    nobody = {r: replace(UNSUPPORTED, route=r) for r in (*REFERENCES, PERTURBED)}
+    assert findings(failed={**others, **nobody, "jax:jit": error}) == ()
+
+
+def test_a_model_that_every_backend_calls_unsupported_is_invalid():
+    keras = (*ROUTES[:3], *REFERENCES, PERTURBED)
+    refused = {r: Outcome(0, r, "build", "unsupported", "ValueError", "no") for r in keras}
+    blocked = {r: Outcome(0, r, "convert", "blocked") for r in ROUTES[3:]}
+    (found,) = findings(failed={**blocked, **refused})
+    assert (found.symptom, found.library, found.routes) == ("invalid model", "keras", keras)
+    later = {"jax:jit": replace(UNSUPPORTED, route="jax:jit")}
+    assert findings(failed={**blocked, **refused, **later}) == ()
+
+
+def test_special_weights_have_the_severity_of_special_inputs():
+    edited = GRAPH.change(1, edits=(WeightEdit("special", 1),))
+    crash = Outcome(0, "jax:jit", "run", "crash", "SIGSEGV")
+    off = {"pytorch:eager": (RIGHT + 1).astype(np.float32)}
+    made = result(failed={"jax:jit": crash}, wrong=off)
+    for graph, severity in ((GRAPH, "normal"), (edited, "special")):
+        found = judge(graph, made, JUDGE, 0).findings
+        assert [f.severity for f in found] == [severity, severity]
+
+
+def test_of_a_log_the_end_is_kept():
+    log = " ".join(f"line {i}" for i in range(500))
+    assert log.startswith(steady(log)) and log.endswith(steady(log, end=True))
+    assert len(steady(log)) == len(steady(log, end=True)) == 600
 
 
 def test_special_inputs_have_a_severity_of_their_own():

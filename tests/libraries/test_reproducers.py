@@ -1,12 +1,21 @@
-"""Scripts of findings that end their process: they exit 1 while the bug lives, and 0 after."""
+"""Scripts of findings: 1 while the bug lives, 0 after, 2 when something else fails."""
+
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 
-from asterism.libraries.bug_reports import Report
+from asterism.core.errors import UserError
+from asterism.libraries.bug_reports import Report, read_known_issues
+from asterism.libraries.compare import Tolerance, first_difference
 from asterism.libraries.library import LIBRARIES, Library
 from asterism.libraries.oracle import Finding
-from asterism.libraries.reproducer import exit_status, script_of
+from asterism.libraries.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
@@ -52,16 +61,117 @@ class MadeUp(Library):
     ],
 )
 def test_a_script_says_whether_the_bug_lives(end, symptom, exception, tmp_path, monkeypatch):
-    monkeypatch.setattr("asterism.libraries.reproducer._PATIENCE", 25)
+    monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 25)
     statuses = []
     for option in (end, "none"):
         route = f"made_up:{option}"
-        finding = Finding(0, symptom, "run", "made_up", (route,), exception=exception)
+        finding = made(symptom, exception, routes=(route,))
         unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
         script = tmp_path / "repro.py"
         script.write_text(script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], []))
         statuses.append(exit_status(script))
     assert statuses == [1, 0]
+
+
+def made(symptom, exception="", message="", routes=("made_up:none",)):
+    """A failure as it is recorded."""
+    return Finding(0, symptom, "run", "made_up", routes, exception=exception, message=message)
+
+
+def status_of(finding, step, folder):
+    """How a script ends that does nothing but one step."""
+    script = folder / "repro.py"
+    begin = f"import os, sys, time\n{OTHERWISE}{watch_of(finding)}"
+    script.write_text(begin + check_of(finding, [step]))
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
+    return done.returncode
+
+
+@pytest.mark.parametrize(
+    ("step", "status"),
+    [
+        ("raise ValueError('shape (9, 9) of node 77 is bad at 0x12')", 1),
+        ("raise ValueError('rank of input is bad')", 2),
+        ("raise TypeError('shape of node is bad')", 2),
+        ("import no_such_module", 2),
+        ("sys.exit(1)", 2),
+        ("os.abort()", -6),
+        ("pass", 0),
+    ],
+)
+def test_another_exception_is_not_the_bug(step, status, tmp_path):
+    finding = made("runtime crash", "ValueError", "shape (3, 4) of node 1 is bad at ADDRESS")
+    assert status_of(finding, step, tmp_path) == status
+
+
+@pytest.mark.parametrize(
+    ("symptom", "exception", "ends"),
+    [
+        ("runtime crash", "SIGABRT", {"os.abort()": 1, "import no_such_module": 2}),
+        ("runtime crash", "exit status 3", {"os._exit(3)": 1, "os._exit(4)": 2, "os.abort()": 2}),
+        ("memory", "", {"raise MemoryError": 1, "os.abort()": 1, "import no_such_module": 2}),
+        ("hang", "", {"import no_such_module": 2, "os.abort()": 2}),
+    ],
+)
+def test_another_end_is_not_the_bug(symptom, exception, ends, tmp_path):
+    finding = made(symptom, exception)
+    assert finding.deadly
+    for step, status in {**ends, "pass": 0}.items():
+        assert status_of(finding, step, tmp_path) == status, step
+
+
+@pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("runtime crash", 2), ("memory", 2)])
+def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
+    monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 0.5)
+    finding = made(symptom, "" if symptom != "runtime crash" else "SIGABRT")
+    assert status_of(finding, "time.sleep(9)", tmp_path) == status
+
+
+NUMBERS = st.sampled_from(
+    [0.0, 1.0, -1.0, 1.000001, 1.1, -3e38, 3e38, 1e39, np.inf, -np.inf, np.nan]
+)
+
+
+@given(
+    arrays.arrays(np.float64, (2, 2), elements=NUMBERS),
+    arrays.arrays(np.float64, (2, 2), elements=NUMBERS),
+    st.sampled_from(["float32", "float64"]),
+    st.sampled_from([0.0, 1e-3]),
+)
+def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, dtype, spread):
+    written = {"np": np}
+    exec(DIFFERS, written)
+    tolerance = Tolerance(64, 8, 2.0**-23, 2)
+    with np.errstate(over="ignore"):
+        output = other.astype(dtype)
+    found = first_difference([output], [reference], ["float32"], [spread], tolerance)
+    (allowed,) = tolerated([reference], tolerance, [spread])
+    assert allowed.shape == reference.shape
+    assert written["differs"](output, reference, allowed, "float32") == (found is not None)
+
+
+def test_an_element_has_the_tolerance_of_its_own_size():
+    reference = np.array([1e6, 1e-3])
+    (allowed,) = tolerated([reference], Tolerance(64, 8, 2.0**-23, 1), [0.0])
+    assert allowed[0] > allowed[1]
+
+
+def test_known_issues_are_a_mapping(tmp_path):
+    file = tmp_path / "issues.yaml"
+    file.write_text("values differ | jax: https://example.org/1\n7: 8\n")
+    assert read_known_issues(str(file)) == {
+        "values differ | jax": "https://example.org/1",
+        "7": "8",
+    }
+    assert read_known_issues("conf/no_file") == {}
+    file.write_text("")
+    assert read_known_issues(str(file)) == {}
+    for text, message in (("- a", "must map"), ("a: [", "cannot read")):
+        file.write_text(text)
+        with pytest.raises(UserError, match=message):
+            read_known_issues(str(file))
+    with pytest.raises(UserError, match="cannot read"):
+        read_known_issues(str(tmp_path / "none.yaml"))
 
 
 def test_only_one_is_a_bug():

@@ -197,15 +197,25 @@ class Bench:
         There are none of a model that Keras refuses.
         """
         folder = self._folder(graph)
-        name = library_of(REFERENCES[0])
         request = self._request(Task(-1, graph, {}), folder)
         request |= {"step": "describe", "route": "describe"}
-        answer = self._threads[name].submit(self._handles[name].ask, request).result()
+        found: dict[str, list[list[Any]]] = {}
+        for name in self._describers():
+            answer = self._threads[name].submit(self._handles[name].ask, request).result()
+            if answer["status"] == "ok":
+                found = answer["variables"]
+                break
         shutil.rmtree(folder)
         return {
             int(node): [(variable, tuple(shape)) for variable, shape in many]
-            for node, many in answer.get("variables", {}).items()
+            for node, many in found.items()
         }
+
+    def _describers(self) -> list[str]:
+        """Workers that have Keras, the references' first: they build every model anyway."""
+        first = [library_of(r) for r in REFERENCES]
+        with_keras = [n for n, h in self._handles.items() if LIBRARIES[h.library].keras_backend]
+        return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
 
     def run(self, task: Task) -> Result:
         """One model in every route."""

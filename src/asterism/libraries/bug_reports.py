@@ -153,7 +153,7 @@ def _script(
     draw = finding.draws[0] if finding.draws else "normal"
     inputs = draw_inputs(graph, seed, finding.model, draw)
     expected: Sequence[Any] = []
-    tolerances: Sequence[float] = []
+    tolerances: Sequence[Any] = []
     if finding.by_values:
         routes = (*REFERENCES, PERTURBED)
         result = bench.run(Task(finding.model, graph, {draw: inputs}, routes=routes))

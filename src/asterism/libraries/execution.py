@@ -15,6 +15,7 @@ from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task,
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS, draw_inputs
 from asterism.libraries.library import LIBRARIES
+from asterism.libraries.oracle import compared_nodes
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import ExecuteParams
 from asterism.memo.graph import Graph
@@ -104,7 +105,12 @@ def execute(
     # What is special is a task of its own: where it makes a library fail, the rest still stands.
     alone = (GRADIENT, *SPECIAL_DRAWS)
     groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
-    planned = [(i, group) for i in range(len(graphs)) for group in groups if group][done:]
+    planned = [
+        (i, group)
+        for i, graph in enumerate(graphs)
+        for group in groups
+        if group and compared_nodes(graph, group)  # integers have no gradient
+    ][done:]
     differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
     tasks = (
         Task(

@@ -169,7 +169,7 @@ class Handle:
         size = self._log.tell()
         self._log.seek(max(0, size - 4000))
         lines = self._log.read().decode(errors="replace").splitlines()
-        return steady("\n".join(lines[-_LOG_LINES:]))
+        return steady("\n".join(lines[-_LOG_LINES:]), end=True)
 
     def stop(self) -> None:
         """End the process and its children."""

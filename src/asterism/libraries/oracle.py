@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from asterism.core.streams import stream
-from asterism.libraries.bench import PERTURBED, REFERENCES, Result, converter_of
+from asterism.libraries.bench import PERTURBED, REFERENCES, Result, converter_of, library_of
 from asterism.libraries.compare import (
     DIFFERENCES,
     Difference,
@@ -85,7 +85,8 @@ class Finding:
     @property
     def deadly(self) -> bool:
         """Whether a process died of it, or had to be ended."""
-        return self.symptom in ("hang", "memory") or self.exception.startswith("SIG")
+        ends = ("SIG", "exit status")
+        return self.symptom in ("hang", "memory") or self.exception.startswith(ends)
 
     @property
     def of_gradients(self) -> bool:
@@ -121,7 +122,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
         params: tolerances.
         seed: for the targets of D_MAD.
     """
-    failures = _failures(result)
+    failures = _failures(graph, result)
     differing, unresolved, agreed = _value_findings(graph, result, params, seed)
     return Verdict((*failures, *differing), unresolved, agreed)
 
@@ -131,30 +132,60 @@ def tested(routes: Iterable[str]) -> list[str]:
     return [r for r in routes if r not in REFERENCES and r != PERTURBED]
 
 
-def _failures(result: Result) -> list[Finding]:
-    """Exceptions, crashes, hangs and memory, one finding for each library and frame."""
-    outcomes = [result.outcomes[r] for r in tested(result.outcomes)]
-    failed = [o for o in outcomes if o.failed]
-    fine = [o.route for o in outcomes if o.status == "ok" and o.stage == "run"]
+def _failures(graph: Graph, result: Result) -> list[Finding]:
+    """Exceptions, crashes, hangs and memory, one finding for each library and frame.
+
+    An exception is no library's fault where nothing runs the model. A process that died, hung or
+    blew up always is one's.
+    """
+    failed = [result.outcomes[r] for r in tested(result.outcomes) if result.outcomes[r].failed]
+    fine = [r for r in result.outcomes if r != PERTURBED and _ran(result.outcomes[r])]
+    found = []
     if not fine:
-        refused = [o for o in failed if o.stage == "build"]
-        if not refused:
-            return []
-        return [replace(_failure("invalid model", refused, ()), draws=result.draws)]
+        failed = [o for o in failed if o.killed]
+        refused = _refusals(result)
+        if refused:
+            found.append(replace(_failure("invalid model", refused, ()), draws=result.draws))
     grouped: dict[tuple[str, ...], list[Outcome]] = {}
     for outcome in failed:
         library = _refuser(outcome, fine)
         key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
         grouped.setdefault(key, []).append(outcome)
-    return [
+    found += [
         replace(
             _failure(_symptom(group[0]), group, tuple(fine)),
             library=key[0],
-            severity="special" if set(result.draws) & set(SPECIAL_DRAWS) else "normal",
+            severity=_severity(graph, result.draws),
             draws=result.draws,
         )
         for key, group in sorted(grouped.items())
     ]
+    return found
+
+
+def _ran(outcome: Outcome) -> bool:
+    return outcome.status == "ok" and outcome.stage == "run"
+
+
+def _refusals(result: Result) -> list[Outcome]:
+    """Where Keras refuses to build a model that nothing runs: that it is invalid, or nothing.
+
+    What reads like "not supported" says so too where every backend of Keras says it.
+    """
+    builders = [
+        o
+        for o in result.outcomes.values()
+        if o.route not in CONVERTERS and converter_of(o.route) is None and o.status != "blocked"
+    ]
+    refused = [o for o in builders if o.stage == "build" and not o.killed]
+    errors = [o for o in refused if o.failed]
+    return errors or (refused if len(refused) == len(builders) else [])
+
+
+def _severity(graph: Graph, draws: Iterable[str]) -> str:
+    """``special`` where NaN, infinity or no items are in the inputs, or such weights."""
+    special = any(is_special(node) for node in graph.nodes.values())
+    return "special" if special or set(draws) & set(SPECIAL_DRAWS) else "normal"
 
 
 def _refuser(outcome: Outcome, fine: list[str]) -> str:
@@ -162,12 +193,16 @@ def _refuser(outcome: Outcome, fine: list[str]) -> str:
 
     It is the converter where the same library takes another converter's file of the model.
     """
-    library = outcome.route.partition(":")[0]
+    library = library_of(outcome.route)
     if outcome.route in CONVERTERS or outcome.stage != "compile":
         return library
     source = converter_of(outcome.route)
-    takes = [r for r in fine if r.startswith(f"{library}:") and converter_of(r) != source]
-    return source if source is not None and takes else library
+    return source if source is not None and _reads_another(library, source, fine) else library
+
+
+def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
+    """Whether a library is right on another converter's file of the model."""
+    return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
 
 
 def _symptom(outcome: Outcome) -> str:
@@ -182,7 +217,7 @@ def _failure(symptom: str, group: list[Outcome], witnesses: tuple[str, ...]) -> 
         first.model,
         symptom,
         first.stage,
-        "keras" if symptom == "invalid model" else first.route.partition(":")[0],
+        "keras" if symptom == "invalid model" else library_of(first.route),
         tuple(o.route for o in group),
         witnesses=witnesses,
         exception=first.exception,
@@ -222,15 +257,20 @@ def differences(
             for reference in references
         ]
         if each:
-            found[route] = None if None in each else each[0]
+            found[route] = None if None in each else min(each, key=_distance)
     return found
+
+
+def _distance(difference: Difference | None) -> tuple[int, float]:
+    """How far off: by the kind of difference first, then by its size."""
+    assert difference is not None
+    return -DIFFERENCES.index(difference.kind), difference.excess
 
 
 def _value_findings(
     graph: Graph, result: Result, params: JudgeParams, seed: int
 ) -> tuple[list[Finding], int, int]:
     draws = sorted({d for outputs in result.outputs.values() for d in outputs})
-    special = any(is_special(node) for node in graph.nodes.values())
     findings: dict[tuple[str, str, str], Finding] = {}
     unresolved = agreed = 0
     for draw in draws:
@@ -238,9 +278,9 @@ def _value_findings(
         right = sorted(r for r, d in found.items() if d is None)
         wrong = {r: d for r, d in found.items() if d is not None}
         agreed += len(right)
-        severity = "special" if special or draw in SPECIAL_DRAWS else "normal"
+        severity = _severity(graph, (draw,))
         for library, routes in _blamed(wrong, right).items():
-            witnesses = [r for r in right if r.partition(":")[0] != library]
+            witnesses = [r for r in right if library_of(r) != library]
             if not witnesses:
                 unresolved += len(routes)
                 continue
@@ -277,19 +317,21 @@ def compared_nodes(graph: Graph, draws: Iterable[str]) -> list[int]:
 
 
 def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[str]]:
-    """Wrong routes by whom to blame: the library, or the converter whose readers are all wrong."""
+    """Wrong routes by whom to blame: the library, or the converter whose readers are all wrong.
+
+    One library's readers say so only where it is right on another converter's file.
+    """
     blamed: dict[str, list[str]] = {}
     sources = {r: converter_of(r) for r in (*wrong, *right)}
     for route in sorted(wrong):
-        source = sources[route]
-        readers = [r for r in sources if source is not None and sources[r] == source]
-        libraries = {r.partition(":")[0] for r in readers}
-        all_wrong = bool(readers) and all(r in wrong for r in readers) and len(libraries) > 1
-        host_right = source is not None and any(
-            r.startswith(f"{CONVERTERS[source].host}:") for r in right
-        )
-        culprit = source if all_wrong and host_right else route.partition(":")[0]
-        assert culprit is not None
+        source, culprit = sources[route], library_of(route)
+        if source is not None:
+            readers = [r for r in sources if sources[r] == source]
+            libraries = {library_of(r) for r in readers}
+            doubted = len(libraries) > 1 or _reads_another(culprit, source, right)
+            host_right = any(library_of(r) == CONVERTERS[source].host for r in right)
+            if doubted and host_right and all(r in wrong for r in readers):
+                culprit = source
         blamed.setdefault(culprit, []).append(route)
     return blamed
 

@@ -41,6 +41,11 @@ class Outcome:
         """Whether the library did what it must not."""
         return self.status in STATUSES[3:]
 
+    @property
+    def killed(self) -> bool:
+        """Whether the process died, or had to be ended."""
+        return self.status in STATUSES[4:]
+
     def to_json(self) -> dict[str, Any]:
         """A JSON value; ``Outcome(**value)`` reads it."""
         return asdict(self)
@@ -61,8 +66,15 @@ _NOISE = (
 )
 
 
-def steady(message: str, limit: int = 600) -> str:
-    """A message without what differs from run to run: addresses, folders, counters, colours."""
+def steady(message: str, limit: int = 600, *, end: bool = False) -> str:
+    """A message without what differs from run to run: addresses, folders, counters, colours.
+
+    Args:
+        message: what was said.
+        limit: characters that are kept.
+        end: keep the last ones, as of a log, in place of the first.
+    """
     for pattern, replacement in _NOISE:
         message = re.sub(pattern, replacement, message)
-    return " ".join(message.split())[:limit]
+    words = " ".join(message.split())
+    return words[-limit:] if end else words[:limit]

@@ -1,7 +1,8 @@
 """Writing ``repro.py``: a finding as a script that needs the libraries concerned and nothing else.
 
 It builds the minimal model inline, with its weights and inputs as numbers, prints what was
-expected and what came, and exits 1 while the bug lives.
+expected and what came, and exits 1 while the bug lives, 0 when it is gone, 2 when something else
+fails.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.compare import Tolerance
 from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.oracle import compared_nodes
+from asterism.libraries.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
 from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
@@ -26,9 +29,6 @@ from asterism.memo.weights import Stored, Variable, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
-#: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
-_PATIENCE = 60
-_MEMORY_MB = 3000
 
 
 def script_of(
@@ -37,7 +37,7 @@ def script_of(
     shapes: dict[int, list[Variable]],
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
-    tolerances: Sequence[float],
+    tolerances: Sequence[NDArray[Any]],
 ) -> str:
     """The text of ``repro.py``.
 
@@ -47,7 +47,7 @@ def script_of(
         shapes: name and shape of each weight of each layer, by node.
         inputs: the batch that shows it.
         expected: outputs of the float64 reference; empty where something failed.
-        tolerances: largest tolerated deviation of each output.
+        tolerances: tolerated deviation of each of their elements.
     """
     route = next((r for r in found.finding.routes if ":" in r), None)
     library = LIBRARIES[route.partition(":")[0]]() if route is not None else None
@@ -66,26 +66,22 @@ def script_of(
             title=found.signature.replace('"""', "'''"),
             backend=backend,
             versions=_version_lines(library, converter),
+            begin=OTHERWISE + watch_of(found.finding),
         ),
         _build(found.graph, stored, shapes),
         converter.script() if converter is not None else "",
         _running(library, option, gradients=found.finding.of_gradients),
         f"\nINPUTS = {_arrays(inputs)}\n",
         f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
-        f"TOLERANCES = {[float(f'{t:.3g}') for t in tolerances]}\n" if expected else "",
+        f"TOLERANCES = {_arrays(tolerances)}\n" if expected else "",
         f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
     ]
-    template = _CHECK_VALUES if expected else _CHECK_RUNS
-    if found.finding.deadly:
-        template = _CHECK_LIVES.format(seconds=_PATIENCE, megabytes=_MEMORY_MB)
-    body = "".join(parts) + template.replace("STEPS", "\n    ".join(steps)).replace(
-        "TRIED", "\n        ".join(steps)
-    )
-    return body
+    check = values_check(steps) if expected else check_of(found.finding, steps)
+    return "".join(parts) + check
 
 
 def exit_status(script: Path) -> int:
-    """How a fresh process that runs a reproducer ends: 1 is the bug, 124 is too late."""
+    """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
     with tempfile.TemporaryDirectory() as folder:  # the files that it converts models to
         try:
             done = subprocess.run(
@@ -178,103 +174,26 @@ def _array(array: NDArray[Any]) -> str:
     return f"np.array({numbers}, {str(array.dtype)!r}).reshape({array.shape})"
 
 
-def tolerated(reference: Sequence[NDArray[Any]], of: Any, spreads: Sequence[float]) -> list[float]:
-    """The largest tolerated deviation of each output."""
-    return [
-        float(np.max(of.of(r, s))) if r.size else 0.0
-        for r, s in zip(reference, spreads, strict=True)
-    ]
+def tolerated(
+    reference: Sequence[NDArray[Any]], of: Tolerance, spreads: Sequence[float]
+) -> list[NDArray[np.float64]]:
+    """The tolerated deviation of each element of each output."""
+    return [of.of(r, s) for r, s in zip(reference, spreads, strict=True)]
 
 
 _HEAD = '''"""{title}
 
 Seen with {versions}.
-Exits 1 while the bug lives, 0 when it is gone.
+Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 """
 
 import os
 import sys
+
+{begin}
 
 os.environ["KERAS_BACKEND"] = "{backend}"
 
 import keras
 import numpy as np
 '''
-
-_CHECK_VALUES = """
-
-def main():
-    STEPS
-    outputs = [np.asarray(o) for o in outputs]
-    wrong = len(outputs) != len(EXPECTED)
-    for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
-        print("expected", expected.shape, expected.reshape(-1)[:8])
-        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
-        wrong |= str(actual.dtype) != dtype
-        if actual.shape != expected.shape:
-            wrong = True
-            continue
-        finite = np.isfinite(expected) & np.isfinite(actual)
-        wrong |= bool((np.isnan(expected) != np.isnan(actual)).any())
-        wrong |= bool((np.isinf(expected) != np.isinf(actual)).any())
-        difference = np.abs(np.where(finite, actual.astype("float64") - expected, 0.0))
-        print("largest difference", difference.max(initial=0.0), "tolerated", tolerance)
-        wrong |= bool(difference.max(initial=0.0) > tolerance)
-    print("the bug lives" if wrong else "the bug is gone")
-    return 1 if wrong else 0
-
-
-sys.exit(main())
-"""
-
-_CHECK_RUNS = """
-
-def main():
-    print("expected: the model runs")
-    try:
-        TRIED
-    except Exception as error:
-        print("actual  :", type(error).__name__, error)
-        print("the bug lives")
-        return 1
-    print("actual  : it runs; the bug is gone")
-    return 0
-
-
-sys.exit(main())
-"""
-
-_CHECK_LIVES = """
-
-def child():
-    # More than this on top of what the imports took is a blow-up.
-    with open("/proc/self/status") as status:
-        taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
-    limit = taken * 1024 + {megabytes} * 2**20
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-    STEPS
-
-
-def main():
-    import subprocess
-
-    print("expected: the model runs")
-    try:
-        done = subprocess.run([sys.executable, __file__, "child"], timeout={seconds})
-    except subprocess.TimeoutExpired:
-        print("actual  : it still ran after {seconds} seconds\\nthe bug lives")
-        return 1
-    if done.returncode != 0:
-        print("actual  : the process ended with status", done.returncode, "\\nthe bug lives")
-        return 1
-    print("actual  : it runs; the bug is gone")
-    return 0
-
-
-if "child" in sys.argv:
-    import resource
-
-    child()
-else:
-    sys.exit(main())
-"""

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task, converter_of
+from asterism.libraries.bench import (
+    PERTURBED,
+    REFERENCES,
+    Bench,
+    Result,
+    Task,
+    converter_of,
+    library_of,
+)
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.oracle import Finding, judge, signature
@@ -70,18 +78,23 @@ class Showing:
 
     def _routes(self, finding: Finding) -> tuple[str, ...]:
         """Where it shows, two witnesses, and the references."""
-        hosts = [f"{CONVERTERS[r].host}:eager" for r in finding.routes if r in CONVERTERS]
+        sources = {r if r in CONVERTERS else converter_of(r) for r in finding.routes}
         shown = [r for r in finding.routes if ":" in r]
         if not shown:  # a converter failed: any reader of its file asks for it
             shown = [r for r in self.bench.usable() if _reads(r, finding.routes)][:1]
         cheap = sorted(finding.witnesses, key=lambda w: (not w.endswith(":eager"), w))
         witnesses = [w for w in cheap if ":" in w][:2]
-        # Blaming a converter takes its other readers, and its readers on another converter's file.
-        libraries = {r.partition(":")[0] for r in shown if converter_of(r) is not None}
+        # Blaming a converter takes its other readers, its readers on another converter's file,
+        # and the library that it runs on.
+        libraries = {library_of(r) for r in shown if converter_of(r) is not None}
         readers = [
             r
             for r in finding.witnesses
-            if r.partition(":")[0] in libraries or _reads(r, (finding.library,))
+            if library_of(r) in libraries or _reads(r, (finding.library,))
+        ]
+        hosts = [
+            next((w for w in cheap if library_of(w) == CONVERTERS[source].host), "")
+            for source in sorted(s for s in sources if s is not None)
         ]
         references = (*REFERENCES, PERTURBED) if finding.by_values else ()
         wanted = (*shown, *readers, *witnesses, *hosts, *references)

@@ -107,8 +107,15 @@ class Triage:
         return next((u for u in alike if u.layer is not None and u.layer.explains(layer)), None)
 
     def _shrunk(self, finding: Finding, graph: Graph, suspect: int | None) -> UniqueFinding:
+        kind = None
+        if finding.by_values and suspect is not None:
+            kind = graph.nodes[suspect].type
+
         def shows(smaller: Graph) -> bool:
-            return self._show.finding(smaller, finding) is not None
+            if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
+                return False
+            found = self._show.finding(smaller, finding)
+            return found is not None and self._goes_wrong_in(kind, found, smaller)
 
         minimal = Shrinker(shows, self._params.max_steps).shrink(graph, suspect)
         shown = self._show.finding(minimal, finding, patient=True)
@@ -126,6 +133,13 @@ class Triage:
             set(),
             len(graph.layers),
         )
+
+    def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:
+        """Whether values first go wrong in a layer of that type, as far as that can be told."""
+        if kind is None or len(graph.layers) == 1:
+            return True
+        suspect = self._suspect(finding, graph)
+        return suspect is None or graph.nodes[suspect].type == kind
 
 
 def _kind(finding: Finding) -> tuple[str, str, str, bool]:

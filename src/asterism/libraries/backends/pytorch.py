@@ -60,7 +60,7 @@ def run(model, inputs):
     outputs = outputs if isinstance(outputs, list) else [outputs]
     weights = [torch.cos(torch.arange(o.numel()).double()).reshape(o.shape) for o in outputs]
     total = sum((o.double() * w).sum() for o, w in zip(outputs, weights))
-    return torch.autograd.grad(total, floating, materialize_grads=True)
+    return torch.autograd.grad(total, floating, materialize_grads=True) if floating else []
 """
 
     def compile(self, subject: Subject, option: str) -> Any:
@@ -93,6 +93,8 @@ def run(model, inputs):
 
         given = [torch.from_numpy(i.copy()) for i in inputs]
         floating = [i.requires_grad_() for i in given if i.is_floating_point()]
+        if not floating:  # PyTorch refuses to differentiate by nothing
+            return []
         with _moved(compiled):
             outputs = compiled(given if len(given) > 1 else given[0], training=False)
             many = outputs if isinstance(outputs, list | tuple) else [outputs]

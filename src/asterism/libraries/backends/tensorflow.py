@@ -103,6 +103,7 @@ def run(model, inputs):
 #: How a reproducer makes a function of the model.
 _FUNCTIONS = {
     "eager": "model",
+    "float64": "model",
     "graph": "tf.function(model)",
     "xla": "tf.function(model, jit_compile=True)",
 }

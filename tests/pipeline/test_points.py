@@ -4,6 +4,7 @@ import os
 import shlex
 import shutil
 import subprocess
+from contextlib import nullcontext
 
 import pytest
 from imports import ROOT
@@ -12,8 +13,13 @@ from typer.testing import CliRunner
 from asterism import cli
 from asterism.core.errors import UserError
 from asterism.core.locks import held
-from asterism.sweep import app, cached, point, slurm, workspace
-from asterism.sweep.pipeline import check_targets, open_repository
+from asterism.sweep import app, cached, pipeline, point, slurm, workspace
+from asterism.sweep.pipeline import (
+    PlannedStage,
+    StageFailedError,
+    check_targets,
+    open_repository,
+)
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -23,6 +29,7 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.shards import Shards
+from asterism.sweep.table import write_outcome
 from asterism.sweep.worker import Answer
 
 CONF = ROOT / "conf"
@@ -30,6 +37,10 @@ CONF = ROOT / "conf"
 
 def make_sweep(folder, name="s"):
     return point.Sweep(name, folder, "HEAD", folder / "cache", (), 1, Shards())
+
+
+def planned(name, *upstream):
+    return PlannedStage(name, upstream, name, f"python stages {name}", False)
 
 
 @pytest.mark.parametrize("name", ["a", "v1.0", "lstm_2-b", "sweep-3fa2b1c"])
@@ -178,6 +189,48 @@ def test_files_that_the_points_would_lack_are_refused(tmp_path):
     (tmp_path / "conf/data/my own.yaml").touch()
     with pytest.raises(UserError, match=r"not committed \(conf/data/my own.yaml\)"):
         workspace.require_clean(tmp_path)
+
+
+@pytest.mark.parametrize(("points", "listed"), [(1, 30), (2, 24)])
+def test_the_page_shows_all_metrics_of_one_point_and_of_several_those_that_differ(
+    tmp_path, points, listed
+):
+    records = [
+        {
+            "number": number,
+            "overrides": [f"seed={number}"],
+            "status": "finished",
+            "exit_code": 0,
+            "experiment": f"s-{number}",
+            "ran": [],
+            "total_seconds": 1.0,
+            "metrics": {f"m:{n:02d}": n + number for n in range(30)},
+            "report": "",
+        }
+        for number in range(points)
+    ]
+    write_outcome(tmp_path, records, "s")
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<th>m:") == listed
+    assert ("6 more metrics differ" in page) == (listed == 24)
+
+
+def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
+    def reproduce(_repository, _found, stage, _locks, _shards):
+        if stage.name == "bad":
+            raise StageFailedError("bad", 3)
+        return True
+
+    stages = [planned("bad"), planned("after", "bad"), planned("last", "after"), planned("other")]
+    names, ran = [stage.name for stage in stages], []
+    monkeypatch.setattr(pipeline, "open_repository", lambda _: nullcontext())
+    monkeypatch.setattr(pipeline, "find_stages", lambda _: dict.fromkeys(names))
+    monkeypatch.setattr(
+        pipeline, "reproduce", lambda *given: ran.append(given[2].name) or reproduce(*given)
+    )
+    with pytest.raises(StageFailedError, match="stage bad"):
+        pipeline.run_stages(tmp_path, stages, stages, 1, tmp_path, Shards())
+    assert ran == ["bad", "other"]
 
 
 class TestRunCache:

@@ -5,12 +5,15 @@ import shlex
 import shutil
 import subprocess
 from contextlib import nullcontext
+from itertools import pairwise
 
 import pytest
+from dvc.utils.hydra import get_hydra_sweeps
 from imports import ROOT
 from typer.testing import CliRunner
 
 from asterism import cli
+from asterism.config import compose
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep import app, cached, pipeline, point, slurm, workspace
@@ -62,16 +65,25 @@ def test_a_choice_of_options_may_be_spelled_with_dots():
     assert with_slashes(CONF, section) == section
 
 
-def documented():
-    """Each ``asterism sweep`` line of the docs and of conf/, its continuation too."""
-    for page in [*sorted(ROOT.glob("docs/*.md")), *sorted(CONF.rglob("*.yaml"))]:
-        for line in page.read_text().replace("\\\n", " ").splitlines():
-            line = line.removeprefix("#").strip()
-            if line.startswith("asterism sweep ") and not line.startswith("asterism sweep …"):
-                yield pytest.param(shlex.split(line, comments=True)[1:], id=line[15:60])
+def documented(command):
+    """Each line of the docs and of conf/ that has this command, its continuation too, as words."""
+    lines = [
+        line.removeprefix("#").strip()
+        for page in [*sorted(ROOT.glob("docs/*.md")), *sorted(CONF.rglob("*.yaml"))]
+        for line in page.read_text().replace("\\\n", " ").splitlines()
+    ]
+    found = [line.partition("   #")[0] for line in lines if line.startswith(command)]
+    return [pytest.param(shlex.split(line), id=line[len(command) :]) for line in found]
 
 
-@pytest.mark.parametrize("words", list(documented()))
+@pytest.mark.parametrize("words", documented("dvc exp run --queue "))
+def test_every_queue_that_is_documented_composes(words):
+    overrides = [value for flag, value in pairwise(words) if flag == "-S"]
+    for point_ in get_hydra_sweeps({"params.yaml": overrides}):
+        compose(CONF, point_["params.yaml"])
+
+
+@pytest.mark.parametrize("words", documented("asterism sweep "))
 def test_every_sweep_that_is_documented_composes(words, monkeypatch):
     requests = []
 
@@ -81,7 +93,7 @@ def test_every_sweep_that_is_documented_composes(words, monkeypatch):
 
     monkeypatch.setattr(app, "sweep_command", note)
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
-    result = CliRunner().invoke(cli.app, words)
+    result = CliRunner().invoke(cli.app, words[1:])
     assert result.exit_code == 0, result.output
     overrides = with_slashes(CONF, requests[0].overrides)
     if "hydra/sweeper=optuna" not in overrides:  # its plugin may be missing

@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 VENV := .venv
 # Stages at a time: more than four need more than 8 GB.
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores < 4 ? cores : 4)))
+# The git remote that experiments travel through.
+ORIGIN ?= origin
 STAMP := $(VENV)/.installed
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
@@ -12,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull test test-all lint format params dag lock clean
+.PHONY: help install repro remote push pull pull-experiments test test-all lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,11 +36,15 @@ remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the 
 	@dvc remote add --force --default store $(URL)
 	@dvc remote modify store verify true
 
-push: $(STAMP) ## send results, and the record of what was computed, to the remote
+push: $(STAMP) ## send results, the record of what was computed, and experiments with theirs
 	@dvc push --run-cache
+	@if git remote get-url $(ORIGIN) >/dev/null 2>&1; then dvc exp push --all-commits $(ORIGIN); fi
 
 pull: $(STAMP) ## get what others have computed from the remote
 	@dvc pull --run-cache
+
+pull-experiments: $(STAMP) ## get others' experiments, points of sweeps among them, with results
+	@dvc exp pull --all-commits $(ORIGIN)
 
 test: lint ## lint, types and the fast tests
 	python -m pytest -n auto --dist loadfile

@@ -24,7 +24,8 @@ class Params(Section):
 def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
     pair = find_pair(params.pairs, name)
-    groups = parts(f"trigger-{name}", params, [Path(pair.original), Path(pair.compressed)])
+    inputs = [Path(params.data.path), Path(pair.original), Path(pair.compressed)]
+    groups = parts(f"trigger-{name}", params, inputs)
     summaries = search_images(
         params.trigger,
         pair,

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from small_pipeline import Project
+from small_pipeline import Project, asterism
 from workspace import commit
 
 KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
@@ -211,9 +211,9 @@ def make(target):
     return ["make", "-o", ".venv/.installed", target]
 
 
-def clone(project, tmp_path):
+def clone(project, tmp_path, origin=None):
     target = tmp_path / "clone"
-    call(project, "git", "clone", "-q", project.root, target)
+    call(project, "git", "clone", "-q", origin or project.root, target)
     return target
 
 
@@ -248,6 +248,26 @@ def test_the_run_cache_comes_too(project, remote, tmp_path):
     (other / "params.yaml").write_text(before.replace("mutants: 20000", "mutants: 7"))
     project.ran()
     call(project, "dvc", "repro", "--pull", folder=other)
+    assert project.ran() == []
+
+
+@pytest.mark.slow
+def test_a_sweep_that_someone_else_has_run_runs_no_stage(project, tmp_path):
+    sweep = asterism("sweep", "--name", "s", "abstraction.k=2,3", "fuzz.mutants=5")
+    call(project, "git", "init", "-q", "--bare", "-b", "main", tmp_path / "origin")
+    call(project, "git", "remote", "add", "origin", tmp_path / "origin")
+    add_remote(project, tmp_path / "store")
+    call(project, "git", "push", "-q", "origin", "main")
+    call(project, *make("push"))
+    call(project, *sweep)
+    call(project, *make("push"))
+
+    other = clone(project, tmp_path, tmp_path / "origin")
+    call(project, *make("pull"), folder=other)
+    call(project, *make("pull-experiments"), folder=other)
+    assert "s-" in call(project, "dvc", "exp", "list", "--names-only", folder=other)
+    project.ran()
+    call(project, *sweep, folder=other)
     assert project.ran() == []
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from small_pipeline import Project, call, start
-from workspace import run
+from workspace import commit, run
 
 
 @pytest.fixture
@@ -128,6 +128,8 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
         (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'"),
         (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
         (["data=nope,digits"], "nope"),
+        (["abstraction.k=1,2", "--name", "a b"], "--name 'a b' cannot name a folder"),
+        (["abstraction.k=1,2", "-t", "left@nope"], "no stage is called 'left@nope'"),
         (["abstraction.k=1,2", "hydra/sweeper=nope"], "nope"),
     ],
 )
@@ -138,6 +140,42 @@ def test_bad_input_is_one_line_before_anything_runs(project, arguments, message)
     assert output.count("\n") == 1
     assert message in output
     assert not (project.root / "sweeps").exists()
+
+
+@pytest.mark.slow
+def test_data_under_dvc_add_and_data_that_are_missing(project):
+    pipeline, data = project.root / "dvc.yaml", project.root / "mine.txt"
+    script = "deps: [stages/small.py]"
+    pipeline.write_text(pipeline.read_text().replace(script, f"{script[:-1]}, '${{data.path}}']"))
+    data.write_text("first")
+    run(project.root, "dvc", "add", data.name)
+    commit(project.root, "data")
+    sweep = ["sweep", "--name", "s", "data=npz", "data.path=mine.txt", "abstraction.k=1,2"]
+    status, output = call(project, *sweep, "--dry-run")
+    assert status == 0, output
+    assert "2 points, 6 stages to run in all" in output
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == ["base", "end", "end", "left", "left", "right"]
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == []
+
+    data.write_text("second")
+    run(project.root, "dvc", "add", data.name)
+    commit(project.root, "other data")
+    status, output = call(project, *sweep, "--dry-run")
+    assert "2 points, 6 stages to run in all" in output
+
+    sweep[4] = "data.path=missing.npz"
+    status, output = call(project, *sweep, "--dry-run")
+    assert status == 1
+    assert output.startswith("error: stage base reads missing.npz, which is not there")
+    assert output.count("\n") == 1
+    status, output = call(project, *sweep)
+    assert status == 1
+    assert output.count("stage base reads missing.npz, which is not there") == 2
+    assert "Traceback" not in output
 
 
 def test_a_dirty_workspace_is_refused(project):
@@ -176,6 +214,23 @@ def test_slurm_where_there_is_none(project, tmp_path):
     status, output = call(project, "sweep", "abstraction.k=1,2", "hydra/launcher=slurm")
     assert status == 1
     assert "needs Slurm's sbatch" in output
+
+
+@pytest.mark.slow
+def test_slurm_that_takes_no_jobs(project, tmp_path):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name, script in (("sbatch", "echo sbatch: invalid partition nope >&2; exit 1"),
+                         ("srun", "exit 1"), ("squeue", "exit 0")):  # fmt: skip
+        (programs / name).write_text(f"#!/bin/sh\n{script}\n")
+        (programs / name).chmod(0o755)
+    project.environment["PATH"] = f"{programs}:{project.environment['PATH']}"
+    status, output = call(project, "sweep", "abstraction.k=1,2", "hydra/launcher=slurm")
+    assert status == 1
+    last = output.splitlines()[-1]
+    assert last.startswith("error: no point began, the launcher slurm failed: ")
+    assert "invalid partition nope" in last
+    assert "Traceback" not in output
 
 
 @pytest.mark.slow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +19,21 @@ from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
-from asterism.sweep.point import GRACE, REPORT, Sweep, run_point
+from asterism.sweep.pipeline import INTERRUPTED, check_targets, lock_folder, open_repository
+from asterism.sweep.point import GRACE, REPORT, Sweep, read_point, run_point, write_points
 from asterism.sweep.points import (
     Point,
+    check_name,
     check_space,
     enumerate_points,
     hydra_settings,
     is_adaptive,
+    is_hydras,
     launcher_name,
     make_shards,
+    store_empty_tree,
     sweep_name,
+    with_slashes,
 )
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
@@ -78,6 +83,8 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
             or there is no objective for an adaptive sweeper.
     """
     conf, overrides, targets = project / "conf", request.overrides, request.targets
+    name = request.name if request.name is not None else sweep_name(overrides, targets)
+    check_name(name)
     settings = hydra_settings(conf, overrides)
     launcher = launcher_name(settings["launcher"])
     shards = make_shards(conf, request.shards, request.shard_launcher, launcher)
@@ -86,8 +93,9 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
     points = []
     if not adaptive:
         points = enumerate_points(conf, overrides)
+        compositions = [point.composition for point in points]
     elif objective:
-        check_space(conf, overrides)
+        compositions = check_space(conf, overrides)
     else:
         raise UserError(
             "this sweeper chooses points by a metric: name it with --objective, as the table does "
@@ -96,11 +104,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
     revision = workspace.require_clean(project)
     with open_repository(project) as repository:
         cache = Path(repository.cache.local_cache_dir)
-        known = {stage.addressing.partition("@")[0] for stage in repository.index.stages}
-    for target in targets:
-        if target.partition("@")[0] not in known:
-            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(known))})")
-    name = request.name or sweep_name(overrides, targets)
+        check_targets(repository, targets, compositions)
     sweep = Sweep(name, project, revision, cache, tuple(targets), request.jobs, shards, objective)
     return sweep, points, launcher
 
@@ -145,13 +149,14 @@ def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launche
 
 
 def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
-    sweep.stop.unlink(missing_ok=True)
     for number in sweep.running():
         raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
+    sweep.stop.unlink(missing_ok=True)
     shutil.rmtree(sweep.folder / "points", ignore_errors=True)
+    write_points(sweep, points)
     interrupted = False
     try:
-        _launch(sweep, overrides)
+        lost = _launch(sweep, points, overrides)
         _wait(sweep, launcher)
     except KeyboardInterrupt:
         interrupted = True
@@ -161,6 +166,10 @@ def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launch
         deadline = time.monotonic() + GRACE
         while sweep.running() and time.monotonic() < deadline:
             time.sleep(0.2)
+    if not interrupted and lost:
+        if not sweep.begun():
+            raise UserError(f"no point began, the launcher {launcher} failed: {lost}")
+        log.warning("a point was lost", sweep=sweep.name, reason=lost)
     records = read_records(sweep, points)
     write_outcome(sweep.folder, records, sweep.name)
     if interrupted:
@@ -169,26 +178,42 @@ def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launch
 
 
 def job_name(sweep: Sweep) -> str:
-    """What a sweep's jobs are called on a cluster."""
-    return f"asterism-{sweep.name}"
+    """What a sweep's jobs are called on a cluster: those of another checkout differently."""
+    place = hashlib.sha256(str(sweep.project).encode()).hexdigest()[:8]
+    return f"asterism-{sweep.name}-{place}"
 
 
 def _task(sweep: Sweep) -> Callable[[DictConfig], float | None]:
-    def point(config: DictConfig) -> float | None:
+    def task(config: DictConfig) -> float | None:
         from hydra.core.hydra_config import HydraConfig
 
         facts = HydraConfig.get()
+        if not sweep.objective:
+            return run_point(sweep, read_point(sweep, facts.job.num))
         OmegaConf.resolve(config)
         composition = OmegaConf.to_yaml(config)
         return run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
 
-    return point
+    return task
 
 
-def _launch(sweep: Sweep, overrides: Sequence[str]) -> None:
-    """Hand the overrides to Hydra, whose launcher runs the points."""
+def _launch(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str]) -> str:
+    """Hand the points to Hydra, whose launcher runs them; an adaptive sweeper makes them.
+
+    Points that are known are given to Hydra by their numbers, over a tree of no parameters: it
+    would compose all parameters of each point twice more.
+
+    Returns:
+        Why a point was lost, in a line; nothing where none was.
+    """
     import hydra
 
+    if sweep.objective:
+        tree, swept = "config", list(overrides)
+    else:
+        tree = store_empty_tree()
+        numbers = f"+point=range({points[0].number},{points[-1].number + 1})"
+        swept = [*filter(is_hydras, overrides), numbers]
     arguments = [
         "--multirun",
         f"hydra.sweep.dir={sweep.folder / 'hydra'}",
@@ -197,25 +222,25 @@ def _launch(sweep: Sweep, overrides: Sequence[str]) -> None:
         "hydra/job_logging=disabled",
         "hydra/hydra_logging=disabled",
         *(_ADAPTIVE if sweep.objective else ()),
-        *overrides,
+        *swept,
     ]
-    main = hydra.main(
-        version_base=None, config_path=str(sweep.project / "conf"), config_name="config"
-    )
+    main = hydra.main(version_base=None, config_path=str(sweep.project / "conf"), config_name=tree)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would print
     before = sys.argv
     sys.argv = ["asterism-sweep", *arguments]
     try:
         main(_task(sweep))()
-    except SystemExit:
-        # A point's process was lost: its launcher has said so, and its record is missing.
-        log.warning("a point was lost", sweep=sweep.name)
+    except Exception as error:
+        # A point's process was lost, and its record is missing; or there were no processes.
+        return " ".join(str(error).split()) or type(error).__name__
     finally:
         sys.argv = before
+    return ""
 
 
 def _wait(sweep: Sweep, launcher: str) -> None:
     """Wait for points that a launcher has left alone because another was lost."""
-    while sweep.running() or (launcher == "slurm" and slurm.queued(job_name(sweep))):
+    while sweep.running() or (launcher == "slurm" and slurm.is_queued(job_name(sweep))):
         time.sleep(1)
 
 
@@ -242,7 +267,8 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "ran": [],
             "status": "lost" if begun else "not started",
             "exit_code": None,
-            "message": "it was killed; the same command goes on" if begun else "",
+            "message": f"{'it was killed' if begun else 'the launcher ended before it began'}; "
+            "the same command goes on",
         }
     lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
     page = folder / REPORT.name
@@ -262,6 +288,8 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
     project = Path.cwd()
     if not (project / "dvc.yaml").exists():
         raise UserError("there is no dvc.yaml here: run the command in the project's root")
+    spelled = with_slashes(project / "conf", request.overrides)
+    request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare(project, request)
     if dry and sweep.objective:
         raise UserError("a dry run needs points, and this sweeper chooses them by results")

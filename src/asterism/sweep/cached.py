@@ -27,7 +27,8 @@ def take_from_cache(
         hashes: what is known of their dependencies.
 
     Returns:
-        The stages that are not in the cache, or that read such a stage's outputs.
+        The stages that are not in the cache, or that read such a stage's outputs. Data under
+        ``dvc add``, which are stages without a command to DVC, are there already.
     """
     stages = {stage.addressing: stage for stage in repository.index.stages}
     missing: dict[str, PlannedStage] = {}
@@ -35,6 +36,8 @@ def take_from_cache(
     with repository.lock:
         for planned in plan:
             stage = stages[planned.name]
+            if not stage.cmd:
+                continue
             if missing.keys().isdisjoint(planned.upstream) and _restore(stage, hashes):
                 restored.append(stage)
             else:
@@ -70,9 +73,21 @@ def _entry(stage: Any) -> dict[str, Any] | None:
 
     cache = stage.repo.stage_cache
     key = _get_cache_hash(to_single_stage_lockfile(stage), key=True)
-    folder = Path(cache._get_cache_dir(key))
-    if not folder.exists():
-        return None
-    newest = max(folder.iterdir(), key=lambda path: path.stat().st_mtime)
-    entry: dict[str, Any] | None = cache._load_cache(key, newest.name)
-    return entry
+    for path in _newest_first(Path(cache._get_cache_dir(key))):
+        entry: dict[str, Any] | None = cache._load_cache(key, path.name)
+        if entry is not None:
+            return entry
+    return None
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """The whole entries in a folder of the run-cache, to which other runs write meanwhile.
+
+    DVC writes an entry under a name that ends in ``.tmp`` and moves it. A damaged entry is removed
+    by whoever reads it first.
+    """
+    try:
+        entries = [(p.stat().st_mtime, p) for p in folder.iterdir() if p.suffix != ".tmp"]
+    except FileNotFoundError:
+        return []
+    return [path for _, path in sorted(entries, reverse=True)]

@@ -20,14 +20,26 @@ class Hashes:
         self._documents: dict[str, Any] = {}
 
     def save(self, dependency: Any) -> None:
-        """As the dependency's own ``save``: let it have its hash."""
+        """As the dependency's own ``save``: let it have its hash.
+
+        Raises:
+            UserError: it is not there.
+        """
         from dvc.dependency import ParamsDependency
+        from dvc.dependency.base import DependencyDoesNotExistError
 
         if isinstance(dependency, ParamsDependency):
             dependency.fill_values(self._parameters(dependency))
             return
         if dependency.fs_path not in self._known:
-            dependency.save()
+            try:
+                dependency.save()
+            except DependencyDoesNotExistError:
+                raise UserError(
+                    f"stage {dependency.stage.addressing} reads {dependency}, which is not there: "
+                    "a file of yours has to be committed, under `dvc add`, or given by its "
+                    "absolute path"
+                ) from None
             self.learn(dependency)
         facts = self._known[dependency.fs_path]
         dependency.hash_info, dependency.meta, dependency.obj = facts

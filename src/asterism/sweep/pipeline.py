@@ -16,9 +16,11 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,7 +92,7 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
         hashes: takes in what is computed of the dependencies.
 
     Raises:
-        UserError: there is no such stage, or DVC cannot read the pipeline.
+        UserError: there is no such stage, DVC cannot read the pipeline, or a file is missing.
     """
     from dvc.exceptions import DvcException
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
@@ -102,7 +104,8 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
     planned: dict[Any, PlannedStage] = {}
-    produced = _Produced([Path(out.fs_path) for stage in order for out in stage.outs])
+    computed = [stage for stage in order if stage.cmd]  # data under `dvc add` are just files
+    produced = _Produced([Path(out.fs_path) for stage in computed for out in stage.outs])
     for stage in order:
         above = [planned[s] for s in graph.successors(stage) if s in planned]
         planned[stage] = PlannedStage(
@@ -113,6 +116,40 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
             bool((stage.meta or {}).get("shards")),
         )
     return list(planned.values())
+
+
+def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:
+    """Find the targets of runs among the stages that ``dvc.yaml`` has under their parameters.
+
+    Args:
+        repository: a workspace's.
+        targets: ``"fuzz"`` stands for all its variants, ``"fuzz@state"`` for one.
+        compositions: each run's ``params.yaml``, which says which variants there are.
+
+    Raises:
+        UserError: there is no such stage.
+    """
+    from dvc.dvcfile import PROJECT_FILE
+    from dvc.parsing import DataResolver
+    from dvc.utils.serialize import load_yaml
+
+    if not targets:
+        return
+    pipeline = load_yaml(str(Path(repository.root_dir) / PROJECT_FILE))
+    with tempfile.TemporaryDirectory() as folder:
+        for parameters in compositions:
+            Path(folder, "params.yaml").write_text(parameters, encoding="utf-8")
+            names = DataResolver(repository, folder, deepcopy(pipeline)).get_keys()
+            _find_targets(targets, names)
+
+
+def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:
+    groups = dict.fromkeys(name.partition("@")[0] for name in names)
+    for target in targets:
+        group = target.partition("@")[0]
+        if target not in names and target not in groups:
+            near = [name for name in names if name.partition("@")[0] == group] or groups
+            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(near))})")
 
 
 class _Produced:
@@ -268,19 +305,36 @@ def run_stages(
         UserError: see :func:`reproduce`.
     """
     if jobs == 1:
-        with open_repository(root) as repository:
-            found = find_stages(repository)
-            return [
-                stage.name
-                for stage in stale
-                if reproduce(repository, found[stage.name], stage, locks, shards)
-            ]
+        return _run_one_by_one(root, stale, locks, shards)
     before = lockfile.stage_names(root)
     done = {stage.name for stage in plan} - {stage.name for stage in stale}
     try:
         return _run_side_by_side(root, longest_first(stale), done, jobs, locks, shards)
     finally:
         lockfile.set_order(root, [*before, *(stage.name for stage in plan)])
+
+
+def _run_one_by_one(
+    root: Path, stale: Sequence[PlannedStage], locks: Path, shards: Shards
+) -> list[str]:
+    ran: list[str] = []
+    out_of_reach: set[str] = set()
+    failure: Exception | None = None
+    with open_repository(root) as repository:
+        found = find_stages(repository)
+        for stage in stale:
+            if not out_of_reach.isdisjoint(stage.upstream):
+                out_of_reach.add(stage.name)
+                continue
+            try:
+                if reproduce(repository, found[stage.name], stage, locks, shards):
+                    ran.append(stage.name)
+            except (StageFailedError, UserError) as error:
+                failure = failure or error
+                out_of_reach.add(stage.name)
+    if failure is not None:
+        raise failure
+    return ran
 
 
 def longest_first(stages: Sequence[PlannedStage]) -> list[PlannedStage]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
+from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
@@ -71,6 +72,10 @@ class Sweep:
         """Where a point runs."""
         return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
 
+    def point_file(self, number: int) -> Path:
+        """Where a point waits for the launcher, see :func:`write_points`."""
+        return self.folder / "composed" / f"{number:04d}.json"
+
     def begun(self) -> list[int]:
         """Numbers of the points that have begun, ascending."""
         return sorted(int(folder.name) for folder in (self.folder / "points").glob("*/"))
@@ -78,6 +83,19 @@ class Sweep:
     def running(self) -> list[int]:
         """Numbers of the points whose processes are alive."""
         return [n for n in self.begun() if is_held(self.point_folder(n) / "lock")]
+
+
+def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
+    """Leave composed points where the launcher's processes find them by their numbers."""
+    shutil.rmtree(sweep.point_file(0).parent, ignore_errors=True)
+    for point in points:
+        write_json(sweep.point_file(point.number), asdict(point))
+
+
+def read_point(sweep: Sweep, number: int) -> Point:
+    """One of those that :func:`write_points` has left."""
+    facts = read_json(sweep.point_file(number))
+    return Point(facts["number"], tuple(facts["overrides"]), facts["composition"])
 
 
 def run_point(sweep: Sweep, point: Point) -> float | None:
@@ -94,34 +112,41 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     experiment = f"{sweep.name}-{point.key}"
-    with held(folder / "lock"), held(here.with_suffix(".lock")):
-        if sweep.stop.exists():
-            answer = Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
-        else:
-            workspace.create(sweep.project, here, sweep.revision, sweep.cache)
-            (here / "params.yaml").write_text(point.composition, encoding="utf-8")
-            locks = str(lock_folder(sweep.project))
-            order = Order(
-                str(sweep.project), sweep.targets, sweep.jobs, locks, experiment, sweep.shards
-            )
-            worker.give_order(here, order)
-            answer = _supervise(sweep, here, folder / "log.txt")
+    metrics: dict[str, float] = {}
+    with held(folder / "lock"), held(here.with_name(f"{here.name}.lock")):
+        try:
+            answer = _work(sweep, point, here, folder / "log.txt", experiment)
+            if answer.status == "finished":
+                metrics = read_metrics(here / "metrics")
+            _keep(here, folder)
+        except (UserError, OSError) as error:  # git refuses, the disk is full
+            answer, metrics = Answer("failed", 1, " ".join(str(error).split())), {}
+        shutil.rmtree(here, ignore_errors=True)
         record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
             "experiment": experiment if answer.status == "finished" else "",
-            "metrics": read_metrics(here / "metrics") if answer.status == "finished" else {},
+            "metrics": metrics,
             "host": socket.gethostname(),
             "total_seconds": round(time.perf_counter() - started, 3),
             **asdict(answer),
         }
         write_json(folder / "record.json", record)
-        _keep(here, folder)
-        shutil.rmtree(here, ignore_errors=True)
     if answer.status == "interrupted":
         raise KeyboardInterrupt
-    value: float | None = record["metrics"].get(sweep.objective)
-    return value
+    return metrics.get(sweep.objective)
+
+
+def _work(sweep: Sweep, point: Point, here: Path, log: Path, experiment: str) -> Answer:
+    """Make the point's workspace and bring it up to date, unless the sweep is to stop."""
+    if sweep.stop.exists():
+        return Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
+    workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+    (here / "params.yaml").write_text(point.composition, encoding="utf-8")
+    locks = str(lock_folder(sweep.project))
+    order = Order(str(sweep.project), sweep.targets, sweep.jobs, locks, experiment, sweep.shards)
+    worker.give_order(here, order)
+    return _supervise(sweep, here, log)
 
 
 def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
+
+#: See :func:`store_empty_tree`.
+_EMPTY = "asterism_empty"
+
+#: What a folder, a git reference and a job can all be called.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -36,8 +43,8 @@ class Point:
 
     @property
     def key(self) -> str:
-        """Seven hexadecimal digits that stand for its parameters."""
-        return hashlib.sha256(self.composition.encode()).hexdigest()[:7]
+        """Twelve hexadecimal digits that stand for its parameters."""
+        return hashlib.sha256(self.composition.encode()).hexdigest()[:12]
 
     @property
     def values(self) -> dict[str, str]:
@@ -56,10 +63,48 @@ def is_hydras(override: str) -> bool:
     return override.startswith(_HYDRA)
 
 
+def check_name(name: str) -> None:
+    """A sweep's name becomes a folder's, a git reference's and a job's.
+
+    Raises:
+        UserError: it cannot.
+    """
+    if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
+        raise UserError(
+            f"--name {name!r} cannot name a folder and an experiment: use letters, digits, "
+            "'_', '-' and single dots, a letter or a digit first, and no '.lock' at the end"
+        )
+
+
+def with_slashes(conf: Path, overrides: Sequence[str]) -> list[str]:
+    """``fuzz.selection=random`` as ``fuzz/selection=random``, as Hydra spells a choice.
+
+    Args:
+        conf: the Hydra tree.
+        overrides: as users give them. An override is a choice where ``conf/`` has a folder of
+            options for it, and it does not spell a whole section out (``fuzz.selection={…}``).
+    """
+    spelled = []
+    for override in overrides:
+        key, equals, value = override.partition("=")
+        group = key.replace(".", "/")
+        is_choice = equals and not value.lstrip().startswith("{") and (conf / group).is_dir()
+        spelled.append(f"{group}={value}" if is_choice else override)
+    return spelled
+
+
 def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     """The name of a sweep that was given none: the same for the same command."""
     text = "\n".join([*sorted(o for o in overrides if not is_hydras(o)), "", *targets])
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def store_empty_tree() -> str:
+    """The name of a tree of configuration that holds Hydra's own settings and nothing else."""
+    from hydra.core.config_store import ConfigStore
+
+    ConfigStore.instance().store(_EMPTY, {})
+    return _EMPTY
 
 
 def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -77,7 +122,7 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
     mine = [override for override in overrides if is_hydras(override)]
     try:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = hydra_compose("config", overrides=mine, return_hydra_config=True)
+            config = hydra_compose(store_empty_tree(), overrides=mine, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(" ".join(str(error).split())) from None
     settings = {}
@@ -146,27 +191,37 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
     return parsed
 
 
-def check_space(conf: Path, overrides: Sequence[str]) -> None:
-    """Compose and validate the ends of the space that an adaptive sweeper chooses points in.
+def check_space(conf: Path, overrides: Sequence[str]) -> list[str]:
+    """Compose and validate so much of the space of an adaptive sweeper that each bound is met.
+
+    Returns:
+        The compositions: together they have the ends of all ranges, and all choices.
 
     Raises:
         UserError: see :func:`enumerate_points`.
     """
-    from hydra.core.override_parser.types import IntervalSweep
+    columns = [_bounds(override) for override in _parse(overrides)]
+    rows = [
+        [column[min(number, len(column) - 1)] for column in columns]
+        for number in range(max(map(len, columns), default=0))
+    ]
+    return [_compose(conf, row, f"a point of the space ({' '.join(row)}): ") for row in rows]
 
-    ends: list[list[str]] = [[], []]
-    for override in _parse(overrides):
-        if not override.is_sweep_override():
-            values = [override.input_line, override.input_line]
-        elif isinstance(sweep := override.value(), IntervalSweep):
-            values = [f"{override.key_or_group}={end}" for end in (sweep.start, sweep.end)]
-        else:
-            strings = [str(text) for text in override.sweep_string_iterator()]
-            values = [f"{override.key_or_group}={text}" for text in (strings[0], strings[-1])]
-        for end, value in zip(ends, values, strict=True):
-            end.append(str(value))
-    for end in ends:
-        _compose(conf, end, f"an end of the space ({' '.join(end)}): ")
+
+def _bounds(override: Override) -> list[str]:
+    """The ends of a range as overrides, or all of the choices."""
+    from hydra.core.override_parser.types import IntervalSweep, RangeSweep
+
+    if not override.is_sweep_override():
+        return [str(override.input_line)]
+    sweep = override.value()
+    if isinstance(sweep, IntervalSweep):
+        values = [str(sweep.start), str(sweep.end)]
+    else:
+        values = [str(text) for text in override.sweep_string_iterator()]
+    if isinstance(sweep, RangeSweep):
+        values = [values[0], values[-1]]
+    return [f"{override.key_or_group}={value}" for value in values]
 
 
 def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:

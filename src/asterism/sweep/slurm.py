@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import subprocess
 
+from asterism.core.console import get_logger
 
-def queued(job_name: str) -> int:
-    """Jobs of that name that wait or run."""
+log = get_logger(__name__)
+
+
+def is_queued(job_name: str) -> bool:
+    """Whether jobs of that name wait or run; also where Slurm, too busy, gives no answer."""
     command = ["squeue", "--noheader", "--array", "--me", f"--name={job_name}"]
-    result = subprocess.run(command, text=True, capture_output=True, check=True)
-    return len(result.stdout.splitlines())
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    return result.returncode != 0 or bool(result.stdout.strip())
 
 
 def cancel_pending(job_name: str) -> None:
     """Take jobs of that name that have not started out of the queue."""
     command = ["scancel", "--me", f"--name={job_name}", "--state=PENDING"]
-    subprocess.run(command, check=True)
+    result = subprocess.run(command, text=True, capture_output=True, check=False)
+    if result.returncode:
+        reason = " ".join(result.stderr.split())
+        log.warning("waiting jobs are still queued", job_name=job_name, reason=reason)

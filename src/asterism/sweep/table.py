@@ -17,7 +17,7 @@ from asterism.report.section import Section
 from asterism.report.templating import render
 from asterism.sweep.points import split_overrides
 
-#: Metrics drawn for each parameter; the table holds all.
+#: Metrics that the page shows and draws of several points; ``table.csv`` holds all.
 DRAWN = 24
 
 #: Values of a parameter up to which each is a tick of its own.
@@ -55,12 +55,12 @@ def _typed(column: list[str | None]) -> list[Any]:
 
 
 def varying(table: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Parameters, and metrics, that are not the same at all points."""
+    """Parameters, and metrics, that differ between points; all metrics of a single point."""
     split = table.columns.index("status")
     differ = [name for name in table.columns if table[name].drop_nulls().n_unique() > 1]
     parameters = [name for name in table.columns[1:split] if name in differ]
-    metrics = [name for name in differ if name in table.columns[split + len(_FACTS) :]]
-    return parameters, metrics
+    metrics = table.columns[split + len(_FACTS) :]
+    return parameters, [name for name in metrics if name in differ or len(table) == 1]
 
 
 def draw(table: pl.DataFrame, parameter: str, metrics: Sequence[str]) -> Figure:
@@ -134,19 +134,20 @@ def _section(
     metrics: Sequence[str],
 ) -> Section:
     finished = int((table["status"] == "finished").sum())
-    shown = table.select(table.columns[: table.columns.index("status") + len(_FACTS)])
+    shown = table.columns[: table.columns.index("status") + len(_FACTS)]
+    listed = metrics if len(table) == 1 else metrics[:DRAWN]
     body = render(
         "sweep.html.j2",
-        columns=[*shown.columns, *metrics[:DRAWN]],
+        columns=[*shown, *listed],
         rows=[
             (record["report"], [_spoken(value) for value in row])
             for record, row in zip(
-                records, table.select([*shown.columns, *metrics[:DRAWN]]).iter_rows(), strict=True
+                records, table.select([*shown, *listed]).iter_rows(), strict=True
             )
         ],
         failures=[r for r in records if r["status"] != "finished"],
         figures=figures,
-        omitted=max(0, len(metrics) - DRAWN),
+        omitted=len(metrics) - len(listed),
     )
     return Section(
         anchor="sweep",

@@ -182,6 +182,8 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
     """
     logging.getLogger("dvc").setLevel(logging.WARNING)
     order = read_order(workspace)
+    with open_repository(workspace) as repository:
+        _check_out_data(repository)
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")

@@ -12,6 +12,10 @@ from asterism.core.errors import UserError
 LINKS = "reflink,hardlink,symlink,copy"
 
 
+#: Where an untracked file is a part of the project that the points' clones would lack.
+OWN = ("conf", "src", "stages")
+
+
 def git(folder: Path, *arguments: str) -> str:
     """What a git command prints.
 
@@ -33,13 +37,15 @@ def require_clean(root: Path) -> str:
     ``dvc.lock`` may differ from it: points take results from the cache, not from there.
 
     Raises:
-        UserError: tracked files have changes, or nothing is committed.
+        UserError: tracked files have changes, files of the project's own are not tracked, or
+            nothing is committed.
     """
     changed = [
         line[3:]
         for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
         if line[3:] != "dvc.lock"
     ]
+    changed += git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN).splitlines()
     if changed:
         shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         raise UserError(

@@ -1,0 +1,264 @@
+"""What a sweep checks and decides before its points run, and what a point does when it cannot."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from contextlib import nullcontext
+from itertools import pairwise
+
+import pytest
+from dvc.utils.hydra import get_hydra_sweeps
+from imports import ROOT
+from typer.testing import CliRunner
+
+from asterism import cli
+from asterism.config import compose
+from asterism.core.errors import UserError
+from asterism.core.locks import held
+from asterism.sweep import app, cached, pipeline, point, slurm, workspace
+from asterism.sweep.pipeline import (
+    PlannedStage,
+    StageFailedError,
+    check_targets,
+    open_repository,
+)
+from asterism.sweep.points import (
+    Point,
+    check_name,
+    check_space,
+    hydra_settings,
+    is_adaptive,
+    with_slashes,
+)
+from asterism.sweep.shards import Shards
+from asterism.sweep.table import write_outcome
+from asterism.sweep.worker import Answer
+
+CONF = ROOT / "conf"
+
+
+def make_sweep(folder, name="s"):
+    return point.Sweep(name, folder, "HEAD", folder / "cache", (), 1, Shards())
+
+
+def planned(name, *upstream):
+    return PlannedStage(name, upstream, name, f"python stages {name}", False)
+
+
+@pytest.mark.parametrize("name", ["a", "v1.0", "lstm_2-b", "sweep-3fa2b1c"])
+def test_names_that_a_folder_and_a_reference_can_have(name):
+    check_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "a b", "x~1", "a/b", "..", "a..b", ".a", "-a", "a.lock", "ä"])
+def test_other_names_are_refused(name):
+    with pytest.raises(UserError, match="--name"):
+        check_name(name)
+
+
+def test_a_choice_of_options_may_be_spelled_with_dots():
+    given = ["fuzz.selection=random,recent", "fuzz.selection.options.newest=3", "seed=1", "rnn=gru"]
+    expected = ["fuzz/selection=random,recent", *given[1:]]
+    assert with_slashes(CONF, given) == expected
+    section = ["fuzz.selection={name: random, options: {}}", "hydra.launcher.n_jobs=2"]
+    assert with_slashes(CONF, section) == section
+
+
+def documented(command):
+    """Each line of the docs and of conf/ that has this command, its continuation too, as words."""
+    lines = [
+        line.removeprefix("#").strip()
+        for page in [*sorted(ROOT.glob("docs/*.md")), *sorted(CONF.rglob("*.yaml"))]
+        for line in page.read_text().replace("\\\n", " ").splitlines()
+    ]
+    found = [line.partition("   #")[0] for line in lines if line.startswith(command)]
+    return [pytest.param(shlex.split(line), id=line[len(command) :]) for line in found]
+
+
+@pytest.mark.parametrize("words", documented("dvc exp run --queue "))
+def test_every_queue_that_is_documented_composes(words):
+    overrides = [value for flag, value in pairwise(words) if flag == "-S"]
+    for point_ in get_hydra_sweeps({"params.yaml": overrides}):
+        compose(CONF, point_["params.yaml"])
+
+
+@pytest.mark.parametrize("words", documented("asterism sweep "))
+def test_every_sweep_that_is_documented_composes(words, monkeypatch):
+    requests = []
+
+    def note(request, _dry, _say):
+        requests.append(request)
+        return 0
+
+    monkeypatch.setattr(app, "sweep_command", note)
+    monkeypatch.setattr(shutil, "which", lambda _name: "there")
+    result = CliRunner().invoke(cli.app, words[1:])
+    assert result.exit_code == 0, result.output
+    overrides = with_slashes(CONF, requests[0].overrides)
+    if "hydra/sweeper=optuna" not in overrides:  # its plugin may be missing
+        assert not is_adaptive(hydra_settings(CONF, overrides)["sweeper"])
+    assert check_space(CONF, overrides)
+
+
+@pytest.mark.parametrize("launcher", sorted(p.stem for p in CONF.glob("hydra/launcher/*.yaml")))
+def test_every_launcher_composes(launcher, monkeypatch):
+    monkeypatch.setattr(shutil, "which", lambda _name: "there")
+    settings = hydra_settings(CONF, [f"hydra/launcher={launcher}"])["launcher"]
+    assert settings["_target_"].endswith("SlurmLauncher")
+    assert settings["timeout_min"] > 0
+
+
+def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
+    check_space(CONF, ["abstraction.k=choice(1,2)", "fuzz.mutants=range(1,4)"])
+    for space in ("choice(1,0,2)", "range(0,3)"):
+        with pytest.raises(UserError, match=r"abstraction\.k is 0"):
+            check_space(CONF, [f"abstraction.k={space}", "fuzz.mutants=range(1,4)"])
+
+
+def test_targets_are_looked_up_under_each_points_parameters():
+    default = (ROOT / "params.yaml").read_text()
+    fewer = default.replace("  - k_step\n", "")
+    assert fewer != default
+    with open_repository(ROOT) as repository:
+        check_targets(repository, ["report", "fuzz", "fuzz@k_step"], [default])
+        with pytest.raises(UserError, match=r"'fuzz@nope' .*fuzz@state"):
+            check_targets(repository, ["fuzz@nope"], [default])
+        with pytest.raises(UserError, match="fuzz@k_step"):
+            check_targets(repository, ["fuzz@k_step"], [default, fewer])
+
+
+def test_points_of_a_sweep_whose_name_has_a_dot_have_locks_of_their_own(tmp_path, monkeypatch):
+    sweep, locks = make_sweep(tmp_path, "v1.0"), []
+
+    def note(path):
+        locks.append(path)
+        return held(path)
+
+    monkeypatch.setattr(point, "held", note)
+    monkeypatch.setattr(point, "_work", lambda *_: Answer("failed", 1))
+    for number in range(2):
+        point.run_point(sweep, Point(number, (), f"seed: {number}"))
+    assert len(set(locks)) == 4
+
+
+def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    sweep = make_sweep(tmp_path)
+    monkeypatch.setattr(workspace, "create", full)
+    assert point.run_point(sweep, Point(0, (), "seed: 0")) is None
+    (record,) = app.read_records(sweep, [])
+    assert record["status"] == "failed"
+    assert "No space left on device" in record["message"]
+
+
+def test_points_travel_by_their_numbers(tmp_path):
+    sweep, points = make_sweep(tmp_path), [Point(n, ("seed=1",), f"seed: {n}") for n in range(3)]
+    point.write_points(sweep, points)
+    assert [point.read_point(sweep, n) for n in range(3)] == points
+
+
+def test_jobs_of_another_checkout_have_another_name(tmp_path):
+    names = {app.job_name(make_sweep(tmp_path / place)) for place in "ab"}
+    assert len(names) == 2
+
+
+def test_a_running_point_is_not_told_to_go_on(tmp_path):
+    """The file that stops a sweep stays where a point of it still runs."""
+    sweep = make_sweep(tmp_path)
+    sweep.point_folder(0).mkdir(parents=True)
+    sweep.stop.touch()
+    with held(sweep.point_folder(0) / "lock"), pytest.raises(UserError, match="still runs"):
+        app.run(sweep, [], [], "basic")
+    assert sweep.stop.exists()
+
+
+@pytest.mark.parametrize(("script", "queued"), [("exit 1", True), ("", False), ("echo 7", True)])
+def test_slurm_that_gives_no_answer_is_asked_again(tmp_path, monkeypatch, script, queued):
+    for name in ("squeue", "scancel"):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    assert slurm.is_queued("asterism-s") is queued
+    slurm.cancel_pending("asterism-s")
+
+
+def test_files_that_the_points_would_lack_are_refused(tmp_path):
+    def git(*arguments):
+        who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
+        subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+    git("init")
+    (tmp_path / "conf/data").mkdir(parents=True)
+    (tmp_path / ".gitignore").write_text("*.pyc\n")
+    git("add", ".")
+    git("commit", "-m", "start")
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "conf/data/x.pyc").touch()
+    assert len(workspace.require_clean(tmp_path)) == 40
+    (tmp_path / "conf/data/my own.yaml").touch()
+    with pytest.raises(UserError, match=r"not committed \(conf/data/my own.yaml\)"):
+        workspace.require_clean(tmp_path)
+
+
+@pytest.mark.parametrize(("points", "listed"), [(1, 30), (2, 24)])
+def test_the_page_shows_all_metrics_of_one_point_and_of_several_those_that_differ(
+    tmp_path, points, listed
+):
+    records = [
+        {
+            "number": number,
+            "overrides": [f"seed={number}"],
+            "status": "finished",
+            "exit_code": 0,
+            "experiment": f"s-{number}",
+            "ran": [],
+            "total_seconds": 1.0,
+            "metrics": {f"m:{n:02d}": n + number for n in range(30)},
+            "report": "",
+        }
+        for number in range(points)
+    ]
+    write_outcome(tmp_path, records, "s")
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<th>m:") == listed
+    assert ("6 more metrics differ" in page) == (listed == 24)
+
+
+def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
+    def reproduce(_repository, _found, stage, _locks, _shards):
+        if stage.name == "bad":
+            raise StageFailedError("bad", 3)
+        return True
+
+    stages = [planned("bad"), planned("after", "bad"), planned("last", "after"), planned("other")]
+    names, ran = [stage.name for stage in stages], []
+    monkeypatch.setattr(pipeline, "open_repository", lambda _: nullcontext())
+    monkeypatch.setattr(pipeline, "find_stages", lambda _: dict.fromkeys(names))
+    monkeypatch.setattr(
+        pipeline, "reproduce", lambda *given: ran.append(given[2].name) or reproduce(*given)
+    )
+    with pytest.raises(StageFailedError, match="stage bad"):
+        pipeline.run_stages(tmp_path, stages, stages, 1, tmp_path, Shards())
+    assert ran == ["bad", "other"]
+
+
+class TestRunCache:
+    """What is read of a run-cache that others write at the same time."""
+
+    def test_entries_that_are_not_whole_yet_are_left_alone(self, tmp_path):
+        for name in ("old", "new", ".token.tmp"):
+            (tmp_path / name).touch()
+
+        os.utime(tmp_path / "old", (1, 1))
+        assert [path.name for path in cached._newest_first(tmp_path)] == ["new", "old"]
+
+    def test_a_folder_that_is_empty_or_not_there(self, tmp_path):
+        assert cached._newest_first(tmp_path) == []
+        assert cached._newest_first(tmp_path / "none") == []
+
+    def test_an_entry_that_vanishes_meanwhile(self, tmp_path):
+        (tmp_path / "gone").symlink_to(tmp_path / "none")
+        assert cached._newest_first(tmp_path) == []

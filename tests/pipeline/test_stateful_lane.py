@@ -13,8 +13,9 @@ TINY = [
     "seeds.per_class=2",
     "fuzz.mutants=1500",
     "coverage.references=5",
+    "attack.rnn_inputs=15",
 ]
-LANE = ["measure_coverage"]
+LANE = ["measure_coverage", "attack_rnn"]
 
 
 @pytest.fixture(scope="module")
@@ -82,4 +83,21 @@ def test_a_changed_parameter_reruns_only_what_depends_on_it(finished, tmp_path):
     (clone / "params.yaml").write_text(text.replace("references: 5", "references: 6"))
     output = run(clone, "dvc", "repro", *LANE)
     ran = {line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")}
-    assert ran == {"measure_coverage"}
+    assert ran == {"measure_coverage", "attack_rnn"}
+
+
+@pytest.mark.parametrize("stage", LANE)
+def test_dvc_draws_every_curve_on_its_own(finished, stage):
+    output = run(finished, "dvc", "plots", "show", "--json", f"plots/{stage}/roc.csv")
+    plots = json.loads(output)["data"][f"dvc.yaml::plots/{stage}/roc.csv"]
+    drawn = json.loads(plots[0]["content"])
+    encoding = drawn["encoding"]
+    keys = [encoding[channel]["field"] for channel in ("color", "column", "strokeDash")]
+    curves = {}
+    for row in drawn["data"]["values"]:
+        point = [float(row[encoding[axis]["field"]]) for axis in "xy"]
+        curves.setdefault(tuple(row[key] for key in keys), []).append(point)
+    assert len(curves) >= 2
+    for points in curves.values():
+        assert points == sorted(points)
+        assert (points[0], points[-1]) == ([0, 0], [1, 1])

@@ -76,7 +76,7 @@ def attack_recurrent(
         Attacked images by attack; nothing for a network in a format that gives no gradients.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
-    if file.suffix not in (".keras", ".h5", ".json"):
+    if file.suffix not in (".keras", ".h5", ".hdf5"):
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
     count, height, width, channels = images.shape

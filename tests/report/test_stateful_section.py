@@ -1,0 +1,106 @@
+"""The stateful lane's section on what its stages leave, with crashes and without."""
+
+import re
+import shutil
+
+import pytest
+import yaml
+
+from asterism.config import compose
+from asterism.core.artifacts import read_arrays, read_json, read_table, write_arrays, write_table
+from asterism.core.params import read_params
+from asterism.core.stage import load_script
+from asterism.report.page import write_page
+from asterism.report.sections.stateful import SHOWN, stateful
+from places import ROOT
+
+pytestmark = pytest.mark.slow
+
+TINY = [
+    "data.train=200",
+    "data.test=100",
+    "rnn.units=[8]",
+    "rnn.training.epochs=2",
+    "seeds.per_class=1",
+    "fuzz.mutants=300",
+    "fuzz.criteria=[state,none]",
+    "coverage.references=3",
+]
+#: What a page could ask the network for.
+REQUESTS = re.compile(
+    r"""(?:src|href|action|poster|data)\s*=\s*["'](?!data:|\#)|url\(\s*["']?(?!data:|\#)|@import"""
+)
+
+
+def run(folder, *stages):
+    """Run stages in a folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name, *variant in stages:
+            stage = load_script(ROOT / "stages", name)
+            stage.run(read_params(stage.Params), *variant)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("stateful")
+    (folder / "params.yaml").write_text(compose(ROOT / "conf", TINY))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
+        run(folder, ["train_rnn"], ["profile_states"], ["build_dtmc"], ["select_seeds"])
+        run(folder, ["fuzz", "state"], ["fuzz", "none"], ["measure_coverage"])
+    return folder
+
+
+@pytest.fixture
+def copied(workspace, tmp_path):
+    """The same results, to be changed."""
+    return shutil.copytree(workspace, tmp_path / "copied")
+
+
+def test_crashes_coverage_and_curves_are_shown(workspace):
+    section = stateful(workspace)
+    body = str(section.body)
+    found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in ("state", "none")}
+    assert all(metrics["crashes"] for metrics in found.values())
+    groups = [min(SHOWN, metrics["crash_groups"]) for metrics in found.values()]
+    assert body.count("<figcaption>") == sum(groups)
+    assert body.count("data:image/png;base64,") == 2 * sum(groups)
+    assert body.count("<svg") == 4  # the chain, two curves of growth, the ROC curves
+    for name in ("test", "seeds", "queue, guided by state", "crashes, guided by nothing"):
+        assert f"<td>{name}</td>" in body
+    assert "than the unguided one" in body
+    crashes = sum(metrics["crashes"] for metrics in found.values())
+    assert ("unique crashes, all campaigns", f"{crashes:,}") in section.headline
+    assert str(stateful(workspace).body) == body
+
+
+def test_the_page_asks_for_nothing(workspace):
+    write_page(workspace, workspace / "index.html")
+    text = (workspace / "index.html").read_text()
+    assert "Telling crashes by their traces" in text
+    assert REQUESTS.findall(text) == []
+
+
+def test_campaigns_without_a_crash_are_shown(copied):
+    for name in ("state", "none"):
+        folder = copied / "artifacts/fuzz" / name
+        arrays = read_arrays(folder / "crashes.npz")
+        write_arrays(folder / "crashes.npz", **{key: a[:0] for key, a in arrays.items()})
+        write_table(folder / "crashes.csv", read_table(folder / "crashes.csv").head(0))
+    run(copied, ["measure_coverage"])
+    body = str(stateful(copied).body)
+    assert body.count("no crash.") == 2
+    assert "<figcaption>" not in body
+    assert "there is nothing to tell apart" in body
+
+
+def test_results_of_criteria_that_are_no_longer_asked_for_are_left_out(copied):
+    params = yaml.safe_load((copied / "params.yaml").read_text())
+    params["fuzz"]["criteria"] = ["state"]
+    (copied / "params.yaml").write_text(yaml.safe_dump(params))
+    run(copied, ["measure_coverage"])
+    body = str(stateful(copied).body)
+    assert "guided by nothing" not in body.lower()
+    assert "than the unguided one" not in body
+    assert "<td>queue, guided by state</td>" in body

@@ -114,6 +114,19 @@ def test_keras_2_json_is_read():
     assert tuple(build(graph).output.shape) == (None, 3)
 
 
+def test_what_keras_2_called_otherwise_is_read():
+    first = {"name": "r", "alpha": 0.7, "batch_input_shape": [None, 4]}
+    document = {
+        "class_name": "Sequential",
+        "config": [{"class_name": "LeakyReLU", "config": first}],
+    }
+    graph = graph_of_json(document, open_size=9)
+    assert graph.nodes[1].config["negative_slope"] == 0.7
+    document["config"][0] = {"class_name": "LSTM", "config": {**first, "units": 2, "alpha": 1}}
+    with pytest.raises(UserError, match="alpha"):
+        graph_of_json(document, open_size=9)
+
+
 def keras_2_file(folder, form):
     """A model as Keras 2.2 wrote it, whole in an ``.h5`` or as ``.json`` with its weights."""
     model = keras.Sequential(
@@ -279,6 +292,11 @@ def stateful():
     return keras.Model(inputs, states)
 
 
+def in_training():
+    inputs = keras.Input((5,))
+    return keras.Model(inputs, layers.Dropout(0.5, name="odd")(inputs, training=True))
+
+
 REFUSED = {
     "return_state": stateful,
     "mask_zero": lambda: sequential(
@@ -305,6 +323,7 @@ REFUSED = {
     "several sizes": lambda: sequential(
         (5,), layers.EinsumDense("ab,bcd->acd", output_shape=(2, 3), name="odd")
     ),
+    "training=True": in_training,
     "activation": lambda: sequential((5,), layers.Dense(2, activation=keras.ops.abs, name="odd")),
     "dtype is mixed_float16": lambda: sequential(
         (5,), layers.Dense(2, dtype="mixed_float16", name="odd")

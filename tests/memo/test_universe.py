@@ -19,6 +19,7 @@ from asterism.memo.keras_options import (
     kernel_initializers,
     regularizers,
 )
+from asterism.memo.keras_read import graph_of
 from asterism.memo.parameters import Choice, Number, Sizes
 from asterism.memo.spec import universe
 from asterism.memo.tensors import FLOATS, INTEGER, InvalidLayerError
@@ -170,6 +171,27 @@ def test_merges_broadcast_as_keras_does(name, dtype):
     model = build(graph)
     assert tuple(model.output.shape[1:]) == graph.tensors[identity].shape == (3, 4)
     assert model.output.dtype == graph.tensors[identity].dtype == dtype
+
+
+#: Activations that Keras writes by another name.
+SYNONYMS = {"swish": "silu", "hard_swish": "hard_silu"}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_that_keras_built_is_read_as_it_was(name):
+    graph, identity = next(d for n in range(12) if (d := drawn(name, n)) is not None)
+    model = build(graph)
+    read, arrays = graph_of(model, open_size=8)
+    assert list(read.tensors.values()) == list(graph.tensors.values())
+    ours, back = graph.nodes[identity], read.nodes[read.outputs[0]]
+    assert back.type == name
+    for parameter in universe()[name].all_parameters:
+        value = ours.config.get(parameter.name, parameter.default)
+        told = back.config.get(parameter.name, parameter.default)
+        value = SYNONYMS.get(value, value) if isinstance(value, str) else value
+        assert parameter.labels(told) == parameter.labels(value)
+    for one, other in zip(model.get_weights(), build(read, arrays).get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.slow

@@ -115,6 +115,8 @@ def _declared_word(parameter: Parameter, value: Any, default: Any) -> Any:
             way of asking for the default.
     """
     name, word = parameter.name, _word(value)
+    if isinstance(parameter, Choice) and isinstance(word, list) and word not in parameter.values:
+        word = word[0] if len(word) == 1 else word  # some layers list their only axis
     if isinstance(parameter, Choice) and name.endswith("activation"):
         word = "linear" if word is None else word
         require(word in parameter.options, f"its {name} {word} is not declared")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from asterism.core.errors import UserError
 from asterism.memo.graph import INPUT, Graph, Node, input_node, output_of
 from asterism.memo.keras_config import declared_config
 from asterism.memo.spec import universe
-from asterism.memo.tensors import FLOATS, INTEGER, InvalidLayerError, Tensor
+from asterism.memo.tensors import FLOATS, INTEGER, Config, InvalidLayerError, Tensor
 from asterism.memo.weights import Arrays, named_arrays_of
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class _Reader:
         for name, identity in zip(names, given, strict=False):
             made[name, 0] = [identity]
         waiting = [
-            (layer, at, _sources(_name(layer), call))
+            (layer, at, _sources(layer, call))
             for layer in config["layers"]
             for at, call in enumerate(layer["inbound_nodes"] or [None])
         ]
@@ -228,7 +229,7 @@ def _reference(value: Any) -> _Reference:
     return str(value[0]), int(value[1]), int(value[2])
 
 
-def _sources(name: str, call: Any) -> list[_Reference]:
+def _sources(layer: Any, call: Any) -> list[_Reference]:
     """The tensors that a layer is called with: Keras 3's tagged ones, Keras 2's plain lists.
 
     Raises:
@@ -239,13 +240,24 @@ def _sources(name: str, call: Any) -> list[_Reference]:
     else:
         given = call or []
         named = {k: v for tensor in given for part in tensor[3:] for k, v in part.items()}
-    named = {argument: value for argument, value in named.items() if not _is_off(value)}
-    for argument in named.keys() - set(_TENSORS):
-        raise UserError(
-            f"the layer {name!r} is called with {argument}={named[argument]!r}, which no graph "
-            "can say"
-        )
+    defaults = _call_defaults(layer["class_name"])
+    for argument in sorted(named.keys() - set(_TENSORS)):
+        value = named[argument]
+        if not _is_off(value) and value != defaults.get(argument):
+            raise UserError(
+                f"the layer {_name(layer)!r} is called with {argument}={value!r}, which no graph "
+                "can say"
+            )
     return [*_tensors(given), *(t for a in _TENSORS for t in _tensors(named.get(a)))]
+
+
+def _call_defaults(kind: str) -> Config:
+    """Arguments of a layer's call that Keras fills in; some layers are called as in training."""
+    import keras
+
+    layer = getattr(keras.layers, kind, None)
+    found = {} if layer is None else inspect.signature(layer.call).parameters
+    return {name: argument.default for name, argument in found.items()}
 
 
 def _is_off(value: Any) -> bool:

@@ -25,7 +25,18 @@ def _shared(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
 
 declare(LayerSpec("Activation", ANY_RANK, unchanged, (activation(default="relu"),)))
 declare(LayerSpec("ELU", ANY_RANK, unchanged, (Number("alpha", 1.0, 0.1, 2.0, integer=False),)))
-declare(LayerSpec("LeakyReLU", ANY_RANK, unchanged, (_slope("negative_slope", 0.3),)))
+declare(
+    LayerSpec(
+        "LeakyReLU",
+        ANY_RANK,
+        unchanged,
+        (_slope("negative_slope", 0.3),),
+        # Keras 2 calls it alpha.
+        from_keras=lambda config: {
+            "negative_slope" if name == "alpha" else name: value for name, value in config.items()
+        },
+    )
+)
 declare(
     LayerSpec(
         "PReLU",

@@ -130,6 +130,7 @@ def unwrapped(config: Config) -> Config:
     require(_alike(inner, backward), "the layers of its two directions differ")
     spec = universe().get(inner["class_name"])
     inside = dict(inner["config"]) if spec is None else spec.from_keras(dict(inner["config"]))
+    inside.pop("zero_output_for_mask", None)  # which Bidirectional sets by itself
     return {**inside, **own, "layer": inner["class_name"]}
 
 

@@ -17,11 +17,24 @@ from asterism.libraries.library import LIBRARIES
 
 SWITCH = "ASTERISM_TEST_FAULT"
 TARGET = "LeakyReLU"
-KINDS = ("crash", "hang", "memory", "exception", "nan", "transpose", "perturb")
+KINDS = ("crash", "hang", "memory", "exception", "nan", "transpose", "shape", "perturb")
+MESSAGE = "the fake library fails here"
 
+#: What a reproducer of a fault does in place of running the model, or with its outputs.
+SCRIPTS = {
+    "crash": "os.abort()",
+    "hang": "import time; time.sleep(3600)",
+    "exception": f"raise ArithmeticError({MESSAGE!r})",
+    "memory": "np.ones(2**34)",
+    "nan": "outputs = outputs * float('nan')",
+    "transpose": "outputs = outputs[..., ::-1]",
+    "shape": "outputs = np.concatenate([outputs, outputs])",
+    "perturb": "outputs = outputs * 1.01",
+    "": "pass",
+}
 
-class InjectedError(RuntimeError):
-    """What the fake library raises."""
+#: Faults of the layer itself.
+FAULTY = ("nan", "transpose", "shape", "perturb")
 
 
 @LIBRARIES.register("injected")
@@ -32,12 +45,10 @@ class Injected(TensorFlow):
     options = ("eager",)
 
     def script(self, option):
-        """What a reproducer runs: the wrapped library, wrong by a hundredth."""
-        return (
-            super()
-            .script(option)
-            .replace("    return outputs if", "    outputs = outputs * 1.01\n    return outputs if")
-        )
+        """What a reproducer runs: the wrapped library with the fault."""
+        line = SCRIPTS[Path(os.environ[SWITCH]).read_text()]
+        whole = super().script(option)
+        return whole.replace("    return outputs if", f"    {line}\n    return outputs if")
 
     def compile(self, subject, option):
         fault = Path(os.environ[SWITCH]).read_text()
@@ -53,10 +64,10 @@ class Injected(TensorFlow):
                     hoard.append(np.ones(2**23))
                     time.sleep(0.05)
             if fault == "exception":
-                raise InjectedError("the fake library fails here")
+                raise ArithmeticError(MESSAGE)
         model = subject.keras()
         for layer in model.layers:
-            if type(layer).__name__ == TARGET and fault in ("nan", "transpose", "perturb"):
+            if type(layer).__name__ == TARGET and fault in FAULTY:
                 layer.call = _faulty(layer.call, fault)
         return lambda inputs: model(inputs, training=False)
 
@@ -70,6 +81,8 @@ def _faulty(call, fault):
             return outputs * tf.constant(float("nan"), outputs.dtype)
         if fault == "transpose":
             return tf.reverse(outputs, [-1])
+        if fault == "shape":
+            return tf.concat([outputs, outputs], 0)
         return outputs * tf.constant(1.01, outputs.dtype)
 
     return wrong

@@ -29,3 +29,23 @@ class Small(Library):
 
     def run(self, compiled, inputs):
         return list(inputs)
+
+
+@LIBRARIES.register("absent")
+class Absent(Small):
+    """A library that is not installed."""
+
+    name = "absent"
+    packages = ("no-such-distribution",)
+    options = ("none",)
+
+
+@LIBRARIES.register("broken")
+class Broken(Small):
+    """A library that cannot be imported."""
+
+    name = "broken"
+    options = ("none",)
+
+    def start(self):
+        raise ImportError("it does not start")

@@ -12,6 +12,7 @@ from hypothesis.extra import numpy as arrays
 from asterism.core.errors import UserError
 from asterism.libraries.bug_reports import Report, read_known_issues
 from asterism.libraries.compare import Tolerance, first_difference
+from asterism.libraries.launch import variables
 from asterism.libraries.library import LIBRARIES, Library
 from asterism.libraries.oracle import Finding
 from asterism.libraries.reproducer import exit_status, script_of, tolerated
@@ -125,6 +126,14 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
     monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 0.5)
     finding = made(symptom, "" if symptom != "runtime crash" else "SIGABRT")
     assert status_of(finding, "time.sleep(9)", tmp_path) == status
+
+
+@pytest.mark.parametrize(("route", "said"), [("tensorflow:eager", True), ("jax:jit", False)])
+def test_a_script_has_the_kernels_that_the_worker_had(route, said):
+    unique = UniqueFinding("s", made("hang", routes=(route,)), GRAPH, None, {0}, 1)
+    text = script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], [])
+    chosen = variables("tensorflow")["TF_ENABLE_ONEDNN_OPTS"]
+    assert (f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{chosen}"' in text) is said
 
 
 NUMBERS = st.sampled_from(

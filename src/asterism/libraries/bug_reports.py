@@ -17,7 +17,7 @@ from asterism.core.machine import available_threads
 from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs
-from asterism.libraries.oracle import tolerance_of
+from asterism.libraries.oracle import Finding, tolerance_of
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import exit_status, script_of, tolerated
 from asterism.libraries.triage import UniqueFinding
@@ -167,12 +167,6 @@ def _script(
 def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
-    expected = (
-        "The output of a float64 run, within float32's rounding; "
-        f"{', '.join(finding.witnesses[:3])} give it."
-        if finding.by_values
-        else f"The model runs, as it does in {', '.join(finding.witnesses[:3]) or 'no library'}."
-    )
     actual = (
         f"{finding.symptom}: {finding.excess:.3g} times the tolerance; D_MAD {finding.d_mad:.3g}."
         if finding.by_values
@@ -193,7 +187,7 @@ Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original
 
 ## Steps to reproduce
 
-`python repro.py` (exit statuses in three fresh processes: {statuses}).
+`python repro.py` (exit statuses in three fresh processes: {statuses}; 1 is the bug).
 Where Keras takes the model, `model.keras` is it, with its weights, for `keras.saving.load_model`.
 
 ```python
@@ -201,7 +195,7 @@ Where Keras takes the model, `model.keras` is it, with its weights, for `keras.s
 
 ## Expected behaviour
 
-{expected}
+{_expected(finding)}
 
 ## Actual behaviour
 
@@ -217,3 +211,12 @@ Where Keras takes the model, `model.keras` is it, with its weights, for `keras.s
 
 {packages}
 """
+
+
+def _expected(finding: Finding) -> str:
+    witnesses = ", ".join(finding.witnesses[:3])
+    if finding.by_values:
+        return f"The output of a float64 run, within float32's rounding; {witnesses} give it."
+    if witnesses:
+        return f"The model runs, as it does in {witnesses}."
+    return "The model runs, or raises an exception." if finding.deadly else "The model runs."

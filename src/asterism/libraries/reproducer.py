@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.compare import Tolerance
+from asterism.libraries.launch import variables
 from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.oracle import compared_nodes
 from asterism.libraries.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -64,7 +65,7 @@ def script_of(
     parts = [
         _HEAD.format(
             title=found.signature.replace('"""', "'''"),
-            backend=backend,
+            environment=_environment(backend),
             versions=_version_lines(library, converter),
             begin=OTHERWISE + watch_of(found.finding),
         ),
@@ -100,6 +101,13 @@ def _running(library: Library | None, option: str, *, gradients: bool) -> str:
     if library is None:
         return ""
     return library.gradient_script(option) if gradients else library.script(option)
+
+
+def _environment(backend: str) -> str:
+    """What decides whose kernels run: TensorFlow takes oneDNN's or not, by the processor."""
+    names = ("KERAS_BACKEND", *(("TF_ENABLE_ONEDNN_OPTS",) if backend == "tensorflow" else ()))
+    values = variables(backend)
+    return "\n".join(f'os.environ["{name}"] = "{values[name]}"' for name in names)
 
 
 def _version_lines(*plugins: Any) -> str:
@@ -192,7 +200,7 @@ import sys
 
 {begin}
 
-os.environ["KERAS_BACKEND"] = "{backend}"
+{environment}
 
 import keras
 import numpy as np

@@ -1,0 +1,105 @@
+"""Running models in workers: what is left out, what is kept, and how a killed run goes on."""
+
+import os
+
+import numpy as np
+import pytest
+
+from asterism.core.artifacts import read_json
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.params import read_params
+from asterism.core.stage import load_script
+from asterism.libraries import execution
+from asterism.libraries.bench import Bench, Result
+from asterism.libraries.execution import Record, execute
+from asterism.libraries.handle import Limits
+from asterism.libraries.outcomes import Outcome
+from asterism.memo.graph import chain
+from asterism.memo.store import write_models
+from asterism.memo.tensors import Tensor
+from libraries import small_library
+from memo.small_graphs import branching, layer
+from places import ROOT
+
+ROUTES = ("absent:none", "broken:none", "small:abort", "small:none")
+GRAPHS = [chain(Tensor((size,)), [layer("Dense", units=2)]) for size in (2, 3, 4)]
+
+
+@pytest.fixture(scope="module")
+def bench():
+    environment = {
+        "ASTERISM_LIBRARIES": small_library.__name__,
+        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
+    }
+    with Bench(ROUTES, Limits(60.0, 2000), environment=environment) as made:
+        made.start()
+        yield made
+
+
+def test_what_is_missing_or_broken_is_left_out_and_the_run_goes_on(bench):
+    assert set(bench.left_out) == {"absent:none", "broken:none", "small:abort"}
+    assert "no-such-distribution" in bench.left_out["absent:none"]
+    assert "it does not start" in bench.left_out["broken:none"]
+    assert "SIGABRT" in bench.left_out["small:abort"]
+    assert bench.usable() == ("small:none",)
+    record = execute(GRAPHS, bench, ["normal"], 0)
+    assert [[o["route"] for o in task["outcomes"]] for task in record.tasks] == [["small:none"]] * 3
+    assert {o["status"] for task in record.tasks for o in task["outcomes"]} == {"ok"}
+
+
+def test_weights_are_asked_of_the_next_worker_where_one_is_missing(bench):
+    assert bench.variables(GRAPHS[1]) == {1: [("kernel", (3, 2)), ("bias", (2,))]}
+
+
+def test_a_record_is_read_as_it_was_written(bench, tmp_path):
+    record = execute(GRAPHS, bench, ["normal", "wide", "nan"], 0)
+    record.write(tmp_path)
+    read = Record.read(tmp_path)
+    assert len(read.tasks) == 2 * len(GRAPHS)  # what is special is a task of its own
+    for at in range(len(record.tasks)):
+        one, two = record.result(at), read.result(at)
+        assert (one.index, one.draws, one.outcomes) == (two.index, two.draws, two.outcomes)
+        assert one.outputs.keys() == two.outputs.keys() == {"small:none"}
+        for draw in one.draws:
+            for first, second in zip(
+                one.outputs["small:none"][draw], two.outputs["small:none"][draw], strict=True
+            ):
+                assert first.dtype == second.dtype
+                np.testing.assert_array_equal(first, second)
+
+
+def test_a_killed_run_is_taken_up_where_it_was(bench, monkeypatch):
+    monkeypatch.setattr(execution, "_CHECKPOINT_EVERY", 1)
+    whole = execute(GRAPHS, bench, ["normal", "nan"], 0)
+    saved = Checkpoint("execute", "key")
+    seen = []
+
+    def stop_at_four(result):
+        seen.append(result.index)
+        if len(seen) == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(GRAPHS, bench, ["normal", "nan"], 0, saved, stop_at_four)
+    rest = []
+    record = execute(
+        GRAPHS, bench, ["normal", "nan"], 0, saved, lambda result: rest.append(result.index)
+    )
+    assert seen == [0, 0, 1, 1] and rest == [1, 2, 2]
+    assert record.tasks == whole.tasks
+    assert record.arrays.keys() == whole.arrays.keys()
+
+
+def test_a_refused_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
+    (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    write_models(tmp_path / "artifacts/generate_models", {"one": branching(), "two": branching()})
+    record = Record()
+    for draw in ("normal", "nan"):
+        refused = Outcome(0, "jax:jit", "build", "error", "ValueError", "no")
+        record.add(Result(0, (draw,), {"jax:jit": refused}))
+    record.write(tmp_path / "artifacts/execute_models")
+    stage = load_script(ROOT / "stages", "judge_models")
+    stage.run(read_params(stage.Params))
+    metrics = read_json(tmp_path / "metrics/judge_models.json")
+    assert (metrics["findings"], metrics["invalid_models"], metrics["invalid_rate"]) == (2, 1, 0.5)

@@ -94,12 +94,16 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
     Raises:
         UserError: there is no such stage, DVC cannot read the pipeline, or a file is missing.
     """
+    from dvc.dvcfile import PROJECT_FILE
     from dvc.exceptions import DvcException
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     try:
         graph = get_active_graph(repository.index.graph)
-        wanted = collect_stages(repository, targets or ["dvc.yaml"])
+        if targets:
+            wanted = collect_stages(repository, targets)
+        else:  # DVC would read the file once more for them
+            wanted = [s for s in repository.index.stages if s.path_in_repo == PROJECT_FILE]
         order = plan_repro(graph, wanted)
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
@@ -304,6 +308,8 @@ def run_stages(
         KeyboardInterrupt: the run was interrupted; the same call goes on.
         UserError: see :func:`reproduce`.
     """
+    if not stale:
+        return []
     if jobs == 1:
         return _run_one_by_one(root, stale, locks, shards)
     before = lockfile.stage_names(root)

@@ -19,7 +19,7 @@ from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.pipeline import INTERRUPTED, check_targets, lock_folder, open_repository
+from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, read_point, run_point, write_points
 from asterism.sweep.points import (
     Point,
@@ -37,6 +37,7 @@ from asterism.sweep.points import (
 )
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
+from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)
 

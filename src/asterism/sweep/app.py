@@ -36,7 +36,6 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.shards import Shards
-from asterism.sweep.table import write_outcome
 from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)
@@ -150,6 +149,8 @@ def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launche
 
 
 def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
+    from asterism.sweep.table import write_outcome  # points load this module without its libraries
+
     for number in sweep.running():
         raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
     sweep.stop.unlink(missing_ok=True)

@@ -234,7 +234,7 @@ def _launch(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str]) -> 
         main(_task(sweep))()
     except Exception as error:
         # A point's process was lost, and its record is missing; or there were no processes.
-        return " ".join(str(error).split()) or type(error).__name__
+        return " ".join(f"{type(error).__name__}: {error}".split())
     finally:
         sys.argv = before
     return ""

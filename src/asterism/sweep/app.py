@@ -78,8 +78,9 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
         name.
 
     Raises:
-        UserError: see :func:`hydra_settings`, :func:`make_shards`, :func:`enumerate_points`
-            and :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage,
+        UserError: see :func:`check_name`, :func:`hydra_settings`, :func:`make_shards`,
+            :func:`enumerate_points`, :func:`~asterism.sweep.workspace.require_clean` and
+            :func:`~asterism.sweep.targets.check_targets`,
             or there is no objective for an adaptive sweeper.
     """
     conf, overrides, targets = project / "conf", request.overrides, request.targets

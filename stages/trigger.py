@@ -6,8 +6,11 @@ from asterism.core.artifacts import write_json
 from asterism.core.params import Section
 from asterism.core.stage import parts
 from asterism.data import DataParams, load
+from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.image_pairs import find_pair, search_images
 from asterism.dflare.params import PairParams, TriggerParams
+from asterism.dflare.searches import SEARCHES
+from asterism.images.mutator import MUTATORS
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -24,13 +27,16 @@ class Params(Section):
 def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
     pair = find_pair(params.pairs, name)
+    data = load(params.data)
+    for registry in (SEARCHES, FITNESSES, MUTATORS):
+        registry.names()  # a part's key covers the code that is loaded when it is made
     inputs = [Path(params.data.path), Path(pair.original), Path(pair.compressed)]
     groups = parts(f"trigger-{name}", params, inputs)
     summaries = search_images(
         params.trigger,
         pair,
         params.preprocessing,
-        load(params.data),
+        data,
         params.seed,
         Path("artifacts/trigger") / name,
         groups,

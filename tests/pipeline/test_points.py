@@ -20,7 +20,6 @@ from asterism.sweep import app, cached, pipeline, point, slurm, workspace
 from asterism.sweep.pipeline import (
     PlannedStage,
     StageFailedError,
-    check_targets,
     open_repository,
 )
 from asterism.sweep.points import (
@@ -33,6 +32,7 @@ from asterism.sweep.points import (
 )
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
+from asterism.sweep.targets import check_targets
 from asterism.sweep.worker import Answer
 
 CONF = ROOT / "conf"

@@ -5,13 +5,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from small_pipeline import Project, call
-from workspace import ENVIRONMENT, ROOT
+from workspace import ENVIRONMENT, ROOT, run
 
+from asterism.core.artifacts import write_arrays
+from asterism.core.params import read_params
+from asterism.core.stage import load_script
 from asterism.memo.store import write_models
 from memo.small_graphs import branching, convolutional, recurrent
+from models.model_files import CLASSES, images, keras_model, write
 
 PARTS = "".join(f"part {n} of 0\n" for n in range(12))
 
@@ -65,29 +70,120 @@ def test_bad_input_is_one_line(project, arguments, message):
     assert message in output
 
 
+def write_params(here, **sections):
+    """The project's parameters with some of some sections changed."""
+    params = yaml.safe_load((ROOT / "params.yaml").read_text())
+    for name, changed in sections.items():
+        params[name] |= changed
+    (here / "params.yaml").write_text(yaml.safe_dump(params))
+
+
+def written(here, shards, stage, *variant):
+    """What a real stage writes, its shards started by hand beside it: bytes by path."""
+    environment = ENVIRONMENT | {"ASTERISM_STATE_ROOT": str(here / "state")}
+    command = [sys.executable, ROOT / "stages", stage, *variant]
+    processes = [
+        subprocess.Popen([*command, *more], cwd=here, env=environment)
+        for more in [["--shard"]] * (shards - 1) + [[]]
+    ]
+    assert [process.wait(200) for process in processes] == [0] * shards
+    assert not list((here / "state/parts").glob("*/*/*/")), "parts are left"
+    return {
+        str(p.relative_to(here)): p.read_bytes()
+        for folder in (f"artifacts/{stage}", "metrics", "plots")
+        for p in Path(here, folder).rglob("*")
+        if p.is_file()
+    }
+
+
 @pytest.mark.slow
 def test_generate_models_with_one_two_and_five_shards(tmp_path):
-    """The real stage, its shards started by hand beside it."""
     trees = []
     for shards in (1, 2, 5):
         here = tmp_path / str(shards)
         seeds = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
         write_models(here / "artifacts/reduce_models", seeds)
-        params = yaml.safe_load((ROOT / "params.yaml").read_text())
-        params["generate"] |= {"models": 60, "chains": 7}
-        (here / "params.yaml").write_text(yaml.safe_dump(params))
-        environment = ENVIRONMENT | {"ASTERISM_STATE_ROOT": str(here / "state")}
-        command = [sys.executable, ROOT / "stages", "generate_models"]
-        processes = [
-            subprocess.Popen([*command, *more], cwd=here, env=environment)
-            for more in [["--shard"]] * (shards - 1) + [[]]
-        ]
-        assert [process.wait(200) for process in processes] == [0] * shards
-        assert not list((here / "state").rglob("mutants.json"))
-        trees.append({
-            str(p.relative_to(here)): p.read_bytes()
-            for folder in ("artifacts/generate_models", "metrics", "plots")
-            for p in Path(here, folder).rglob("*") if p.is_file()
-        })  # fmt: skip
+        write_params(here, generate={"models": 60, "chains": 7})
+        trees.append(written(here, shards, "generate_models"))
     assert len(trees[0]) == 5
+    assert trees[0] == trees[1] == trees[2]
+
+
+def write_pair(here):
+    """Two small models that disagree now and then, images for them, and parameters of a search."""
+    here.mkdir(parents=True)
+    model = keras_model()
+    write(model, here / "original.onnx")
+    rng = np.random.default_rng(0)
+    model.set_weights([w + rng.normal(0, 0.05, w.shape) for w in model.get_weights()])
+    write(model, here / "compressed.onnx")
+    write_images(here, seed=1)
+    write_params(
+        here,
+        data={"name": "npz", "path": "images.npz", "train": None, "test": None},
+        trigger={
+            "seeds": 20,
+            "queries": 60,
+            "minimise_queries": 20,
+            "operators": {"gaussian_noise": {"low": 1.0, "high": 80.0}},
+        },
+        pairs={"small": {"original": "original.onnx", "compressed": "compressed.onnx"}},
+    )
+
+
+def write_images(here, seed):
+    labels = np.arange(60) % CLASSES
+    write_arrays(
+        here / "images.npz",
+        train_images=images(60),
+        train_labels=labels,
+        test_images=images(60, seed=seed),
+        test_labels=labels,
+    )
+
+
+@pytest.mark.slow
+def test_trigger_with_one_two_and_five_shards(tmp_path):
+    trees = []
+    for shards in (1, 2, 5):
+        write_pair(tmp_path / str(shards))
+        trees.append(written(tmp_path / str(shards), shards, "trigger", "small"))
+    assert len(trees[0]) > 5
+    assert trees[0] == trees[1] == trees[2]
+
+
+def test_parts_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):
+    write_pair(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    stage, roots = load_script(ROOT / "stages", "trigger"), []
+
+    def search(*given):
+        roots.append(given[-1]._root)
+        return {}
+
+    monkeypatch.setattr(stage, "search_images", search)
+    for seed in (1, 1, 2):
+        write_images(tmp_path / "here", seed)
+        stage.run(read_params(stage.Params), "small")
+    assert roots[0] == roots[1] != roots[2]
+
+
+@pytest.mark.slow
+def test_fuzz_with_one_two_and_five_shards(tmp_path):
+    start = tmp_path / "start"
+    start.mkdir()
+    write_params(
+        start,
+        data={"train": 400, "test": 120},
+        rnn={"units": [24]},
+        seeds={"per_class": 2},
+        fuzz={"mutants": 600, "islands": 6},
+    )
+    for stage in ("train_rnn", "profile_states", "build_dtmc", "select_seeds"):
+        run(start, sys.executable, ROOT / "stages", stage)
+    trees = []
+    for shards in (1, 2, 5):
+        here = shutil.copytree(start, tmp_path / str(shards))
+        trees.append(written(here, shards, "fuzz", "state"))
+    assert len(trees[0]) > 5
     assert trees[0] == trees[1] == trees[2]

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import yaml
 from small_pipeline import Project, asterism
 from workspace import commit
 
@@ -201,9 +202,13 @@ def s3_remote(project, tmp_path, address, boto3):
 
 def add_remote(project, url, **settings):
     call(project, *make("remote"), f"URL={url}")
-    for key, value in settings.items():
-        call(project, "dvc", "remote", "modify", "store", key, value)
+    set_remote(project, project.root, **settings)
     commit(project.root, "remote")
+
+
+def set_remote(project, folder, **settings):
+    for key, value in settings.items():
+        call(project, "dvc", "remote", "modify", "store", key, value, folder=folder)
 
 
 def make(target):
@@ -286,8 +291,44 @@ def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 
+def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, tmp_path):
+    store = tmp_path / "store"
+    add_remote(project, store)
+    call(project, *make("push"))
+    lock = yaml.safe_load((project.root / "dvc.lock").read_text())
+    (out,) = lock["stages"]["left"]["outs"]
+    damaged = store / "files/md5" / out["md5"][:2] / out["md5"][2:]
+    damaged.chmod(0o644)
+    damaged.write_text("damaged")
+    other = clone(project, tmp_path)
+    assert call(project, *make("pull"), folder=other, check=False)[0] != 0
+    project.ran()
+    call(project, "dvc", "repro", folder=other)
+    assert project.ran() == ["left"]
+    damaged.unlink(missing_ok=True)  # DVC has done so, where it may
+    call(project, *make("push"), folder=other)
+    third = clone(project, tmp_path / "third")
+    call(project, *make("pull"), folder=third)
+    assert "up to date" in call(project, "dvc", "repro", folder=third)
+    assert project.ran() == []
+
+
 @pytest.mark.slow
-def test_wrong_credentials_and_an_unreachable_server(project, server):
+def test_a_damaged_entry_of_the_run_cache_is_not_used(project):
+    sweep = asterism("sweep", "--name", "s", "abstraction.k=7")
+    call(project, *sweep)
+    project.ran()
+    for entry in (project.root / ".dvc/cache/runs").glob("*/*/*"):
+        entry.chmod(0o644)
+        entry.write_text("cmd: [")
+    call(project, *sweep)
+    assert project.ran() == ["end", "left"], "dvc.lock names the results of the others"
+    call(project, *sweep)
+    assert project.ran() == []
+
+
+@pytest.mark.slow
+def test_wrong_credentials_and_an_unreachable_server(project, server, tmp_path):
     address, boto3 = server
     import requests
 
@@ -311,11 +352,25 @@ def test_wrong_credentials_and_an_unreachable_server(project, server):
     assert "up to date" in call(project, "dvc", "status")
     call(project, *make("push"))
 
-    call(project, "dvc", "remote", "modify", "store", "endpointurl", "http://127.0.0.1:9")
-    status, output = call(project, *make("push"), check=False)
+    other = clone(project, tmp_path)
+    requests.post(f"{address}/moto-api/reset-auth", data="0", timeout=10)
+    try:
+        status, output = call(project, *make("pull"), folder=other, check=False)
+    finally:
+        requests.post(f"{address}/moto-api/reset-auth", data="1000000", timeout=10)
     assert status != 0
-    assert "127.0.0.1:9" in output
+    assert "403" in output, output
     assert "Traceback" not in output
+
+    for target, folder in (("push", project.root), ("pull", other)):
+        set_remote(project, folder, endpointurl="http://127.0.0.1:9")
+        status, output = call(project, *make(target), folder=folder, check=False)
+        assert status != 0
+        assert "127.0.0.1:9" in output
+        assert "Traceback" not in output
+    set_remote(project, other, endpointurl=address)
+    call(project, *make("pull"), folder=other)
+    assert "up to date" in call(project, "dvc", "status", folder=other)
 
 
 @pytest.mark.slow
@@ -338,10 +393,18 @@ def test_wrong_credentials_of_other_servers(project, request, tmp_path, kind, wr
     assert message in output, output
     assert "Traceback" not in output
     assert not list(store.iterdir())
-    for key, value in settings.items():
-        call(project, "dvc", "remote", "modify", "store", key, value)
+    set_remote(project, project.root, **settings)
     call(project, *make("push"))
     assert list(store.iterdir())
+
+    other = clone(project, tmp_path)  # of the commit with the wrong credentials
+    status, output = call(project, *make("pull"), folder=other, check=False)
+    assert status != 0
+    assert message in output, output
+    assert "Traceback" not in output
+    set_remote(project, other, **settings)
+    call(project, *make("pull"), folder=other)
+    assert "up to date" in call(project, "dvc", "status", folder=other)
 
 
 @pytest.fixture
@@ -396,21 +459,34 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
     call(project, "dvc", "add", "-q", large)
     commit(project.root, "data")
     store = tmp_path / "store"
-    store.mkdir()
+    add_remote(project, store)
+    with small_disk(store) as enlarge:
+        status, output = call(project, *make("push"), check=False)
+        assert status != 0
+        assert "No space left on device" in output
+        enlarge()
+        call(project, *make("push"))
+        other = clone(project, tmp_path)
+        with small_disk(other / ".dvc/cache") as enlarge:
+            status, output = call(project, *make("pull"), folder=other, check=False)
+            assert status != 0
+            assert "No space left on device" in output
+            enlarge()
+            call(project, *make("pull"), folder=other)
+            assert (other / "large").read_bytes() == large.read_bytes()
+            assert "up to date" in call(project, "dvc", "status", folder=other)
+
+
+@contextmanager
+def small_disk(folder):
+    """A file system of 1 MB of its own in a folder, and a function that enlarges it."""
+    folder.mkdir(parents=True)
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", store], capture_output=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder], capture_output=True, check=False
     )
     if mounted.returncode:
         pytest.skip("this machine does not let root mount a file system")
     try:
-        add_remote(project, store)
-        status, output = call(project, *make("push"), check=False)
-        assert status != 0
-        assert "No space left on device" in output
-        subprocess.run(["mount", "-o", "remount,size=16m", store], check=True)
-        call(project, *make("push"))
-        other = clone(project, tmp_path)
-        call(project, *make("pull"), folder=other)
-        assert (other / "large").read_bytes() == large.read_bytes()
+        yield lambda: subprocess.run(["mount", "-o", "remount,size=16m", folder], check=True)
     finally:
-        subprocess.run(["umount", store], check=True)
+        subprocess.run(["umount", folder], check=True)

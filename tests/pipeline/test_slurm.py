@@ -210,6 +210,33 @@ def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster)
     assert sorted(begun, key=int) == sorted([*map(str, range(12)), shard], key=int)
 
 
+def test_a_job_that_is_queued_again_goes_on_behind_the_parts_that_are_finished(tmp_path, cluster):
+    project = Project(tmp_path, long=True)
+    project.environment |= cluster
+    project.expect(1)
+    (project.notes / "hold-5").touch()
+    process = start(project, *SWEEP[:3], "seed=1", *SWEEP[4:])
+    wait_until(lambda: len(project.shared()) == 6, "the sixth part did not begin", 120)
+    (job,) = queued(cluster)
+    subprocess.run(["scontrol", "requeue", job], env=os.environ | cluster, check=True)
+    wait_until(lambda: not queued(cluster), "the job is not gone")
+    (project.notes / "hold-5").unlink()
+    output, _ = process.communicate(timeout=400)  # Slurm waits two minutes before it begins again
+    assert process.returncode == 0, output
+    begun = [int(number) for number, _ in project.shared()]
+    assert begun == [*range(6), *range(5, 12)]
+
+
+def test_a_partition_that_does_not_exist(project):
+    process = start(project, *SWEEP, "hydra.launcher.partition=nope")
+    output, _ = process.communicate(timeout=180)
+    assert process.returncode == 1
+    last = output.splitlines()[-1]
+    assert last.startswith("error: no point began, the launcher slurm failed: ")
+    assert "invalid partition" in last.lower()
+    assert "Traceback" not in output
+
+
 def test_an_interrupt_reaches_the_jobs(project, cluster):
     (project.notes / "hold-base").touch()
     process = start(project, *SWEEP)

@@ -19,7 +19,7 @@ from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
 from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.pipeline import INTERRUPTED, check_targets, lock_folder, open_repository
+from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, read_point, run_point, write_points
 from asterism.sweep.points import (
     Point,
@@ -36,7 +36,7 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.shards import Shards
-from asterism.sweep.table import write_outcome
+from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)
 
@@ -78,8 +78,9 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
         name.
 
     Raises:
-        UserError: see :func:`hydra_settings`, :func:`make_shards`, :func:`enumerate_points`
-            and :func:`~asterism.sweep.workspace.require_clean`, or a target is no stage,
+        UserError: see :func:`check_name`, :func:`hydra_settings`, :func:`make_shards`,
+            :func:`enumerate_points`, :func:`~asterism.sweep.workspace.require_clean` and
+            :func:`~asterism.sweep.targets.check_targets`,
             or there is no objective for an adaptive sweeper.
     """
     conf, overrides, targets = project / "conf", request.overrides, request.targets
@@ -149,6 +150,8 @@ def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launche
 
 
 def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
+    from asterism.sweep.table import write_outcome  # points load this module without its libraries
+
     for number in sweep.running():
         raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
     sweep.stop.unlink(missing_ok=True)
@@ -232,7 +235,7 @@ def _launch(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str]) -> 
         main(_task(sweep))()
     except Exception as error:
         # A point's process was lost, and its record is missing; or there were no processes.
-        return " ".join(str(error).split()) or type(error).__name__
+        return " ".join(f"{type(error).__name__}: {error}".split())
     finally:
         sys.argv = before
     return ""

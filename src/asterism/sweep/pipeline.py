@@ -16,11 +16,9 @@ import multiprocessing
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
-from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,12 +92,16 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
     Raises:
         UserError: there is no such stage, DVC cannot read the pipeline, or a file is missing.
     """
+    from dvc.dvcfile import PROJECT_FILE
     from dvc.exceptions import DvcException
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
 
     try:
         graph = get_active_graph(repository.index.graph)
-        wanted = collect_stages(repository, targets or ["dvc.yaml"])
+        if targets:
+            wanted = collect_stages(repository, targets)
+        else:  # DVC would read the file once more for them
+            wanted = [s for s in repository.index.stages if s.path_in_repo == PROJECT_FILE]
         order = plan_repro(graph, wanted)
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
@@ -116,40 +118,6 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
             bool((stage.meta or {}).get("shards")),
         )
     return list(planned.values())
-
-
-def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:
-    """Find the targets of runs among the stages that ``dvc.yaml`` has under their parameters.
-
-    Args:
-        repository: a workspace's.
-        targets: ``"fuzz"`` stands for all its variants, ``"fuzz@state"`` for one.
-        compositions: each run's ``params.yaml``, which says which variants there are.
-
-    Raises:
-        UserError: there is no such stage.
-    """
-    from dvc.dvcfile import PROJECT_FILE
-    from dvc.parsing import DataResolver
-    from dvc.utils.serialize import load_yaml
-
-    if not targets:
-        return
-    pipeline = load_yaml(str(Path(repository.root_dir) / PROJECT_FILE))
-    with tempfile.TemporaryDirectory() as folder:
-        for parameters in compositions:
-            Path(folder, "params.yaml").write_text(parameters, encoding="utf-8")
-            names = DataResolver(repository, folder, deepcopy(pipeline)).get_keys()
-            _find_targets(targets, names)
-
-
-def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:
-    groups = dict.fromkeys(name.partition("@")[0] for name in names)
-    for target in targets:
-        group = target.partition("@")[0]
-        if target not in names and target not in groups:
-            near = [name for name in names if name.partition("@")[0] == group] or groups
-            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(near))})")
 
 
 class _Produced:
@@ -304,6 +272,8 @@ def run_stages(
         KeyboardInterrupt: the run was interrupted; the same call goes on.
         UserError: see :func:`reproduce`.
     """
+    if not stale:
+        return []
     if jobs == 1:
         return _run_one_by_one(root, stale, locks, shards)
     before = lockfile.stage_names(root)

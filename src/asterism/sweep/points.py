@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asterism.config import compose
 from asterism.core.errors import UserError
 from asterism.sweep.shards import Shards
 
@@ -246,6 +245,8 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
 
 
 def _compose(conf: Path, overrides: list[str], where: str) -> str:
+    from asterism.config import compose  # points load this module without all lanes' parameters
+
     try:
         return compose(conf, overrides)
     except UserError as error:

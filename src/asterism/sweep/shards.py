@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from asterism.core.console import get_logger
-from asterism.core.stage import SHARD
 
 log = get_logger(__name__)
 
@@ -54,6 +53,8 @@ class Shards:
             root: the workspace.
             command: the stage's.
         """
+        from asterism.core.stage import SHARD  # a point whose stages are cached needs none of it
+
         words = [*shlex.split(command), SHARD]
         if self.slurm is None:
             return [_Local(root, words) for _ in range(self.count - 1)]

@@ -1,0 +1,45 @@
+"""Names of stages that a user gives, checked before anything runs."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from asterism.core.errors import UserError
+
+
+def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:
+    """Find the targets of runs among the stages that ``dvc.yaml`` has under their parameters.
+
+    Args:
+        repository: a workspace's.
+        targets: ``"fuzz"`` stands for all its variants, ``"fuzz@state"`` for one.
+        compositions: each run's ``params.yaml``, which says which variants there are.
+
+    Raises:
+        UserError: there is no such stage.
+    """
+    from dvc.dvcfile import PROJECT_FILE
+    from dvc.parsing import DataResolver
+    from dvc.utils.serialize import load_yaml
+
+    if not targets:
+        return
+    pipeline = load_yaml(str(Path(repository.root_dir) / PROJECT_FILE))
+    with tempfile.TemporaryDirectory() as folder:
+        for parameters in compositions:
+            Path(folder, "params.yaml").write_text(parameters, encoding="utf-8")
+            names = DataResolver(repository, folder, deepcopy(pipeline)).get_keys()
+            _find_targets(targets, names)
+
+
+def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:
+    groups = dict.fromkeys(name.partition("@")[0] for name in names)
+    for target in targets:
+        group = target.partition("@")[0]
+        if target not in names and target not in groups:
+            near = [name for name in names if name.partition("@")[0] == group] or groups
+            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(near))})")

@@ -89,8 +89,7 @@ def test_a_changed_parameter_reruns_only_what_depends_on_it(finished, tmp_path):
 @pytest.mark.parametrize("stage", LANE)
 def test_dvc_draws_every_curve_on_its_own(finished, stage):
     output = run(finished, "dvc", "plots", "show", "--json", f"plots/{stage}/roc.csv")
-    plots = json.loads(output)["data"][f"dvc.yaml::plots/{stage}/roc.csv"]
-    drawn = json.loads(plots[0]["content"])
+    drawn = json.loads(output)["data"][f"plots/{stage}/roc.csv"][0]["content"]
     encoding = drawn["encoding"]
     keys = [encoding[channel]["field"] for channel in ("color", "column", "strokeDash")]
     curves = {}

@@ -108,7 +108,7 @@ def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path
     def killed(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("asterism.compression.compressor._measure", killed)
+    monkeypatch.setattr("asterism.compression.compressor.open_classifier", killed)
     params = CompressionParams(method="litert_dynamic_range", options={})
     with pytest.raises(KeyboardInterrupt):
         compress(params, original, tmp_path / "m", data, UNIT, 0)

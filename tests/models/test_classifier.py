@@ -10,7 +10,7 @@ import onnx
 import pytest
 import torch
 from model_files import CLASSES, SHAPE, images, keras_model, write
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.errors import UserError
 from asterism.models.classifier import FileClassifier, open_classifier
@@ -109,8 +109,38 @@ def quantised_softmax(path, classes):
     return path
 
 
-def test_quantised_probabilities_of_many_classes_are_no_logits(tmp_path):
-    classifier = open_classifier(quantised_softmax(tmp_path / "many.tflite", 1000), UNIT)
+def requantised_softmax(path, classes):
+    """A classifier in ONNX whose probabilities are rounded to 8 bits."""
+    weights = np.random.default_rng(0).normal(0, 0.1, (64, classes)).astype(np.float32)
+    constants = {"weights": weights, "scale": np.float32(1 / 255), "zero": np.uint8(0)}
+    graph = helper.make_graph(
+        [
+            helper.make_node("Flatten", ["images"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "weights"], ["logits"]),
+            helper.make_node("Softmax", ["logits"], ["exact"], axis=1),
+            helper.make_node("QuantizeLinear", ["exact", "scale", "zero"], ["integers"]),
+            helper.make_node("DequantizeLinear", ["integers", "scale", "zero"], ["outputs"]),
+        ],
+        "requantised",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", classes])],
+        [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path
+    )
+    return path
+
+
+@pytest.mark.parametrize(
+    ("write_many", "suffix"),
+    [
+        (requantised_softmax, ".onnx"),
+        pytest.param(quantised_softmax, ".tflite", marks=pytest.mark.slow),
+    ],
+)
+def test_quantised_probabilities_of_many_classes_are_no_logits(write_many, suffix, tmp_path):
+    classifier = open_classifier(write_many(tmp_path / f"many{suffix}", 1000), UNIT)
     assert abs(classifier.predict(images(5)).sum(axis=1) - 1).max() > 0.06
     assert not classifier.logits
 

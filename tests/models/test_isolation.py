@@ -45,7 +45,7 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
         assert "\n" not in str(error.value)
 
 
-def test_an_error_of_the_models_own_is_a_crash_and_the_next_call_works(tflite, monkeypatch):
+def test_after_an_error_the_same_process_answers_the_next_call(tflite, monkeypatch):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         before, process = isolated.predict(images(3)), isolated._process.pid
         monkeypatch.setattr("asterism.models.isolation.require_images", lambda *_: None)

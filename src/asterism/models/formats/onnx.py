@@ -40,7 +40,7 @@ class OnnxRuntime:
         self.input_shape = self._layout.input_shape
         self.fixed_batch = self._layout.fixed_batch
         self.outputs = require_vector(outputs[0].shape, path)
-        self.output_step = 0.0
+        self.output_step = _output_step(path, outputs[0].name)
         self.notes: tuple[str, ...] = ()
 
     def run(self, batch: Batch) -> Batch:
@@ -49,6 +49,19 @@ class OnnxRuntime:
         values = self._layout.adapt(batch).astype(self._dtype, copy=False)
         raw: Batch = self._session.run(wanted, {given: values})[0].astype(np.float32, copy=False)
         return raw
+
+
+def _output_step(path: Path, output: str) -> float:
+    """The scale of the last node where that makes floats of integers; 0 where it does not."""
+    import onnx
+    from onnx import numpy_helper
+
+    graph = onnx.load(path, load_external_data=False).graph
+    last = next((node for node in graph.node if output in node.output), None)
+    if last is None or last.op_type != "DequantizeLinear":
+        return 0.0
+    scales = [c for c in graph.initializer if c.name == last.input[1]]
+    return max((float(numpy_helper.to_array(scale).max()) for scale in scales), default=0.0)
 
 
 @FORMATS.register("onnx")

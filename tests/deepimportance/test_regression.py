@@ -40,6 +40,7 @@ def params(folder, **changes):
         "height": 66,
         "width": 80,
         "test_share": 0.5,
+        "layer": None,
         "angles": {"degrees": 25.0, "tolerance_degrees": 1.0},
     }
     return DrivingParams(**defaults | changes)

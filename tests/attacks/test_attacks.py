@@ -204,6 +204,9 @@ def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
     assert np.isin(found["fgsm"].sources, split.base).all()
     assert found["fgsm"].linf.max() <= 0.3 + 1e-6
     assert found["semantic"].summary()["l2_mean"] == 0
+    own = found["semantic"].positions
+    assert np.isin(own, split.pool).all()
+    np.testing.assert_array_equal(found["semantic"].images, as_pixels(digits.test_images[own]))
     for name, addition in found.items():
         assert addition.images.min() >= 0
         assert addition.images.max() <= 1
@@ -231,8 +234,9 @@ def test_own_natural_images(classifier, digits, tmp_path):
         )
 
     write_arrays(own, images=digits.test_images[:9])
-    np.testing.assert_array_equal(additions()["semantic"].images, as_pixels(digits.test_images[:6]))
-    assert not additions()["semantic"].success.any()  # nobody knows their classes
+    np.testing.assert_array_equal(additions()["own"].images, as_pixels(digits.test_images[:6]))
+    assert not additions()["own"].success.any()  # nobody knows their classes
+    assert (additions()["own"].positions == -1).all()
     for bad in (digits.test_images[:2], digits.test_images[:9, :14]):
         write_arrays(own, images=bad)
         with pytest.raises(UserError, match=r"own\.npz"):

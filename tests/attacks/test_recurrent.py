@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from test_attacks import params
 
+from asterism.attacks.addition import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.artifacts import write_json
 from asterism.data import DataParams, load
@@ -37,6 +38,13 @@ def test_attacks_reach_through_time(trained):
     assert found["bim"].success.mean() > found["noise"].success.mean()
     assert found["fgsm"].success.mean() > found["noise"].success.mean()
     np.testing.assert_allclose(found["noise"].l2, found["fgsm"].l2, rtol=0.02)
+    for attacked in found.values():
+        originals = as_pixels(data.test_images[attacked.sources])
+        change = np.abs(as_pixels(attacked.images) - originals).reshape(20, -1)
+        np.testing.assert_allclose(attacked.linf, change.max(axis=1), rtol=1e-6)
+        np.testing.assert_array_equal(attacked.labels, data.test_labels[attacked.sources])
+        assert attacked.summary()["linf_mean"] == attacked.linf.mean()
+    assert found["fgsm"].linf.max() <= 0.3 + 1 / 255
     # The stateful lane's own route through the network is fooled by the same images.
     probabilities, _ = open_rnn(folder / "model.keras", None).run(found["bim"].images)
     assert (probabilities.argmax(axis=1) != found["bim"].labels).mean() == pytest.approx(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from asterism.config import compose
-from asterism.core.artifacts import read_json
+from asterism.core.artifacts import read_arrays, read_json
 from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
@@ -83,6 +83,12 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         "driving.test_share=0.5",
         "driving.angles.degrees=25.0",
         "driving_training.epochs=1",
+        "driving.layer=dense2",
+        # These are the classifier's, and none of them means anything for DAVE-2.
+        "importance.target_class=3",
+        "importance.layer=conv9",
+        "criteria.layers=[conv9]",
+        "attack.semantic=file",
     ]
     (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
     monkeypatch.chdir(tmp_path)
@@ -98,8 +104,16 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         assert facts["deviation_degrees_max"] == pytest.approx(25 * facts["deviation_max"])
         assert facts["deviation_mean"] > 0
     assert metrics["attacks"]["bim"]["linf_mean"] <= 0.3 + 1e-6
+    inputs = read_arrays(tmp_path / "artifacts/measure_driving/inputs.npz")
+    for name in ("fgsm", "bim", "noise"):
+        facts = metrics["attacks"][name]
+        for fact in ("l2", "linf"):
+            assert inputs[f"{name}_{fact}"].mean() == pytest.approx(facts[f"{fact}_mean"])
+        assert inputs[f"{name}_moved"].max() == pytest.approx(facts["deviation_max"])
+        assert inputs[f"{name}_success"].mean() == pytest.approx(facts["success"])
     for name in metrics["additions"]:
-        assert metrics["additions"][name]["draws"] == 5
+        # The natural inputs are of the pool and cannot be drawn beside themselves.
+        assert metrics["additions"][name]["draws"] == (4 if name == "semantic" else 5)
         idc = metrics["additions"][name]["idc_6"]["value"]
         assert idc >= metrics["test_set"]["idc_6"]
 
@@ -110,3 +124,4 @@ def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch)
     stage = load_script(ROOT / "stages", "measure_driving")
     stage.run(read_params(stage.Params))
     assert read_json(tmp_path / "metrics/measure_driving.json") == {}
+    assert read_arrays(tmp_path / "artifacts/measure_driving/inputs.npz") == {}

@@ -8,7 +8,7 @@ from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.report.sections.importance import _finding, importance
+from asterism.report.sections.importance import _finding, _verdict, importance
 from places import ROOT
 
 TINY = [
@@ -38,14 +38,17 @@ def test_the_stages_leave_what_they_promise(workspace):
     metrics = read_json(workspace / "metrics/measure_importance.json")
     assert set(metrics["additions"]) == {"fgsm", "noise", "semantic"}
     assert metrics["test_set"]["inputs"] == 60
+    assert metrics["all_tests"]["inputs"] == 120
     for facts in metrics["additions"].values():
         assert facts["draws"] == 5
         for m in (4, 8):
             assert facts[f"idc_{m}"]["value"] >= metrics["test_set"][f"idc_{m}"]
     table = read_table(workspace / "plots/measure_importance/coverage.csv")
-    assert len(table) == 4 * (9 + 2)
+    assert len(table) == 5 * (9 + 2)
     subset = read_arrays(workspace / "artifacts/measure_importance/smallest_subset.npz")
     assert len(subset["positions"]) == metrics["smallest_subset"]["idc_8"]
+    for name, facts in metrics["additions"].items():
+        assert len(subset[name]) == facts["smallest_subset"]["idc_8"]
     assert read_json(workspace / "metrics/attack.json")["fgsm"]["linf_mean"] <= 0.3 + 1e-6
 
 
@@ -65,6 +68,84 @@ def test_the_finding_is_what_the_controls_say(values, words):
     }
     additions["noise"] = {"idc_6": {"value": 99, **control}}  # no adversarial input
     assert words in _finding(additions, ["idc_6"])
+
+
+def test_one_draw_gives_no_verdict():
+    control = {"clean_mean": 4, "clean_std": None, "perturbed_mean": 6, "perturbed_std": None}
+    additions = {"fgsm": {"idc_6": {"value": 9, **control}}}
+    assert _verdict(additions["fgsm"]["idc_6"]) == "one draw: no verdict"
+    assert "too much for two draws" in _finding(additions, ["idc_6"])
+
+
+@pytest.fixture
+def changed(workspace):
+    """Writes another value of a file that the stages left, and puts the old one back."""
+    before = {}
+
+    def change(name, edit):
+        file = workspace / name
+        before.setdefault(file, file.read_text() if file.exists() else None)
+        facts = read_json(file) if file.exists() else {}
+        edit(facts)
+        write_json(file, facts)
+
+    yield change
+    for file, text in before.items():
+        file.unlink() if text is None else file.write_text(text)
+
+
+def test_the_class_that_neurons_matter_to_is_named(workspace, changed):
+    assert "of class" not in str(importance(workspace).body).split("Important neurons of")[1]
+    changed("artifacts/measure_importance/neurons.json", lambda facts: facts.update(target_class=3))
+    assert "of class 3: those that matter to it" in str(importance(workspace).body)
+
+
+def test_every_important_neuron_has_its_histogram(workspace):
+    body = str(importance(workspace).body)
+    facts = read_json(workspace / "artifacts/measure_importance/neurons.json")
+    assert len(facts["neurons"]) == 8
+    for neuron in facts["neurons"]:
+        assert f">neuron {neuron['neuron']}: {len(neuron['centroids'])} clusters<" in body
+
+
+def test_own_natural_images_are_called_so(workspace, changed):
+    def rename(facts):
+        facts = facts.get("additions", facts)
+        facts["own"] = facts.pop("semantic")
+
+    changed("metrics/measure_importance.json", rename)
+    changed("metrics/attack.json", rename)
+    body = str(importance(workspace).body)
+    assert "natural, your own" in body
+    assert "most different" not in body
+    assert "Semantically different inputs raised" in body
+
+
+def test_one_draw_is_shown_without_a_verdict(workspace, changed):
+    def one_draw(facts):
+        for held in facts["additions"]["fgsm"]["new_combinations"].values():
+            held.update(clean_std=None, perturbed_std=None)
+
+    changed("metrics/measure_importance.json", one_draw)
+    row = str(importance(workspace).body).split("<td>+ FGSM</td>")[1].split("</tr>")[0]
+    assert row.count("one draw: no verdict") == 2
+    assert "±" not in row
+
+
+def test_the_attacked_recurrent_network_is_shown(workspace, changed):
+    attacked = {
+        "inputs": 20,
+        "success": 0.5,
+        "l2_mean": 1.5,
+        "linf_mean": 0.29,
+        "state_similarity_auroc": 0.81,
+        "transition_similarity_auroc": 0.77,
+    }
+    assert "recurrent network" not in str(importance(workspace).body)
+    changed("metrics/attack_rnn.json", lambda facts: facts.update(test={}, bim=attacked))
+    section = str(importance(workspace).body).split("Attacks on the recurrent network")[1]
+    cells = re.findall("<td>(.*?)</td>", section)[:7]
+    assert cells == ["BIM", "20", "50.0%", "1.50", "0.29", "0.81", "0.77"]
 
 
 def test_the_regressor_is_shown_where_there_is_one(workspace):

@@ -1,5 +1,8 @@
 """Attacks through time on a recurrent network, as train_rnn leaves one."""
 
+import subprocess
+import sys
+
 import keras
 import numpy as np
 import pytest
@@ -7,11 +10,13 @@ from test_attacks import params
 
 from asterism.attacks.addition import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
-from asterism.core.artifacts import write_json
+from asterism.config import compose
+from asterism.core.artifacts import read_arrays, read_json, write_json
 from asterism.data import DataParams, load
 from asterism.models.recurrent import open_rnn
 from asterism.models.recurrent_training import rows_as_steps
 from asterism.models.trained_rnn import save_trained
+from places import ROOT
 
 L = keras.layers
 
@@ -50,6 +55,27 @@ def test_attacks_reach_through_time(trained):
     assert (probabilities.argmax(axis=1) != found["bim"].labels).mean() == pytest.approx(
         found["bim"].success.mean(), abs=0.05
     )
+
+
+@pytest.mark.slow
+def test_the_stage_says_how_well_traces_give_attacks_away(tmp_path, monkeypatch):
+    tiny = [
+        *("data.train=300", "data.test=100", "rnn.units=[12]", "rnn.training.epochs=3"),
+        *("coverage.references=5", "attack.rnn_inputs=15"),
+    ]
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", tiny))
+    monkeypatch.chdir(tmp_path)
+    for name in ("train_rnn", "profile_states", "build_dtmc", "attack_rnn"):
+        subprocess.run([sys.executable, ROOT / "stages", name], check=True)
+    metrics = read_json(tmp_path / "metrics/attack_rnn.json")
+    inputs = read_arrays(tmp_path / "artifacts/attack_rnn/inputs.npz")
+    assert set(metrics) == {"test", "fgsm", "bim", "noise"}
+    for name in ("fgsm", "bim", "noise"):
+        for items in ("state", "transition"):
+            assert 0 <= metrics[name][f"{items}_similarity_auroc"] <= 1
+        for fact, summary in (("success", "success"), ("l2", "l2_mean"), ("linf", "linf_mean")):
+            assert inputs[f"{name}_{fact}"].mean() == pytest.approx(metrics[name][summary])
+    assert metrics["fgsm"]["success"] >= metrics["noise"]["success"]
 
 
 def test_a_format_without_gradients_is_left_alone(tmp_path, trained):

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
@@ -77,6 +77,36 @@ def test_the_silhouette_is_scikit_learns(numbers):
             labels = np.repeat(np.repeat(np.arange(k), np.diff(found.borders)), counts.astype(int))
             expected = silhouette_score(np.sort(numbers)[:, None], labels)
             assert silhouette(values, counts, found.borders) == pytest.approx(expected, abs=1e-6)
+
+
+def slow_silhouette(numbers, labels):
+    """From its definition: all distances, one value at a time (Rousseeuw 1987)."""
+    scores = []
+    for i, (value, label) in enumerate(zip(numbers, labels, strict=True)):
+        distances = np.abs(numbers - value)
+        mine = labels == label
+        mine[i] = False
+        if not mine.any():
+            scores.append(0.0)
+            continue
+        own = distances[mine].mean()
+        other = min(distances[labels == k].mean() for k in set(labels) - {label})
+        scores.append((other - own) / max(own, other) if max(own, other) > 0 else 0.0)
+    return np.mean(scores)
+
+
+@given(NUMBERS, st.data())
+@settings(max_examples=80, deadline=None)
+def test_the_silhouette_is_its_definition_also_of_single_values(numbers, data):
+    """Of any partition into intervals, up to a cluster for each value."""
+    values, counts = counted(numbers)
+    assume(len(values) > 1)
+    k = data.draw(st.integers(2, len(values)))
+    cuts = data.draw(st.permutations(range(1, len(values))))[: k - 1]
+    borders = np.array([0, *sorted(cuts), len(values)])
+    labels = np.repeat(np.repeat(np.arange(k), np.diff(borders)), counts.astype(int))
+    expected = slow_silhouette(np.sort(numbers), labels)
+    assert silhouette(values, counts, borders) == pytest.approx(expected, abs=1e-6)
 
 
 def test_a_silhouette_needs_two_clusters():

@@ -56,7 +56,8 @@ def script_of(
     source = library.source(option) if library is not None else found.finding.routes[0]
     converter = CONVERTERS[source]() if source is not None else None
     backend = converter.keras_backend if converter is not None else None
-    backend = backend or (library.keras_backend if library is not None else "tensorflow")
+    if backend is None and library is not None:
+        backend = library.keras_backend
     compared = compared_nodes(found.graph, found.finding.draws)
     steps = ["model = build()"]
     if converter is not None:
@@ -65,7 +66,7 @@ def script_of(
     parts = [
         _HEAD.format(
             title=found.signature.replace('"""', "'''"),
-            environment=_environment(backend),
+            environment=_environment(backend or "tensorflow"),
             versions=_version_lines(library, converter),
             begin=OTHERWISE + watch_of(found.finding),
         ),

@@ -92,7 +92,7 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     budget = params.generate.model_copy(update={"models": asked.models})
     made = campaign(graphs, budget, 0, asked.strategy)
     routes = tuple(params.execute.routes) if asked.routes == DEFAULT else ROUTES[asked.routes]
-    benches = [Bench(routes, Limits(240, 3000)) for _ in range(asked.shards)]
+    benches = [Bench(routes, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)]
     left, lock = iter(enumerate(made.mutants)), threading.Lock()
     outcomes: Counter[str] = Counter()
     with ThreadPoolExecutor(asked.shards) as pool:
@@ -155,6 +155,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=500)
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
+    parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--routes", choices=[DEFAULT, *sorted(ROUTES)], default="fast")
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])

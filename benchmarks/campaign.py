@@ -74,7 +74,7 @@ def main() -> None:
     arguments.add_argument("--varies", nargs="*", default=[], help="stages; all if none")
     arguments.add_argument("--overhead", type=float, default=5.0, help="s of a point beside stages")
     arguments.add_argument("--stage-overhead", type=float, default=0.5, help="s of DVC for a stage")
-    arguments.add_argument("--compose", type=float, default=0.8, help="s of composing for a point")
+    arguments.add_argument("--compose", type=float, default=0.4, help="s of composing for a point")
     arguments.add_argument("--reference", type=float, default=0.1, help="s to fetch an experiment")
     arguments.add_argument("--bandwidth", type=float, default=1000, help="file system, MB/s")
     arguments.add_argument("--operations", type=float, default=5000, help="file system, 1/s")

@@ -19,6 +19,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import yaml
+from memory import memory_mb
 
 from asterism.core import machine
 from asterism.core.params import validate
@@ -101,9 +102,7 @@ def measure_memory(train, test, names):
     labels = np.arange(train) % 10  # some of what an untrained model says is right
     fitted = fit(model, UNIT, Endless(train, 0), labels, importance, criteria)
     measure(fitted, Endless(test, 1), Endless(0, 2), {})
-    # getrusage's figure is at least what the parent had when it started this process.
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    print(int(status["VmHWM"].split()[0]) // 1024)
+    print(memory_mb("VmHWM"))
 
 
 def report_memory():

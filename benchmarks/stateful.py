@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import yaml
+from memory import memory_mb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
@@ -88,12 +89,6 @@ def fitting_mb(profiled: Profile, params: Params) -> int:
     classes = int(profiled.labels.max()) + 1
     TraceModel.fit(profiled.states, profiled.labels, classes, params.abstraction)
     return memory_mb("VmHWM") - before
-
-
-def memory_mb(kind: str) -> int:
-    """A figure of the system's about this process; getrusage's may be the parent's."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[kind].split()[0]) // 1024
 
 
 def choose(network: RecurrentModel, data: Dataset, per_class: int) -> Seeds:

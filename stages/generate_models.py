@@ -9,7 +9,8 @@ from asterism.core.params import Section
 from asterism.core.stage import parts
 from asterism.libraries.branch_reward import branch_reward, branch_table
 from asterism.memo.chains import generate
-from asterism.memo.generate import STRATEGIES, start_coverage
+from asterism.memo.coverage import coverage_of
+from asterism.memo.generate import STRATEGIES
 from asterism.memo.light_keras import import_keras
 from asterism.memo.operator import OPERATORS
 from asterism.memo.params import GenerateParams
@@ -40,8 +41,8 @@ def run(params: Params) -> None:
     reward = partial(branch_reward, routes, WEIGHTS, params.seed) if routes else nullcontext
     campaigns = generate(seeds, params.generate, params.seed, chains, reward)
     main = campaigns[params.generate.strategy]
-    executed = main.spread(params.generate.executed)
-    write_models(ARTIFACTS, {f"{i:05d}": main.mutants[i].graph for i in executed})
+    executed = {i: main.mutants[i].graph for i in main.broadest(params.generate.executed)}
+    write_models(ARTIFACTS, {f"{i:05d}": graph for i, graph in executed.items()})
     write_table(ARTIFACTS / "mutants.csv", mutant_table(main, executed))
     write_table(ARTIFACTS / "branches.csv", branch_table(main.rewards))
     write_json(ARTIFACTS / "universe.json", universe_facts())
@@ -50,7 +51,8 @@ def run(params: Params) -> None:
         "models": len(main.mutants),
         "executed": len(executed),
         "coverage": {name: made.coverage.rates() for name, made in campaigns.items()},
-        "coverage_of_seeds": start_coverage(seeds).rates(),
+        "coverage_of_seeds": coverage_of(seeds.values()).rates(),
+        "coverage_of_executed": coverage_of(executed.values()).rates(),
         "refused_draws": sum(main.refused.values()),
     }
     write_json(Path("metrics/generate_models.json"), metrics)

@@ -12,8 +12,8 @@ from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.streams import stream
 from asterism.memo.chains import generate
-from asterism.memo.coverage import Coverage, elements_of
-from asterism.memo.generate import STRATEGIES, attempt, campaign, start_coverage
+from asterism.memo.coverage import Coverage, coverage_of, elements_of
+from asterism.memo.generate import STRATEGIES, attempt, campaign
 from asterism.memo.graph import Graph, infer
 from asterism.memo.keras_build import build
 from asterism.memo.operator import OPERATORS, Context
@@ -90,20 +90,13 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     ]
     turns = [twins[n % 3].mutants[n // 3].graph for n in range(11)]
     assert [m.graph for m in whole.mutants] == turns
-    covered = start_coverage(SEEDS)
+    covered = coverage_of(SEEDS.values())
     for mutant in whole.mutants:
         assert mutant.gain == covered.gain(elements_of(mutant.graph))
         covered.update(elements_of(mutant.graph))
     assert whole.coverage == covered
     assert whole.refused == sum((twin.refused for twin in twins), Counter())
     assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
-
-
-@pytest.mark.parametrize(
-    ("count", "numbers"), [(None, list(range(7))), (3, [1, 3, 6]), (1, [6]), (9, list(range(7)))]
-)
-def test_models_that_are_run_are_spread_evenly(count, numbers):
-    assert campaign(SEEDS, params(models=7), 0, "memo").spread(count) == numbers
 
 
 KILLED_CAMPAIGN = """

@@ -7,7 +7,8 @@ import pytest
 from asterism.core.artifacts import write_json, write_table
 from asterism.libraries.branches import by_module
 from asterism.libraries.outcomes import STATUSES
-from asterism.memo.generate import STRATEGIES, campaign, start_coverage
+from asterism.memo.coverage import coverage_of
+from asterism.memo.generate import STRATEGIES, campaign
 from asterism.memo.params import GenerateParams
 from asterism.memo.tables import growth_table, universe_facts
 from asterism.report.sections.libraries import libraries
@@ -75,9 +76,14 @@ def workspace(tmp_path_factory):
     write_json(artifacts / "execute_models/left_out.json", {"litert:tflite": "is missing"})
     write_table(folder / "plots/generate_models/growth.csv", growth_table(made))
     coverage = {name: one.coverage.rates() for name, one in made.items()}
-    generated = {"models": 6, "executed": 6, "coverage": coverage}
-    seeds = start_coverage(SEEDS).rates()
-    write_json(metrics / "generate_models.json", {**generated, "coverage_of_seeds": seeds})
+    generated = {
+        "models": 6,
+        "executed": 2,
+        "coverage": coverage,
+        "coverage_of_seeds": coverage_of(SEEDS.values()).rates(),
+        "coverage_of_executed": coverage_of(m.graph for m in made["memo"].mutants[:2]).rates(),
+    }
+    write_json(metrics / "generate_models.json", generated)
     judged = {"findings": 5, "agreements": 1234, "unresolved": 0, "invalid_rate": 0.0}
     write_json(metrics / "judge_models.json", judged)
     triage = {"unique": 2, "reproduced_in_three_processes": 2, "groups_left_by_budget": 3}

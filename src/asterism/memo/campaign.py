@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
+from asterism.memo.choice import broadest
 from asterism.memo.coverage import Coverage, elements_of
 from asterism.memo.graph import Graph
 
@@ -63,11 +64,11 @@ class Campaign:
         self._record()
         return gained
 
-    def spread(self, count: int | None) -> list[int]:
-        """Numbers of so many models at even distances, the last one among them; None: all."""
-        made = len(self.mutants)
-        chosen = made if count is None else min(count, made)
-        return [made * (n + 1) // chosen - 1 for n in range(chosen)]
+    def broadest(self, count: int | None) -> list[int]:
+        """Numbers of so many models that together cover much, in order; None: all."""
+        if count is None:
+            return list(range(len(self.mutants)))
+        return sorted(broadest([elements_of(m.graph).all for m in self.mutants], count))
 
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})

@@ -20,7 +20,8 @@ from asterism.core.artifacts import read_json, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ALONE, Parts
 from asterism.memo.campaign import Campaign, Mutant
-from asterism.memo.generate import STRATEGIES, ExtraReward, campaign, start_coverage
+from asterism.memo.coverage import coverage_of
+from asterism.memo.generate import STRATEGIES, ExtraReward, campaign
 from asterism.memo.graph import Graph
 from asterism.memo.params import GenerateParams
 
@@ -98,7 +99,7 @@ def unite(seeds: dict[str, Graph], chains: Sequence[Chain]) -> Campaign:
 
     What a model gained is what it was the first to cover in this order.
     """
-    whole = Campaign(coverage=start_coverage(seeds))
+    whole = Campaign(coverage=coverage_of(seeds.values()))
     for row in zip_longest(*(chain.mutants for chain in chains)):
         for mutant in filter(None, row):
             whole.add(mutant)

@@ -17,7 +17,7 @@ the coverages of what belongs to its families of layers (:func:`of_the_paper`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -127,6 +127,14 @@ def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
     """Whether an output of ``first`` can have a rank and dtype that ``second`` accepts."""
     ranks = {out for rank in first.ranks for out in first.out_ranks(rank)}
     return bool(ranks & second.ranks) and second.dtypes != (INTEGER,)
+
+
+def coverage_of(graphs: Iterable[Graph]) -> Coverage:
+    """What models cover together."""
+    coverage = Coverage()
+    for graph in graphs:
+        coverage.update(elements_of(graph))
+    return coverage
 
 
 def elements_of(graph: Graph) -> Elements:

@@ -17,7 +17,7 @@ from asterism.core.checkpoints import Checkpoint
 from asterism.core.registry import Registry
 from asterism.core.streams import stream
 from asterism.memo.campaign import Campaign, Mutant, read_state, write_state
-from asterism.memo.coverage import Coverage, elements_of
+from asterism.memo.coverage import Coverage, coverage_of
 from asterism.memo.graph import Graph
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
@@ -79,14 +79,6 @@ _CHECKPOINT_EVERY = 1000
 _CHECKPOINT_EVERY_RUN = 20
 
 
-def start_coverage(seeds: dict[str, Graph]) -> Coverage:
-    """What the seed models cover by themselves."""
-    coverage = Coverage()
-    for graph in seeds.values():
-        coverage.update(elements_of(graph))
-    return coverage
-
-
 def campaign(
     seeds: dict[str, Graph],
     params: GenerateParams,
@@ -110,7 +102,7 @@ def campaign(
     """
     every = _CHECKPOINT_EVERY if extra is None else _CHECKPOINT_EVERY_RUN
     made = STRATEGIES[strategy](seeds, params)
-    result = Campaign(start_coverage(seeds))
+    result = Campaign(coverage_of(seeds.values()))
     begun, saved = 0, checkpoint.load() if checkpoint is not None else None
     if saved is not None:
         begun, learnt = read_state(saved, result)

@@ -43,7 +43,7 @@ class GenerateParams(Section):
     models: int = Field(ge=1, description="budget: valid mutants to generate")
     executed: int | None = Field(
         ge=1,
-        description="models that are then run in the libraries, evenly spread over the campaign; "
+        description="models that are then run in the libraries, those that together cover most; "
         "null: all",
     )
     chains: int = Field(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Any
 
 from asterism.memo.campaign import Campaign
@@ -15,7 +15,7 @@ def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
     return {column: [row[column] for row in rows] for column in rows[0]}
 
 
-def mutant_table(campaign: Campaign, executed: Sequence[int]) -> dict[str, list[Any]]:
+def mutant_table(campaign: Campaign, executed: Collection[int]) -> dict[str, list[Any]]:
     """Where each generated model comes from, what it was the first to cover, whether it is run."""
     mutants = campaign.mutants
     return {

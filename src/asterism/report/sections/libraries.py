@@ -54,7 +54,10 @@ def libraries(workspace: Path) -> Section | None:
         universe=read_json(artifacts / "generate_models/universe.json"),
         branches=read_table(artifacts / "generate_models/branches.csv").to_dicts(),
         coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
-        seeds=generated["coverage_of_seeds"],
+        parts=[
+            ("the seed models", generated["coverage_of_seeds"]),
+            ("the models run in the libraries", generated["coverage_of_executed"]),
+        ],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
         outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
         left_out=read_json(artifacts / "execute_models/left_out.json"),

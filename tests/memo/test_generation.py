@@ -11,6 +11,7 @@ import pytest
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.streams import stream
+from asterism.memo.campaign import Campaign
 from asterism.memo.chains import generate
 from asterism.memo.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.generate import STRATEGIES, attempt, campaign
@@ -19,6 +20,7 @@ from asterism.memo.keras_build import build
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
 from asterism.memo.strategies.search import Memo
+from asterism.memo.tables import growth_table
 from memo.small_graphs import branching, convolutional, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -97,6 +99,16 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert whole.coverage == covered
     assert whole.refused == sum((twin.refused for twin in twins), Counter())
     assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
+
+
+def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
+    campaigns = {"memo": Campaign(Coverage()), "cradle": Campaign(Coverage())}
+    for made, models in zip(campaigns.values(), (5000, 3), strict=True):
+        made.growth = [{"models": n, "types": n / models} for n in range(models + 1)]
+    table = growth_table(campaigns)
+    assert table["models"] == [*range(0, 5001, 5), 0, 1, 2, 3]
+    assert table["strategy"] == ["memo"] * 1001 + ["cradle"] * 4
+    assert table["types"][1000] == 1.0
 
 
 KILLED_CAMPAIGN = """

@@ -8,11 +8,24 @@ from typing import Any
 from asterism.memo.campaign import Campaign
 from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared, of_the_paper
 
+#: Rows of a strategy's growth.
+_MOST_POINTS = 1001
+
 
 def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
-    """Coverage after each model, one row for each strategy and model."""
-    rows = [{"strategy": name, **row} for name, made in campaigns.items() for row in made.growth]
+    """Coverage after each model, or after so many as a plot can show, by strategy."""
+    rows = [
+        {"strategy": name, **made.growth[at]}
+        for name, made in campaigns.items()
+        for at in _evenly(len(made.growth), _MOST_POINTS)
+    ]
     return {column: [row[column] for row in rows] for column in rows[0]}
+
+
+def _evenly(count: int, most: int) -> list[int]:
+    """At most ``most`` of so many positions, evenly apart, the first and the last among them."""
+    kept = min(count, most)
+    return [(count - 1) * n // max(kept - 1, 1) for n in range(kept)]
 
 
 def mutant_table(campaign: Campaign, executed: Collection[int]) -> dict[str, list[Any]]:

@@ -1,14 +1,14 @@
 """Put the pipeline's graph into README.md: `make dag`.
 
-It is the graph that `dvc dag` draws, stages with variants as one node, in the lanes that headings in
-dvc.yaml name, and without arrows that follow from others.
+It is the graph that `dvc dag` draws, stages with variants as one node, in the lanes that headings
+in dvc.yaml name, and without arrows that follow from others.
 """
 
 import re
 import subprocess
 from pathlib import Path
 
-import networkx
+import networkx as nx
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -17,7 +17,7 @@ BEGIN, END = "```mermaid\n", "```\n"
 
 def graph() -> str:
     """The graph's mermaid source."""
-    needs = networkx.transitive_reduction(dependencies())
+    needs = nx.transitive_reduction(dependencies())
     lines = ["flowchart LR"]
     for lane, stages in lanes().items():
         lines += [f'  subgraph "{lane}"', *(f"    {stage}" for stage in stages), "  end"]
@@ -25,13 +25,13 @@ def graph() -> str:
     return "\n".join(lines) + "\n"
 
 
-def dependencies() -> networkx.DiGraph:
+def dependencies() -> nx.DiGraph:
     """Which stage reads what which other writes."""
     command = ["dvc", "dag", "--mermaid", "--collapse-foreach-matrix"]
     result = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     names = dict(re.findall(r'(node\d+)\["(\w+)"\]', result.stdout))
     arrows = re.findall(r"(node\d+)-->(node\d+)", result.stdout)
-    found = networkx.DiGraph((names[earlier], names[later]) for earlier, later in arrows)
+    found = nx.DiGraph((names[earlier], names[later]) for earlier, later in arrows)
     found.add_nodes_from(names.values())
     return found
 

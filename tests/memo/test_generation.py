@@ -15,13 +15,14 @@ from asterism.memo.campaign import Campaign
 from asterism.memo.chains import generate
 from asterism.memo.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.generate import STRATEGIES, attempt, campaign
-from asterism.memo.graph import Graph, infer
+from asterism.memo.graph import Graph, chain, infer
 from asterism.memo.keras_build import build
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
 from asterism.memo.strategies.search import Memo
 from asterism.memo.tables import growth_table
-from memo.small_graphs import branching, convolutional, recurrent
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import branching, convolutional, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
 
@@ -38,6 +39,7 @@ def params(**changes):
         "p": 0.05,
         "pool": "replace",
         "max_layers": 20,
+        "max_steps": 100,
         "max_elements": 2000,
         "tries": 5,
     }
@@ -99,6 +101,31 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     assert whole.coverage == covered
     assert whole.refused == sum((twin.refused for twin in twins), Counter())
     assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "shape", "steps"),
+    [
+        ("LSTM", {"units": 2}, (6, 3), 6),
+        ("ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, (5, 4, 3), 5),
+        ("Bidirectional", {"layer": "GRU", "units": 2}, (6, 3), 12),
+        ("TimeDistributed", {"layer": "Dense"}, (6, 3), 6),
+        ("TimeDistributed", {"layer": "LSTM"}, (6, 5, 3), 30),
+        ("Dense", {"units": 2}, (6, 3), 1),
+    ],
+)
+def test_steps_are_what_layers_compute_one_after_another(kind, config, shape, steps):
+    graph = chain(Tensor(shape), [layer(kind, **config), layer("ReLU")])
+    assert graph.steps == steps + 1
+
+
+@pytest.mark.parametrize("strategy", ["memo", "memo_r", "muffin"])
+def test_no_model_makes_more_steps_or_elements_than_allowed(strategy):
+    budget = params(models=60, mutations=4, max_steps=20, max_elements=300)
+    made = campaign(SEEDS, budget, 0, strategy).mutants
+    assert max(mutant.graph.steps for mutant in made) == 20
+    # A seed model's own tensors may stay.
+    assert all(mutant.graph.largest <= 576 for mutant in made)
 
 
 def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():

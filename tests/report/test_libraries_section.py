@@ -26,6 +26,7 @@ BUDGET = GenerateParams(
     p=0.05,
     pool="replace",
     max_layers=20,
+    max_steps=100,
     max_elements=2000,
     tries=5,
 )

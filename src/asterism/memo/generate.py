@@ -134,20 +134,26 @@ def _draws(
         yield number, stream(seed, "generate", name, chain, number)
 
 
-def within_limits(graph: Graph, params: GenerateParams, floor: int = 0) -> bool:
-    """Whether a mutant is small enough to be run: by its layers and its largest tensor."""
-    largest = max(t.size for t in graph.tensors.values())
-    return len(graph.layers) <= params.max_layers and largest <= max(params.max_elements, floor)
+def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = None) -> bool:
+    """Whether a mutant is small enough to be run.
+
+    It may have as large a tensor and as many steps as the graph that it was made from.
+    """
+    largest, steps = (0, 0) if parent is None else (parent.largest, parent.steps)
+    return (
+        len(graph.layers) <= params.max_layers
+        and graph.largest <= max(params.max_elements, largest)
+        and graph.steps <= max(params.max_steps, steps)
+    )
 
 
 def attempt(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
     """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
-    floor = max(t.size for t in graph.tensors.values())
     for _ in range(params.tries):
         try:
             mutant = OPERATORS[name].mutate(graph, context)
         except InvalidLayerError:
             continue
-        if within_limits(mutant, params, floor):
+        if within_limits(mutant, params, graph):
             return mutant
     return None

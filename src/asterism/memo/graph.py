@@ -103,6 +103,21 @@ class Graph:
         return max(depths.values(), default=0)
 
     @cached_property
+    def largest(self) -> int:
+        """Elements of the largest tensor, per item of a batch."""
+        return max(tensor.size for tensor in self.tensors.values())
+
+    @cached_property
+    def steps(self) -> int:
+        """Computations that layers make one after another, a recurrent layer one at each step."""
+        layers = universe()
+        return sum(
+            layers[node.type].steps(node.config, [self.tensors[i] for i in node.inputs])
+            for node in self.nodes.values()
+            if node.type in layers
+        )
+
+    @cached_property
     def epsilon(self) -> float:
         """Machine epsilon of the coarsest dtype that a layer computes in."""
         return max(EPSILON.get(t.dtype, 0.0) for t in self.tensors.values())

@@ -63,6 +63,11 @@ class GenerateParams(Section):
         description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
     )
     max_layers: int = Field(ge=2, description="a mutant of more layers is refused")
+    max_steps: int = Field(
+        ge=1,
+        description="a mutant whose layers make more computations one after another is refused; a "
+        "recurrent layer makes one at each step, and exporters write them all out",
+    )
     max_elements: int = Field(
         ge=1, description="a mutant with a tensor of more elements per item is refused"
     )

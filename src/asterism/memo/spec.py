@@ -35,6 +35,8 @@ class LayerSpec:
         out_ranks: ranks of output for a rank of input.
         dtypes: dtypes of input that it accepts.
         arity: smallest and largest number of inputs.
+        steps: how often it computes one thing after another, for a configuration and its inputs;
+            exporters write every step out.
         keras_config: the arguments of Keras' constructor for a configuration and its inputs; a
             wrapper builds the layer that it wraps there.
         from_keras: a configuration for what Keras' ``get_config`` gives, where the two differ.
@@ -48,6 +50,7 @@ class LayerSpec:
     out_ranks: Callable[[int], frozenset[int]] = lambda rank: frozenset({rank})
     dtypes: tuple[str, ...] = FLOATS
     arity: tuple[int, int] = (1, 1)
+    steps: Callable[[Config, Sequence[Tensor]], int] = lambda config, inputs: 1
     keras_config: Callable[[Config, Sequence[Tensor]], Config] = lambda config, inputs: config
     from_keras: Callable[[Config], Config] = dict
     in_paper: bool = True

@@ -35,6 +35,10 @@ def _recurrent(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return (*steps, config["units"])
 
 
+def _each_step(config: Config, inputs: Sequence[Tensor]) -> int:
+    return inputs[0].shape[0]
+
+
 def _sequence_or_last(rank: int) -> frozenset[int]:
     return frozenset({rank, rank - 1})
 
@@ -51,6 +55,7 @@ for name, own in {
             _recurrent,
             (_UNITS, _ACTIVATION, *own, *_COMMON),
             out_ranks=_sequence_or_last,
+            steps=_each_step,
         )
     )
 
@@ -86,6 +91,7 @@ for axes in (1, 2, 3):
                 *_COMMON,
             ),
             out_ranks=_sequence_or_last,
+            steps=_each_step,
         )
     )
 
@@ -169,6 +175,7 @@ declare(
             *(p for p in _COMMON if p.name != "go_backwards"),
         ),
         out_ranks=_sequence_or_last,
+        steps=lambda config, inputs: 2 * _each_step(config, inputs),
         keras_config=lambda config, inputs: wrapped(
             config, inputs, merge_mode=config.get("merge_mode", "concat")
         ),
@@ -192,9 +199,17 @@ _STEPWISE_OPTIONS = (activation(), flag("use_bias", True))
 
 def _time_distributed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     only_of_inner(config, _STEPWISE_OPTIONS)
-    steps, *frame = inputs[0].shape
     inner = universe()[config["layer"]]
-    return (steps, *inner.output(_stepwise(config), [inputs[0].with_shape(*frame)]).shape)
+    return (inputs[0].shape[0], *inner.output(_stepwise(config), [_frame(inputs)]).shape)
+
+
+def _each_frame(config: Config, inputs: Sequence[Tensor]) -> int:
+    return inputs[0].shape[0] * universe()[config["layer"]].steps(config, [_frame(inputs)])
+
+
+def _frame(inputs: Sequence[Tensor]) -> Tensor:
+    """What the layer inside gets at each step."""
+    return inputs[0].with_shape(*inputs[0].shape[1:])
 
 
 def _stepwise(config: Config) -> Config:
@@ -208,6 +223,7 @@ declare(
         _time_distributed,
         (Choice("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
         out_ranks=lambda rank: frozenset(range(3, rank + 1)),
+        steps=_each_frame,
         keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
         from_keras=unwrapped,
     )

@@ -26,8 +26,7 @@ from asterism.libraries.bench import Bench, Task
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.params import ExecuteParams
-from asterism.memo.choice import broadest
-from asterism.memo.coverage import coverage_of, elements_of
+from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import campaign
 from asterism.memo.graph import Graph
 from asterism.memo.keras_read import graph_of
@@ -92,12 +91,12 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
 def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
     """A campaign's models through the libraries: all of them, or those that the minutes allow.
 
-    Those that together cover most come first. The minutes are of generation, too.
+    Those that together cover most for their layers come first. The minutes are of generation, too.
     """
     begun = time.perf_counter()
     budget = params.generate.model_copy(update={"models": asked.models})
-    made = [mutant.graph for mutant in campaign(graphs, budget, 0, asked.strategy).mutants]
-    order = broadest([elements_of(graph).all for graph in made], asked.first or len(made))
+    whole = campaign(graphs, budget, 0, asked.strategy)
+    made, order = [mutant.graph for mutant in whole.mutants], whole.broadest(asked.first)
     print(f"{len(made)} models made and put into order in {time.perf_counter() - begun:.1f} s")
     routes = tuple(params.execute.routes) if asked.routes == DEFAULT else ROUTES[asked.routes]
     benches = [Bench(routes, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)]
@@ -162,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["generate", "coverage", "execute"])
     parser.add_argument("--models", type=int, default=500)
-    parser.add_argument("--first", type=int, help="of execute: so many models, which cover most")
+    parser.add_argument("--first", type=int, help="of execute: the so many best")
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
     parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")

@@ -41,7 +41,7 @@ def run(params: Params) -> None:
     reward = partial(branch_reward, routes, WEIGHTS, params.seed) if routes else nullcontext
     campaigns = generate(seeds, params.generate, params.seed, chains, reward)
     main = campaigns[params.generate.strategy]
-    executed = {i: main.mutants[i].graph for i in main.broadest(params.generate.executed)}
+    executed = {i: main.mutants[i].graph for i in sorted(main.broadest(params.generate.executed))}
     write_models(ARTIFACTS, {f"{i:05d}": graph for i, graph in executed.items()})
     write_table(ARTIFACTS / "mutants.csv", mutant_table(main, executed))
     write_table(ARTIFACTS / "branches.csv", branch_table(main.rewards))

@@ -65,10 +65,10 @@ class Campaign:
         return gained
 
     def broadest(self, count: int | None) -> list[int]:
-        """Numbers of so many models that together cover much, in order; None: all."""
-        if count is None:
-            return list(range(len(self.mutants)))
-        return sorted(broadest([elements_of(m.graph).all for m in self.mutants], count))
+        """Numbers of so many models that cover much for their layers, best first; None: all."""
+        graphs = [mutant.graph for mutant in self.mutants]
+        covered, layers = [elements_of(g).all for g in graphs], [len(g.layers) for g in graphs]
+        return broadest(covered, layers, len(graphs) if count is None else count)
 
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})

@@ -6,40 +6,50 @@ import heapq
 from collections.abc import Collection, Hashable, Sequence
 
 
-def broadest(covered: Sequence[Collection[Hashable]], count: int) -> list[int]:
-    """Positions of ``count`` models that together cover much, in the order of the choice.
+def broadest(
+    covered: Sequence[Collection[Hashable]], sizes: Sequence[int], count: int
+) -> list[int]:
+    """Positions of models that together cover much for their size, in the order of the choice.
 
-    Each is the one that covers most of what the earlier ones do not, the first of equals. So the
-    first n, for every n, cover at least 1 - 1/e of what any n could (Nemhauser, Wolsey and Fisher
-    1978). Where nothing new is left, the choice among the rest begins anew.
+    Each adds most, for its size, to what the earlier ones cover; it is the first of equals. So
+    those chosen cover at least 1 - 1/e of what any models of their total size could (Khuller, Moss
+    and Naor 1999). Large ones are not favoured: they cost more to run, and one layer that a library
+    does not support hides all others. Where nothing new is left, the choice begins anew among the
+    rest.
 
     Args:
         covered: what each model covers.
+        sizes: how large each is, at least 1.
         count: how many to choose; all where there are fewer.
     """
     chosen: list[int] = []
     rest = list(range(len(covered)))
     while rest and len(chosen) < count:
         still = count - len(chosen)
-        cover = _cover(covered, rest, still) or rest[:still]
+        cover = _cover(covered, sizes, rest, still) or rest[:still]
         chosen += cover
         rest = sorted(set(rest).difference(cover))
     return chosen
 
 
-def _cover(covered: Sequence[Collection[Hashable]], among: Sequence[int], count: int) -> list[int]:
-    """Those that each add something, the largest addition first, until nothing is added.
+def _cover(
+    covered: Sequence[Collection[Hashable]],
+    sizes: Sequence[int],
+    among: Sequence[int],
+    count: int,
+) -> list[int]:
+    """Those that each add something, the largest addition for its size first.
 
-    What a model adds only ever falls. So one whose latest count is still the largest of all counts,
-    however old these are, is the largest indeed, and most are counted a few times only.
+    What a model adds only ever falls. So one whose latest addition is still the largest of all,
+    however long ago the others were counted, is the largest indeed, and most are counted rarely.
     """
     seen: set[Hashable] = set()
     cover: list[int] = []
-    queue = [(-len(covered[at]), at) for at in among]
+    queue = [(-len(covered[at]) / sizes[at], at) for at in among]
     heapq.heapify(queue)
     while len(cover) < count and queue and queue[0][0] < 0:
         _, at = queue[0]
-        now = (-len(set(covered[at]) - seen), at)
+        now = (-len(set(covered[at]) - seen) / sizes[at], at)
         if now == queue[0]:
             heapq.heappop(queue)
             seen.update(covered[at])

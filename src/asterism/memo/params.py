@@ -43,8 +43,8 @@ class GenerateParams(Section):
     models: int = Field(ge=1, description="budget: valid mutants to generate")
     executed: int | None = Field(
         ge=1,
-        description="models that are then run in the libraries, those that together cover most; "
-        "null: all",
+        description="models that are then run in the libraries, those that cover most for their "
+        "layers; null: all",
     )
     chains: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"

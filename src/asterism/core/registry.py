@@ -32,7 +32,7 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
-        self._package = package
+        self.package = package
         self._discovered = False
         self._items: dict[str, T] = {}
 
@@ -57,11 +57,13 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError:
-            known = self.names()
-            raise UserError(
-                f"no {self.kind} is called {name!r}{closest(name, known)} "
-                f"(known: {', '.join(known)})"
-            ) from None
+            raise self.unknown(name, self.names()) from None
+
+    def unknown(self, name: str, known: list[str]) -> UserError:
+        """The error that says that no plug-in is called ``name``, and which are known."""
+        return UserError(
+            f"no {self.kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+        )
 
     def __contains__(self, name: object) -> bool:
         self._discover()
@@ -79,6 +81,6 @@ class Registry(Generic[T]):
         if self._discovered:
             return
         self._discovered = True
-        package = importlib.import_module(self._package)
+        package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self._package}.{module.name}")
+            importlib.import_module(f"{self.package}.{module.name}")

@@ -4,10 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.places import ROOT
 
+from asterism.core.artifacts import read_json
 from asterism.core.params import Section
 from asterism.core.stage import _run_key
+from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys
@@ -71,6 +72,21 @@ def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):
     assert ended.returncode < 0
     assert "Fatal Python error: Aborted" in ended.stderr
     assert "in run" in ended.stderr
+
+
+def test_a_stage_is_charged_with_its_own_memory_only(tmp_path):
+    (tmp_path / "small").mkdir()
+    (tmp_path / "large").mkdir()
+    held_by_the_parent = b"x" * (400 << 20)
+    held_mb = len(held_by_the_parent) >> 20
+    run_stage(tmp_path / "small")
+    run_stage(tmp_path / "large", "held = b'x' * (300 << 20)")
+    small, large = (
+        read_json(tmp_path / name / "logs" / "say.run.json")["peak_memory_mb"]
+        for name in ("small", "large")
+    )
+    assert 0 < small < held_mb
+    assert 290 < large - small < 310
 
 
 def test_what_other_versions_of_the_libraries_began_is_not_continued(tmp_path, monkeypatch):

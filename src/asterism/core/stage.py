@@ -11,7 +11,6 @@ import importlib.util
 import inspect
 import os
 import platform
-import resource
 import signal
 import sys
 import time
@@ -25,6 +24,7 @@ from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import Checkpoint, dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError
+from asterism.core.machine import peak_memory_mb
 from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
 
@@ -152,7 +152,7 @@ def _record(label: str, seconds: float) -> None:
     """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
     facts = {
         "seconds": round(seconds, 3),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": peak_memory_mb(),
         "machine": platform.platform(),
         "python": platform.python_version(),
     }

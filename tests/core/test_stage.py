@@ -18,7 +18,7 @@ from asterism.core.params import Section
 class Params(Section):
     seed: int
 
-def run(params: Params) -> None:
+def run(HEAD) -> None:
     print("python's word", file=sys.stderr)
     os.write(2, b"a library's word")
     BODY
@@ -26,16 +26,16 @@ def run(params: Params) -> None:
 
 LAUNCH = (
     "import sys; from pathlib import Path; from asterism.core.stage import main; "
-    "sys.exit(main(Path('scripts'), ['say']))"
+    "sys.exit(main(Path('scripts'), ['say', *sys.argv[1:]]))"
 )
 
 
-def run_stage(folder, body="pass"):
+def run_stage(folder, body="pass", *variant, head="params: Params"):
     (folder / "scripts").mkdir()
-    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body))
+    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body).replace("HEAD", head))
     (folder / "params.yaml").write_text("seed: 0\n")
     return subprocess.run(
-        [sys.executable, "-c", LAUNCH],
+        [sys.executable, "-c", LAUNCH, *variant],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True,
@@ -65,6 +65,20 @@ def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
     assert ended.returncode == status
     told = [text for text in ended.stderr.splitlines() if "python's word" not in text]
     assert line in told[:2]
+
+
+@pytest.mark.parametrize(
+    ("head", "variant", "told"),
+    [
+        ("params: Params", ["loudly"], "error: say-loudly: it takes no variant"),
+        ("params: Params, how: str", [], "error: say: it takes the name of its variant"),
+        ("params: Params, how: str", ["loudly"], None),
+    ],
+)
+def test_a_variant_is_given_where_the_stage_has_variants_only(tmp_path, head, variant, told):
+    ended = run_stage(tmp_path, "pass", *variant, head=head)
+    assert ended.returncode == (told is not None)
+    assert told is None or told in ended.stderr
 
 
 def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):

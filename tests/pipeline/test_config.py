@@ -1,5 +1,6 @@
 """conf/ composes to params.yaml, and every choice in it composes to something valid."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -189,7 +190,12 @@ def test_names_are_checked_without_the_heavy_libraries():
         "print(*{'tensorflow', 'keras', 'torch', 'jax', 'sklearn', 'art'} & sys.modules.keys())"
     )
     done = subprocess.run(
-        [sys.executable, "-c", check], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-c", check],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.strip() == ""
 

@@ -21,6 +21,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from asterism.core.errors import UserError
+from asterism.core.registry import unknown
 
 T = TypeVar("T")
 
@@ -79,7 +80,7 @@ def names_in(registry: str) -> list[str]:
     """
     module, _, variable = registry.partition(":")
     package = importlib.import_module(_find(registry).package)
-    files = [file for folder in package.__path__ for file in Path(folder).glob("*.py")]
+    files = [file for folder in package.__path__ for file in Path(folder).rglob("*.py")]
     here = importlib.import_module(module).__file__
     names: list[str] = []
     for file in {*files, Path(str(here))}:
@@ -105,7 +106,7 @@ def _registered(tree: ast.Module, variable: str) -> Iterator[ast.expr]:
 def _require_name(registry: str, name: str) -> str:
     if _checking.get() and name not in names_in(registry):
         with _refusing():
-            raise _find(registry).unknown(name, names_in(registry))
+            raise unknown(_find(registry).kind, name, names_in(registry))
     return name
 
 

@@ -19,6 +19,13 @@ def closest(name: str, known: list[str]) -> str:
     return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
+def unknown(kind: str, name: str, known: list[str]) -> UserError:
+    """The error that says that nothing of a kind is called ``name``, and what there is."""
+    return UserError(
+        f"no {kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+    )
+
+
 class Registry(Generic[T]):
     """Names to plug-ins of one kind.
 
@@ -57,13 +64,7 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError:
-            raise self.unknown(name, self.names()) from None
-
-    def unknown(self, name: str, known: list[str]) -> UserError:
-        """The error that says that no plug-in is called ``name``, and which are known."""
-        return UserError(
-            f"no {self.kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
-        )
+            raise unknown(self.kind, name, self.names()) from None
 
     def __contains__(self, name: object) -> bool:
         self._discover()

@@ -9,7 +9,7 @@ from pydantic import Field
 from asterism.core.names import named
 from asterism.core.params import Section
 
-#: Keras' optimisers by their lower-case names, and one more.
+#: The optimisers that Keras makes of their lower-case names, and one more.
 Optimizer = Literal[
     "adadelta",
     "adafactor",
@@ -18,11 +18,11 @@ Optimizer = Literal[
     "adamax",
     "adamw",
     "ftrl",
-    "lamb",
     "lion",
     "muon",
     "nadam",
     "rmsprop",
+    "schedulefreeadamw",
     "sgd",
     "nesterov_sgd",
 ]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, concerning
 from asterism.core.parts import ALONE, Parts
 from asterism.core.streams import stream
 from asterism.dflare import outcome
@@ -154,7 +154,8 @@ def _search(
     """One search from one group of seeds; it is short, so no state of it is kept."""
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
-    options = search_options(chosen)
+    with concerning(f"trigger.searches.{name}"):
+        options = search_options(chosen)
     budget = Budget(params.queries, params.n_triggers, params.seconds)
     started = time.perf_counter()
     findings = kind(subject, budget, seeds.items, seeds.numbers.tolist(), seed, name, options).run()

@@ -27,7 +27,7 @@ from asterism.criteria.criterion import CRITERIA, Activations
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import BATCH, Tracer, hidden_layers, model_input
 from asterism.data import DataParams, load
-from asterism.deepimportance.composites import COMPOSITES
+from asterism.deepimportance.composite import COMPOSITES
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.measurement import measure

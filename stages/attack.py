@@ -6,7 +6,7 @@ from asterism.attacks.addition import Split
 from asterism.attacks.additions import make_additions
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import write_arrays, write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
@@ -18,7 +18,7 @@ ARTIFACTS = Path("artifacts/attack")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
     attack: AttackParams

@@ -6,7 +6,7 @@ from asterism.attacks.addition import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.artifacts import write_arrays, write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.deepstellar.measurement import measure_sets
 from asterism.deepstellar.model import TraceModel
@@ -21,7 +21,7 @@ ARTIFACTS = Path("artifacts/attack_rnn")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     attack: AttackParams
     coverage: CoverageParams

@@ -5,9 +5,8 @@ from pathlib import Path
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import write_json
-from asterism.core.errors import UserError
-from asterism.core.params import Section
-from asterism.core.registry import closest
+from asterism.core.params import Section, Seed
+from asterism.core.registry import unknown
 from asterism.data import DataParams, load
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -15,7 +14,7 @@ from asterism.models.preprocessing import PreprocessingParams
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
     compression: dict[str, CompressionParams]
@@ -23,12 +22,8 @@ class Params(Section):
 
 def run(params: Params, name: str) -> None:
     """Compress, compare with the original, save."""
-    known = sorted(params.compression)
-    if name not in known:
-        raise UserError(
-            f"params.yaml makes no compressed model {name!r}{closest(name, known)} "
-            f"(it makes: {', '.join(known)})"
-        )
+    if name not in params.compression:
+        raise unknown("compressed model", name, sorted(params.compression))
     facts = compress(
         params.compression[name],
         Path("artifacts/train_classifier/model.keras"),

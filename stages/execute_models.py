@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.core.stage import checkpoint
 from asterism.libraries.execution import execute, open_bench
 from asterism.libraries.outcomes import STATUSES
@@ -19,7 +19,7 @@ WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     execute: ExecuteParams
 
 

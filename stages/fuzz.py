@@ -5,6 +5,7 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.console import get_logger
 from asterism.core.params import Section, Seed
+from asterism.core.registry import unknown
 from asterism.core.stage import parts
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
@@ -32,6 +33,8 @@ class Params(Section):
 
 def run(params: Params, criterion: str) -> None:
     """Write queue, crashes, history and metrics of one campaign."""
+    if criterion not in params.fuzz.criteria:
+        raise unknown("campaign", criterion, list(params.fuzz.criteria))
     for registry in (SELECTIONS, MUTATORS):
         registry.names()  # a part's key covers the code that is loaded when it is made
     islands = parts(f"fuzz-{criterion}", params, [NETWORK, MODEL, SEEDS])

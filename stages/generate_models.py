@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
 from asterism.libraries.branch_reward import branch_reward, branch_table
 from asterism.memo.chains import generate
@@ -26,7 +26,7 @@ WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     generate: GenerateParams
 
 

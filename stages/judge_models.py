@@ -4,7 +4,7 @@ from collections import Counter
 from pathlib import Path
 
 from asterism.core.artifacts import write_json
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.libraries.execution import Record
 from asterism.libraries.oracle import judge
 from asterism.libraries.params import JudgeParams
@@ -14,7 +14,7 @@ from asterism.memo.store import read_models
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     judge: JudgeParams
 
 

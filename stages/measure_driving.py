@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import write_arrays, write_json
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
@@ -19,7 +19,7 @@ INPUTS = Path("artifacts/measure_driving/inputs.npz")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     driving: DrivingParams
     driving_training: TrainingParams
     preprocessing: PreprocessingParams

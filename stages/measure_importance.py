@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_arrays, read_json, write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
@@ -26,7 +26,7 @@ PLOTS = Path("plots/measure_importance")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
     attack: AttackParams

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.memo.params import ReduceParams
 from asterism.memo.reduction import reduce_models
 from asterism.memo.store import write_models, write_weights
@@ -14,7 +14,7 @@ ARTIFACTS = Path("artifacts/reduce_models")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     reduce: ReduceParams
 
 

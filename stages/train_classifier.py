@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.image_classifier import obtain_classifier
 from asterism.models.keras_files import save_keras
@@ -16,7 +16,7 @@ from asterism.models.preprocessing import PreprocessingParams
 class Params(Section):
     """What this stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     classifier: AnyClassifierParams
     preprocessing: PreprocessingParams

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.artifacts import read_json, replacing, write_json
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.libraries.bug_reports import Reporter, read_known_issues
 from asterism.libraries.execution import open_bench
 from asterism.libraries.keras_files import write_keras_files
@@ -19,7 +19,7 @@ WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams

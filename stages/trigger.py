@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.artifacts import write_json
-from asterism.core.params import Section
+from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
 from asterism.data import DataParams, load
 from asterism.dflare.fitness import FITNESSES
@@ -17,7 +17,7 @@ from asterism.models.preprocessing import PreprocessingParams
 class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
-    seed: int
+    seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
     pairs: dict[str, PairParams]

@@ -25,11 +25,6 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _root() -> None:
-    """Keep commands as subcommands even while there is one only."""
-
-
 @app.command()
 def params(
     override: Annotated[

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Self
 
 import yaml
+from pydantic import model_validator
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
-from asterism.core.errors import UserError, concerning
+from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
+from asterism.core.registry import closest
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
@@ -50,6 +53,16 @@ class Params(Section):
     judge: JudgeParams
     triage: TriageParams
 
+    @model_validator(mode="after")
+    def _repair_learns_from_a_search_that_there_is(self) -> Self:
+        name, known = self.repair.search, sorted(self.trigger.searches)
+        if name not in known:
+            raise ValueError(
+                f"repair.search is {name!r}{closest(name, known)} "
+                f"(trigger.searches has: {', '.join(known)})"
+            )
+        return self
+
 
 def compose(conf: Path, overrides: list[str]) -> str:
     """The text of ``params.yaml`` for Hydra overrides: what ``dvc exp run -S`` writes.
@@ -72,17 +85,5 @@ def compose(conf: Path, overrides: list[str]) -> str:
         except (HydraException, OmegaConfBaseException) as error:
             raise UserError(f"conf: {str(error).strip().splitlines()[0]}") from None
         text = target.read_text(encoding="utf-8")
-    _check_names(validate(Params, yaml.safe_load(text), source="conf"))
+    validate(Params, yaml.safe_load(text), source="conf", names=True)
     return text
-
-
-def _check_names(params: Params) -> None:
-    """What the sections only name, and the stages make: the data set, and the fuzzer's parts."""
-    from asterism.data.dataset import source
-    from asterism.deepstellar.fuzzing.breeding import Breeder
-    from asterism.deepstellar.fuzzing.selections import strategy
-
-    with concerning("conf"):
-        source(params.data)
-        Breeder.configured(params.fuzz)
-        strategy.configured(params.fuzz.selection)

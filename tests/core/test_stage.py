@@ -4,10 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from tests.places import ROOT
 
+from asterism.core.artifacts import read_json
 from asterism.core.params import Section
 from asterism.core.stage import _run_key
+from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys
@@ -17,7 +18,7 @@ from asterism.core.params import Section
 class Params(Section):
     seed: int
 
-def run(params: Params) -> None:
+def run(HEAD) -> None:
     print("python's word", file=sys.stderr)
     os.write(2, b"a library's word")
     BODY
@@ -25,16 +26,16 @@ def run(params: Params) -> None:
 
 LAUNCH = (
     "import sys; from pathlib import Path; from asterism.core.stage import main; "
-    "sys.exit(main(Path('scripts'), ['say']))"
+    "sys.exit(main(Path('scripts'), ['say', *sys.argv[1:]]))"
 )
 
 
-def run_stage(folder, body="pass"):
+def run_stage(folder, body="pass", *variant, head="params: Params"):
     (folder / "scripts").mkdir()
-    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body))
+    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body).replace("HEAD", head))
     (folder / "params.yaml").write_text("seed: 0\n")
     return subprocess.run(
-        [sys.executable, "-c", LAUNCH],
+        [sys.executable, "-c", LAUNCH, *variant],
         cwd=folder,
         env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True,
@@ -66,11 +67,40 @@ def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
     assert line in told[:2]
 
 
+@pytest.mark.parametrize(
+    ("head", "variant", "told"),
+    [
+        ("params: Params", ["loudly"], "error: say-loudly: it takes no variant"),
+        ("params: Params, how: str", [], "error: say: it takes the name of its variant"),
+        ("params: Params, how: str", ["loudly"], None),
+    ],
+)
+def test_a_variant_is_given_where_the_stage_has_variants_only(tmp_path, head, variant, told):
+    ended = run_stage(tmp_path, "pass", *variant, head=head)
+    assert ended.returncode == (told is not None)
+    assert told is None or told in ended.stderr
+
+
 def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):
     ended = run_stage(tmp_path, "os.abort()")
     assert ended.returncode < 0
     assert "Fatal Python error: Aborted" in ended.stderr
     assert "in run" in ended.stderr
+
+
+def test_a_stage_is_charged_with_its_own_memory_only(tmp_path):
+    (tmp_path / "small").mkdir()
+    (tmp_path / "large").mkdir()
+    held_by_the_parent = b"x" * (400 << 20)
+    held_mb = len(held_by_the_parent) >> 20
+    run_stage(tmp_path / "small")
+    run_stage(tmp_path / "large", "held = b'x' * (300 << 20)")
+    small, large = (
+        read_json(tmp_path / name / "logs" / "say.run.json")["peak_memory_mb"]
+        for name in ("small", "large")
+    )
+    assert 0 < small < held_mb
+    assert 290 < large - small < 310
 
 
 def test_what_other_versions_of_the_libraries_began_is_not_continued(tmp_path, monkeypatch):

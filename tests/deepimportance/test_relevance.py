@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from asterism.core.errors import UserError
-from asterism.deepimportance.composites import COMPOSITES, RuleSettings
+from asterism.deepimportance.composite import COMPOSITES, RuleSettings
 from asterism.deepimportance.keras_layers import CONVERTERS, network_of
 from asterism.deepimportance.network import Linear
 from asterism.deepimportance.relevance import Propagator

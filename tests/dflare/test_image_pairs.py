@@ -274,7 +274,10 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
             {"searches": {"x": {"search": "dflare", "options": DFLARE | {"fitness": "best"}}}},
             "no fitness is called 'best'",
         ),
-        ({"searches": {"x": {"search": "dflare", "options": {}}}}, "options of x: the parameter"),
+        (
+            {"searches": {"x": {"search": "dflare", "options": {}}}},
+            "trigger.searches.x: options of dflare: the parameter",
+        ),
     ],
 )
 def test_wrong_parameters_are_one_line(changed, message, files, data, tmp_path):

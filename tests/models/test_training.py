@@ -4,12 +4,12 @@ import keras
 import numpy as np
 
 from asterism.models.params import TrainingParams
-from asterism.models.training import NESTEROV, compile_for
+from asterism.models.training import compile_for
 
 
 def test_the_weight_decay_is_what_a_penalty_of_1e_4_does():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
-    params = TrainingParams(optimizer=NESTEROV, learning_rate=0.1, batch_size=1, epochs=1)
+    params = TrainingParams(optimizer="nesterov_sgd", learning_rate=0.1, batch_size=1, epochs=1)
     compile_for(model, params)
     decayed = model.trainable_variables[0]
     penalised = keras.Variable(np.ones((1, 1), np.float32))

@@ -1,16 +1,22 @@
 """conf/ composes to params.yaml, and every choice in it composes to something valid."""
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import pytest
 import yaml
 from imports import ROOT
+from pydantic import AfterValidator
 from typer.testing import CliRunner
 
 from asterism.cli import app
 from asterism.config import Params, compose
 from asterism.core.errors import UserError
-from asterism.core.params import validate
+from asterism.core.params import Section, validate
 
 CONF = ROOT / "conf"
 CHOICES = sorted(
@@ -67,11 +73,13 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("seed=-1", "seed is -1"),
         ("rnn=file", "rnn.path"),
         ("a b=c", "a b=c"),
-        ("data.name=mnists", "conf: data.name: no data set is called 'mnists'; did you mean"),
-        ("fuzz.selection.name=probabilit", "conf: fuzz.selection: no selection is called"),
         ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
         ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
-        ("+fuzz.mutators.scal.low=1", "fuzz.mutators: no mutator is called 'scal'"),
+        ("fuzz.weights.median_blur=-1", "fuzz: weights gives median_blur -1"),
+        ("trigger.operators.pixel_change.low=-1", "trigger.operators: the mutator pixel_change"),
+        ("trigger.searches.dflare.options.delta=-1", "trigger.searches.dflare: options of dflare"),
+        ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
+        ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
     ],
 )
 def test_a_wrong_override_is_one_line(override, message):
@@ -79,6 +87,117 @@ def test_a_wrong_override_is_one_line(override, message):
         compose(CONF, [override])
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+#: Every parameter that names something, misspelt: the override, the wrong name,
+#: the parameter, and what was meant.
+MISSPELT = [
+    ("data.name=%s", "mnists", "data.name", "mnist"),
+    ("rnn.source=%s", "trian", "rnn.source", "train"),
+    ("rnn.cell=%s", "ltsm", "rnn.cell", "lstm"),
+    ("rnn.training.optimizer=%s", "rmsprob", "rnn.training.optimizer", "rmsprop"),
+    ("fuzz.criteria=[state,%s]", "kstep", "fuzz.criteria.1", "k_step"),
+    ("fuzz.selection.name=%s", "probabilit", "fuzz.selection.name", "probability"),
+    ("+fuzz.mutators.%s={}", "scal", "fuzz.mutators", "scale"),
+    ("+fuzz.weights.%s=1", "shar", "fuzz: weights", "shear"),
+    ("classifier.source=%s", "fiel", "classifier.source", "file"),
+    ("classifier.architecture=%s", "lenet_5", "classifier.architecture", "lenet5"),
+    ("classifier.training.optimizer=%s", "adm", "classifier.training.optimizer", "adam"),
+    ("compression.pruned.method=%s", "magnitudepruning", "compression.pruned", "magnitude_pruning"),
+    ("compression.pruned.options.scope=%s", "globl", "compression.pruned", "global"),
+    ("compression.distilled.options.student=%s", "lenet_1", "compression.distilled", "lenet1"),
+    (
+        "compression.distilled.options.training.optimizer=%s",
+        "adan",
+        "compression.distilled",
+        "adam",
+    ),
+    ("+trigger.operators.%s={}", "pixel_chang", "trigger.operators", "pixel_change"),
+    ("trigger.searches.dflare.search=%s", "dflair", "trigger.searches.dflare.search", "dflare"),
+    ("trigger.searches.dflare.options.fitness=%s", "papr", "trigger.searches.dflare", "paper"),
+    ("repair.search=%s", "diffchase", "repair.search", "diffchaser"),
+    ("+repair.repairers.%s={}", "perceptrn", "repair.repairers", "perceptron"),
+    ("attack.names=[fgsm,%s]", "bimm", "attack.names.1", "bim"),
+    ("attack.semantic=%s", "pol", "attack.semantic", "pool"),
+    (
+        "importance.relevance.composite=%s",
+        "epsilonplus",
+        "importance.relevance.composite",
+        "epsilon_plus",
+    ),
+    ("criteria.names=[%s]", "neuron_covrage", "criteria.names.0", "neuron_coverage"),
+    ("driving.source=%s", "foldr", "driving.source", "folder"),
+    ("driving_training.optimizer=%s", "adadelt", "driving_training.optimizer", "adadelta"),
+    ("reduce.models=[lstm1,%s]", "alxnet", "reduce.models.1", "alexnet"),
+    ("generate.strategy=%s", "memmo", "generate.strategy", "memo"),
+    ("generate.compared=[%s]", "mufin", "generate.compared.0", "muffin"),
+    ("generate.branch_routes=[tensorflow:%s]", "eagr", "generate.branch_routes", "eager"),
+    ("generate.pool=%s", "replac", "generate.pool", "replace"),
+    ("execute.routes=[%s:eager]", "pytorh", "execute.routes", "pytorch"),
+    ("execute.routes=[onnxruntime:%s]", "tf2onx", "execute.routes", "tf2onnx"),
+    ("execute.draws=[normal,%s]", "wid", "execute.draws.1", "wide"),
+]
+
+#: Texts that name no choice of ours: files, columns, the user's layers. ``repair.search`` names
+#: a key of ``trigger.searches``.
+FREE = {
+    *("data.path", "rnn.path", "rnn.layer", "classifier.path", "classifier.weights"),
+    *("pairs.original", "pairs.compressed", "repair.search", "attack.semantic_path"),
+    *("importance.layer", "criteria.layers", "driving.path", "driving.table", "driving.layer"),
+    *("driving.image_column", "driving.angle_column", "reduce.user_model", "triage.known_issues"),
+}
+
+
+@pytest.mark.parametrize(("override", "wrong", "key", "meant"), MISSPELT)
+def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, meant):
+    with pytest.raises(UserError) as error:
+        compose(CONF, [override % wrong])
+    message = str(error.value)
+    assert message.startswith(f"conf: {key}")
+    assert repr(wrong) in message
+    assert f"; did you mean {meant!r}?" in message
+    assert "\n" not in message
+
+
+def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
+    """Parameters of free text, as ``section.name``, below an annotation."""
+    if any(isinstance(mark, AfterValidator) for mark in marks):
+        return
+    if annotation is str:
+        yield place
+    elif isinstance(annotation, type) and issubclass(annotation, Section):
+        for name, field in annotation.model_fields.items():
+            inner = f"{place}.{name}" if place else name
+            yield from unchecked_texts(field.annotation, inner, tuple(field.metadata))
+    elif get_origin(annotation) is Annotated:
+        inside, *inner_marks = get_args(annotation)
+        yield from unchecked_texts(inside, place, tuple(inner_marks))
+    elif get_origin(annotation) is dict:
+        yield from unchecked_texts(get_args(annotation)[1], place)
+    else:
+        for inside in get_args(annotation):
+            yield from unchecked_texts(inside, place)
+
+
+def test_every_text_is_free_or_checked():
+    assert set(unchecked_texts(Params, "")) == FREE
+
+
+def test_names_are_checked_without_the_heavy_libraries():
+    check = (
+        "import sys; from pathlib import Path; from asterism.config import compose; "
+        "compose(Path('conf'), []); "
+        "print(*{'tensorflow', 'keras', 'torch', 'jax', 'sklearn', 'art'} & sys.modules.keys())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == ""
 
 
 def test_no_config_holds_a_python_path_or_a_machine_fact():

@@ -7,6 +7,10 @@ import sys
 import pytest
 from imports import ROOT
 
+from asterism.core.errors import UserError
+from asterism.core.params import read_params
+from asterism.core.stage import load_script
+
 SCRIPT = """\
 \"\"\"A stage for the test.\"\"\"
 from asterism.core.errors import UserError
@@ -105,3 +109,10 @@ def test_help_and_unknown_stages(project):
     process = project("pass", "one", "--help")
     output, _ = process.communicate()
     assert "parameters: seed" in output
+
+
+def test_a_campaign_that_the_parameters_do_not_name_is_refused():
+    script = load_script(ROOT / "stages", "fuzz")
+    params = read_params(script.Params, ROOT / "params.yaml")
+    with pytest.raises(UserError, match="no campaign is called 'stat'; did you mean 'state'"):
+        script.run(params, "stat")

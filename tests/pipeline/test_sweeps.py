@@ -124,6 +124,7 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     [
         (["abstraction.kk=1,2"], "abstraction.kk"),
         (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
+        (["attack.names=[fgsm],[fgsmm]"], "attack.names.0: no attack is called 'fgsmm'"),
         (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
         (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'"),
         (["abstraction.k=[1,2"], "abstraction.k=[1,2"),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.names import named
 from asterism.core.params import Section
 
 
@@ -53,7 +54,9 @@ class NoiseParams(Section):
 class AttackParams(Section):
     """Which inputs are added to the test set."""
 
-    names: list[str] = Field(min_length=1, description="attacks by name, in the order of reports")
+    names: list[Annotated[str, named("asterism.attacks.attack:ATTACKS")]] = Field(
+        min_length=1, description="attacks by name, in the order of reports"
+    )
     inputs: int = Field(
         ge=1, description="correctly handled test inputs that each attack starts from"
     )

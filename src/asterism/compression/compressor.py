@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import replacing, write_json
-from asterism.core.params import Section, validate
+from asterism.core.params import Section
+from asterism.core.plugins import options_of
 from asterism.core.registry import Registry
 from asterism.data import Dataset
 from asterism.models.classifier import open_classifier
@@ -67,6 +68,15 @@ class Compressor(ABC):
 COMPRESSORS: Registry[type[Compressor]] = Registry("compressor", "asterism.compression.methods")
 
 
+def method_options(params: CompressionParams) -> Section:
+    """The method's options, as it declares them.
+
+    Raises:
+        UserError: no such method, or the options are none of its.
+    """
+    return options_of(COMPRESSORS, params.method, params.options)
+
+
 def compress(
     params: CompressionParams,
     original: Path,
@@ -92,7 +102,7 @@ def compress(
     from asterism.models.flattening import flattened
 
     method = COMPRESSORS[params.method]
-    options = validate(method.Options, params.options, source=f"options of {params.method}")
+    options = method_options(params)
     material = Material(preprocessing.apply(data.train_images), data.train_labels, seed)
     with replacing(folder) as temporary:
         temporary.mkdir()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from asterism.core.names import named
 from asterism.core.params import Section
 
 
 class CompressionParams(Section):
     """One compressed model to make; its key in ``params.yaml`` names it."""
 
-    method: str = Field(description="a compressor of asterism.compression.methods")
+    accepted_by: ClassVar[str | None] = "asterism.compression.compressor:method_options"
+
+    method: Annotated[str, named("asterism.compression.compressor:COMPRESSORS")] = Field(
+        description="a compressor of asterism.compression.methods"
+    )
     options: dict[str, Any] = Field(description="what this method takes, see its Options")

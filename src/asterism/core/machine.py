@@ -1,6 +1,6 @@
-"""Facts of this machine that results must not depend on: where data lies, where to keep state.
+"""Facts of this machine, which results must not depend on: where data lies, where to keep state.
 
-They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
+Folders come from ``machine.yaml`` in the project's root (untracked) or from environment variables
 (``ASTERISM_DATA_ROOT``, ``ASTERISM_STATE_ROOT``), never from ``params.yaml``: there they would
 poison the cache. Runs in workspaces of their own, which lie below the project's ``.dvc``, have the
 project's: queued and temporary experiments, and the points of sweeps.
@@ -9,6 +9,9 @@ project's: queued and temporary experiments, and the points of sweeps.
 from __future__ import annotations
 
 import os
+import re
+import resource
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +39,20 @@ def state_root() -> Path:
 def available_threads() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def peak_memory_mb() -> int:
+    """Most memory that this process held at a time, in MB.
+
+    What getrusage calls the most is at least what the parent held when it started the process,
+    so it answers only where the system does not tell what the process itself held.
+    """
+    status = Path("/proc/self/status")
+    told = re.search(r"^VmHWM:\s*(\d+) kB$", status.read_text(), re.M) if status.exists() else None
+    if told is not None:
+        return int(told[1]) // 1024
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest // (1024**2 if sys.platform == "darwin" else 1024)
 
 
 def _directory(key: str, default: Path) -> Path:

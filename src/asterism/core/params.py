@@ -8,14 +8,16 @@ live in ``conf/``, and ``params.yaml`` is their composition.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from asterism.core.errors import UserError
+from asterism.core.names import REFUSED, checked_names, offer
 from asterism.core.registry import closest
 
 
@@ -24,11 +26,21 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
+    #: ``package.module:callable`` that has to take the whole section where names are checked;
+    #: single parameters are marked by :mod:`asterism.core.names`.
+    accepted_by: ClassVar[str | None] = None
+
+    @model_validator(mode="after")
+    def _is_accepted(self) -> Self:
+        return self if self.accepted_by is None else offer(self.accepted_by, self)
+
 
 #: Root of a run's random streams.
 Seed = Annotated[int, Field(ge=0)]
 
 S = TypeVar("S", bound=Section)
+
+_QUOTE = "'"
 
 #: What Hydra writes for a value that the user has to give.
 _NOT_GIVEN = "???"
@@ -57,12 +69,22 @@ def read_params(schema: type[S], path: Path = Path("params.yaml")) -> S:
     return validate(schema, mine, source=str(path))
 
 
-def validate(schema: type[S], values: dict[str, Any], source: str = "params.yaml") -> S:
-    """``values`` as an instance of ``schema``, or a one-line :class:`UserError`."""
+def validate(
+    schema: type[S], values: dict[str, Any], source: str = "params.yaml", *, names: bool = False
+) -> S:
+    """``values`` as an instance of ``schema``, or a one-line :class:`UserError`.
+
+    Args:
+        schema: what the values should be.
+        values: as YAML gives them.
+        source: where they are from, for the message.
+        names: check also that there is what they name: plug-ins, and these' options.
+    """
     for key in _not_given(values):
         raise UserError(f"{source}: {key} has to be given")
     try:
-        return schema.model_validate(values)
+        with checked_names() if names else nullcontext():
+            return schema.model_validate(values)
     except ValidationError as error:
         raise UserError(f"{source}: {_explain(error.errors()[0], schema, values)}") from None
 
@@ -84,11 +106,23 @@ def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any])
         known = [name for section in sections for name in section.model_fields]
         expected = f" (known: {', '.join(known)})" if known else ""
         return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
+    if error["type"] in (REFUSED, "value_error"):  # whoever raised it says what is wrong
+        reason = error["msg"].removeprefix("Value error, ")
+        return f"{key}: {reason}" if key else reason
     if error["type"] == "union_tag_invalid":
         context = error["ctx"]
-        tag = context["discriminator"].strip("'")
-        return f"{key}.{tag} is {context['tag']!r}: it should be {context['expected_tags']}"
-    return f"{key} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+        tag, given, expected = (context[k] for k in ("discriminator", "tag", "expected_tags"))
+        hint = closest(given, _quoted(expected))
+        return f"{key}.{tag.strip(_QUOTE)} is {given!r}: it should be {expected}{hint}"
+    told = f"{key} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    if error["type"] == "literal_error":
+        told += closest(str(error["input"]), _quoted(error["ctx"]["expected"]))
+    return told
+
+
+def _quoted(choices: str) -> list[str]:
+    """The names in Pydantic's enumerations, as in ``"'a', 'b' or 'c'"``."""
+    return choices.split(_QUOTE)[1::2]
 
 
 def _follow(

@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.errors import UserError
+from asterism.core.params import Section, validate
 from asterism.core.registry import Registry, closest
 
 T = TypeVar("T")
+
+
+class HasOptions(Protocol):
+    """A plug-in whose options are a section of parameters."""
+
+    Options: ClassVar[type[Section]]
+
+
+P = TypeVar("P", bound=HasOptions)
+
+
+def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) -> Section:
+    """The options of a registered class that declares a section of them.
+
+    Raises:
+        UserError: no such plug-in, or the options are none of its.
+    """
+    return validate(registry[name].Options, options, source=f"options of {name}")
 
 
 def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]) -> T:

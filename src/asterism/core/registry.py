@@ -19,6 +19,13 @@ def closest(name: str, known: list[str]) -> str:
     return f"; did you mean {matches[0]!r}?" if matches else ""
 
 
+def unknown(kind: str, name: str, known: list[str]) -> UserError:
+    """The error that says that nothing of a kind is called ``name``, and what there is."""
+    return UserError(
+        f"no {kind} is called {name!r}{closest(name, known)} (known: {', '.join(known)})"
+    )
+
+
 class Registry(Generic[T]):
     """Names to plug-ins of one kind.
 
@@ -32,7 +39,7 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
-        self._package = package
+        self.package = package
         self._discovered = False
         self._items: dict[str, T] = {}
 
@@ -57,11 +64,7 @@ class Registry(Generic[T]):
         try:
             return self._items[name]
         except KeyError:
-            known = self.names()
-            raise UserError(
-                f"no {self.kind} is called {name!r}{closest(name, known)} "
-                f"(known: {', '.join(known)})"
-            ) from None
+            raise unknown(self.kind, name, self.names()) from None
 
     def __contains__(self, name: object) -> bool:
         self._discover()
@@ -79,6 +82,6 @@ class Registry(Generic[T]):
         if self._discovered:
             return
         self._discovered = True
-        package = importlib.import_module(self._package)
+        package = importlib.import_module(self.package)
         for module in pkgutil.iter_modules(package.__path__):
-            importlib.import_module(f"{self._package}.{module.name}")
+            importlib.import_module(f"{self.package}.{module.name}")

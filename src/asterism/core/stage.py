@@ -11,7 +11,6 @@ import importlib.util
 import inspect
 import os
 import platform
-import resource
 import signal
 import sys
 import time
@@ -25,8 +24,10 @@ from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import Checkpoint, dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError
+from asterism.core.machine import peak_memory_mb
 from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
+from asterism.core.registry import unknown
 
 log = get_logger(__name__)
 
@@ -59,7 +60,7 @@ def main(folder: Path, arguments: list[str]) -> int:
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in names:
-        print(f"error: no stage is called {name!r} (known: {', '.join(names)})", file=sys.stderr)
+        print(f"error: {unknown('stage', name, names)}", file=sys.stderr)
         return 2
     if rest and rest[0] in ("-h", "--help"):
         script = load_script(folder, name)
@@ -87,7 +88,7 @@ def _run_key(name: str, params: Section, inputs: Iterable[Path]) -> str:
     code = [
         Path(str(module.__file__))
         for module_name, module in sys.modules.items()
-        if module_name.startswith("asterism") and getattr(module, "__file__", None)
+        if module_name.partition(".")[0] == "asterism" and getattr(module, "__file__", None)
     ]
     root = Path(__file__).parents[2]
     inside = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in code}
@@ -109,6 +110,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         script = load_script(folder, name)
         params = read_params(script.Params)
         log.info("started", stage=label)
+        _require_variant(script, name, variant)
         script.run(params, *variant)
     except ShardEnded:
         log.info("nothing is left to do", stage=label)
@@ -127,6 +129,14 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     _record(label, seconds)
     log.info("finished", stage=label, seconds=round(seconds, 1))
     return 0
+
+
+def _require_variant(script: ModuleType, name: str, given: list[str]) -> None:
+    """As many variants as the stage's ``run`` takes beside the parameters: one or none."""
+    takes = len(inspect.signature(script.run).parameters) - 1
+    if len(given) != takes:
+        wanted = "the name of its variant" if takes else "no variant"
+        raise UserError(f"it takes {wanted}; see `python stages {name} --help`")
 
 
 def _summary(script: Path) -> str:
@@ -152,7 +162,7 @@ def _record(label: str, seconds: float) -> None:
     """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
     facts = {
         "seconds": round(seconds, 3),
-        "peak_memory_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_memory_mb": peak_memory_mb(),
         "machine": platform.platform(),
         "python": platform.python_version(),
     }

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
+from asterism.core.names import named
 from asterism.core.params import Section
 
 
 class CriteriaParams(Section):
     """Which criteria are measured, and their settings."""
 
-    names: list[str] = Field(description="criteria by name, in the order of reports")
+    names: list[Annotated[str, named("asterism.criteria.criterion:CRITERIA")]] = Field(
+        description="criteria by name, in the order of reports"
+    )
     layers: list[str] | None = Field(
         description="layers whose neurons count; null: every hidden layer with an activation"
     )

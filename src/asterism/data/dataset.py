@@ -42,23 +42,15 @@ class Dataset:
 SOURCES: Registry[Callable[[DataParams], Dataset]] = Registry("data set", "asterism.data.sources")
 
 
-def source(params: DataParams) -> Callable[[DataParams], Dataset]:
-    """What loads the data set that the parameters name.
-
-    Raises:
-        UserError: no such data set.
-    """
-    with concerning("data.name"):
-        return SOURCES[params.name]
-
-
 def load(params: DataParams) -> Dataset:
     """The data set that the parameters name, cut to the sizes that they ask for.
 
     Raises:
         UserError: no such data set, or its files are missing, damaged or of the wrong form.
     """
-    dataset = source(params)(params)
+    with concerning("data.name"):
+        source = SOURCES[params.name]
+    dataset = source(params)
     train = _at_most(params.train, len(dataset.train_images), "train")
     test = _at_most(params.test, len(dataset.test_images), "test")
     return replace(

@@ -1,11 +1,8 @@
-"""Composites: which rule crosses which kind of operation."""
+"""Composites by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-
-from asterism.core.registry import Registry
+from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.network import LinearKind
 from asterism.deepimportance.rules import (
     STABILISER,
@@ -20,41 +17,6 @@ from asterism.deepimportance.rules import (
 
 #: Average pooling and sums share in proportion to what they add up.
 PROPORTIONAL = Epsilon(STABILISER)
-
-
-@dataclass(frozen=True)
-class Composite:
-    """A rule for each kind of linear operation.
-
-    Attributes:
-        by_kind: the rule of dense layers, of convolutions and of average pooling.
-        first: the rule of the linear operations that see the network's input, where it is
-            another one.
-    """
-
-    by_kind: Mapping[LinearKind, Rule]
-    first: Rule | None = None
-
-    def rule(self, kind: LinearKind, *, first: bool) -> Rule:
-        """The rule for an operation of this kind."""
-        if first and self.first is not None and kind != "pooling":
-            return self.first
-        return self.by_kind[kind]
-
-
-@dataclass(frozen=True)
-class RuleSettings:
-    """Numbers of the rules: ε of LRP-ε, α and β of LRP-αβ, γ of LRP-γ."""
-
-    epsilon: float = 1e-6
-    alpha: float = 3.0
-    beta: float = 2.0
-    gamma: float = 0.25
-
-
-COMPOSITES: Registry[Callable[[RuleSettings], Composite]] = Registry(
-    "composite", "asterism.deepimportance"
-)
 
 
 def _composite(dense: Rule, convolution: Rule, first: Rule | None = None) -> Composite:

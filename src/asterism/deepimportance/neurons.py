@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.criteria.tracing import BATCH, is_classifier, model_input
-from asterism.deepimportance.composites import COMPOSITES, Composite, RuleSettings
+from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.relevance import Propagator
 from asterism.models.preprocessing import PreprocessingParams

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from asterism.core.names import named
 from asterism.core.params import Section
 
 
@@ -28,7 +29,9 @@ class ClusterParams(Section):
 class RelevanceParams(Section):
     """How relevance is propagated."""
 
-    composite: str = Field(description="which rule of LRP crosses which kind of layer")
+    composite: Annotated[str, named("asterism.deepimportance.composite:COMPOSITES")] = Field(
+        description="which rule of LRP crosses which kind of layer"
+    )
     epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")
     alpha: float = Field(ge=1, description="α of LRP-αβ; β is α - 1")
     gamma: float = Field(ge=0, description="γ of LRP-γ")

@@ -11,7 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
-from asterism.deepimportance.composites import Composite
+from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum, Tensor
 from asterism.deepimportance.rules import STABILISER, Crossing, stabilise

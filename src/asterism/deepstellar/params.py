@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
+from asterism.core.registry import closest
 
 
 class AbstractionParams(Section):
@@ -37,7 +39,13 @@ class SeedParams(Section):
 class SelectionParams(Section):
     """How the fuzzer chooses parents from its queue."""
 
-    name: str = Field(description="a strategy of asterism.deepstellar.fuzzing.selections")
+    accepted_by: ClassVar[str | None] = (
+        "asterism.deepstellar.fuzzing.selections.strategy:configured"
+    )
+
+    name: Annotated[str, named("asterism.deepstellar.fuzzing.selections.strategy:SELECTIONS")] = (
+        Field(description="a strategy of asterism.deepstellar.fuzzing.selections")
+    )
     options: dict[str, float | int] = Field(description="the strategy's own settings")
 
 
@@ -61,9 +69,23 @@ class FuzzParams(Section):
         ge=0, le=1, description="share of 255 by which all of an image's values may change"
     )
     selection: SelectionParams
-    mutators: dict[str, dict[str, Any]] = Field(
-        min_length=1, description="mutators by name, each with its ranges"
-    )
+    mutators: Annotated[
+        dict[str, dict[str, Any]], accepted_by("asterism.images.mutator:build_mutators")
+    ] = Field(min_length=1, description="mutators by name, each with its ranges")
     weights: dict[str, float] = Field(
         description="how often a mutator is drawn relative to the others; 1 where not named"
     )
+
+    @model_validator(mode="after")
+    def _weights_are_those_of_mutators(self) -> Self:
+        for name, weight in self.weights.items():
+            if name not in self.mutators:
+                known = list(self.mutators)
+                raise ValueError(
+                    f"weights names {name!r}, but mutators does not{closest(name, known)}"
+                )
+            if not weight >= 0:
+                raise ValueError(f"weights gives {name} {weight}, but none may be below 0")
+        if not any(self.weights.get(name, 1.0) for name in self.mutators):
+            raise ValueError("weights are 0 for all mutators")
+        return self

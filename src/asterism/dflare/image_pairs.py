@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import replacing, write_json
-from asterism.core.errors import UserError
 from asterism.core.parts import ALONE, Parts
-from asterism.core.registry import closest
+from asterism.core.registry import unknown
 from asterism.data import Dataset
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
@@ -31,11 +30,8 @@ def find_pair(pairs: dict[str, PairParams], name: str) -> PairParams:
     Raises:
         UserError: there is none.
     """
-    known = sorted(pairs)
-    if name not in known:
-        raise UserError(
-            f"params.yaml has no pair {name!r}{closest(name, known)} (it has: {', '.join(known)})"
-        )
+    if name not in pairs:
+        raise unknown("pair", name, sorted(pairs))
     return pairs[name]
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 
 
@@ -19,7 +20,11 @@ class PairParams(Section):
 class SearchParams(Section):
     """One way to search; its key in ``params.yaml`` names it."""
 
-    search: str = Field(description="a search of asterism.dflare.searches")
+    accepted_by: ClassVar[str | None] = "asterism.dflare.searches:search_options"
+
+    search: Annotated[str, named("asterism.dflare.searches:SEARCHES")] = Field(
+        description="a search of asterism.dflare.searches"
+    )
     options: dict[str, Any] = Field(description="what this search takes, see its Options")
 
 
@@ -35,9 +40,9 @@ class TriggerParams(Section):
     minimise_queries: int = Field(
         ge=0, description="reversions to try on each triggering input to make it minimal; 0: none"
     )
-    operators: dict[str, dict[str, Any]] = Field(
-        min_length=1, description="mutators, with the ranges that differ from their defaults"
-    )
+    operators: Annotated[
+        dict[str, dict[str, Any]], accepted_by("asterism.images.mutator:build_mutators")
+    ] = Field(min_length=1, description="mutators, with the ranges that differ from their defaults")
     searches: dict[str, SearchParams] = Field(min_length=1, description="what to run and compare")
 
 
@@ -47,8 +52,8 @@ class RepairParams(Section):
     search: str = Field(
         description="whose triggering inputs to learn from; one of trigger.searches"
     )
-    repairers: dict[str, dict[str, Any]] = Field(
-        min_length=1, description="repairers to compare, each with its options"
-    )
+    repairers: Annotated[
+        dict[str, dict[str, Any]], accepted_by("asterism.dflare.repairers:repairer_options")
+    ] = Field(min_length=1, description="repairers to compare, each with its options")
     folds: int = Field(ge=2, description="parts of the cross-validation")
     repeats: int = Field(ge=1, description="repetitions of it, each with another random seed")

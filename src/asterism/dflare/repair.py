@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import write_json
 from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
-from asterism.core.params import validate
 from asterism.core.streams import spawn_integer
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repairers import REPAIRERS, Repairer
+from asterism.dflare.repairers import REPAIRERS, Repairer, repairer_options
 from asterism.dflare.trigger import Seeds
 
 log = get_logger(__name__)
@@ -150,9 +149,8 @@ def choose(results: dict[str, dict[str, Any]]) -> str:
 
 def make_repairer(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
     """An untrained repairer by its name."""
-    kind = REPAIRERS[name]
-    options = validate(kind.Options, params.repairers[name], source=f"options of {name}")
-    return kind(options, examples.probabilities.shape[1], seed)
+    options = repairer_options(params.repairers)[name]
+    return REPAIRERS[name](options, examples.probabilities.shape[1], seed)
 
 
 def train(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
-from asterism.core.params import validate
+from asterism.core.errors import UserError, concerning
 from asterism.core.parts import ALONE, Parts
 from asterism.core.streams import stream
 from asterism.dflare import outcome
@@ -25,7 +24,7 @@ from asterism.dflare.lockstep import Budget, Subject
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import TriggerParams
-from asterism.dflare.searches import SEARCHES
+from asterism.dflare.searches import SEARCHES, search_options
 
 log = get_logger(__name__)
 
@@ -155,7 +154,8 @@ def _search(
     """One search from one group of seeds; it is short, so no state of it is kept."""
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
-    options = validate(kind.Options, chosen.options, source=f"options of {name}")
+    with concerning(f"trigger.searches.{name}"):
+        options = search_options(chosen)
     budget = Budget(params.queries, params.n_triggers, params.seconds)
     started = time.perf_counter()
     findings = kind(subject, budget, seeds.items, seeds.numbers.tolist(), seed, name, options).run()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import read_arrays, write_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.core.registry import closest
 from asterism.libraries.handle import Handle, Limits
 from asterism.libraries.launch import Nursery
 from asterism.libraries.library import CONVERTERS, LIBRARIES
@@ -84,7 +85,8 @@ def check_routes(routes: Iterable[str]) -> None:
         library, _, option = route.partition(":")
         known = LIBRARIES[library].options
         if option not in known:
-            raise UserError(f"{library} has no route {option!r} (known: {', '.join(known)})")
+            hint = closest(option, list(known))
+            raise UserError(f"{library} has no route {option!r}{hint} (known: {', '.join(known)})")
 
 
 class Bench:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
+from asterism.libraries.params import Draw
 from asterism.memo.graph import Graph
 from asterism.memo.layers.dense import INTEGER_BOUND
 from asterism.memo.tensors import INTEGER
@@ -19,7 +20,7 @@ BATCH = 2
 SPECIAL_DRAWS = ("nan", "infinity", "empty")
 #: Inputs by which outputs are differentiated: their gradients are compared in place of outputs.
 GRADIENT = "gradient"
-DRAWS = ("normal", "wide", GRADIENT, *SPECIAL_DRAWS)
+DRAWS = get_args(Draw)
 
 
 def draw_inputs(graph: Graph, seed: int, model: int, draw: str) -> list[NDArray[Any]]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.names import accepted_by
 from asterism.core.params import Section
 
-Name = Annotated[str, Field(min_length=1)]
+#: Kinds of inputs that a model is run on.
+Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
 
 
 class ExecuteParams(Section):
     """Running generated models in the libraries under test."""
 
-    routes: list[Name] = Field(
+    routes: Annotated[list[str], accepted_by("asterism.libraries.bench:check_routes")] = Field(
         min_length=1,
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
-    draws: list[Name] = Field(
+    draws: list[Draw] = Field(
         min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
     )
     hang_seconds: float = Field(

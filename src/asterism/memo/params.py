@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
 
-Name = Annotated[str, Field(min_length=1)]
+Routes = Annotated[list[str], accepted_by("asterism.libraries.bench:check_routes")]
+StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]
 
 
 class ReduceParams(Section):
     """Seed models and their reduction (Algorithm 1)."""
 
-    models: list[Name] = Field(
+    models: list[Annotated[str, named("asterism.memo.seeds:SEED_MODELS")]] = Field(
         description="seed models by name (docs/libraries.md lists them)", min_length=1
     )
     user_model: str = Field(
@@ -36,8 +38,8 @@ class ReduceParams(Section):
 class GenerateParams(Section):
     """Generation of models (Algorithm 2)."""
 
-    strategy: Name = Field(description="memo, memo_r, memo_o, cradle or muffin")
-    compared: list[Name] = Field(
+    strategy: StrategyName = Field(description="memo, memo_r, memo_o, cradle or muffin")
+    compared: list[StrategyName] = Field(
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")
@@ -49,7 +51,7 @@ class GenerateParams(Section):
     chains: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
-    branch_routes: list[Name] = Field(
+    branch_routes: Routes = Field(
         description="routes that models are run in so that new branches of the libraries' Python "
         "code are a reward too; none: models are only generated"
     )
@@ -59,7 +61,7 @@ class GenerateParams(Section):
     p: float = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
     )
-    pool: Name = Field(
+    pool: Literal["replace", "grow"] = Field(
         description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
     )
     max_layers: int = Field(ge=2, description="a mutant of more layers is refused")

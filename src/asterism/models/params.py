@@ -6,7 +6,26 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.names import named
 from asterism.core.params import Section
+
+#: The optimisers that Keras makes of their lower-case names, and one more.
+Optimizer = Literal[
+    "adadelta",
+    "adafactor",
+    "adagrad",
+    "adam",
+    "adamax",
+    "adamw",
+    "ftrl",
+    "lion",
+    "muon",
+    "nadam",
+    "rmsprop",
+    "schedulefreeadamw",
+    "sgd",
+    "nesterov_sgd",
+]
 
 Units = Annotated[int, Field(ge=1)]
 
@@ -14,7 +33,7 @@ Units = Annotated[int, Field(ge=1)]
 class TrainingParams(Section):
     """How a model is trained."""
 
-    optimizer: str = Field(
+    optimizer: Optimizer = Field(
         description="a Keras optimiser by its lower-case name, or nesterov_sgd: SGD with Nesterov "
         "momentum of 0.9 and weight decay, as residual networks are trained"
     )
@@ -50,7 +69,9 @@ class ClassifierParams(Section):
     source: Literal["train"]
     path: str = Field(description="no file of the user's: the placeholder conf/no_file")
     weights: str = Field(description="no file of the user's: the placeholder conf/no_file")
-    architecture: str = Field(description="a module's function in asterism.models.architectures")
+    architecture: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(
+        description="a module's function in asterism.models.architectures"
+    )
     training: TrainingParams
     learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
         description="after these numbers of epochs the learning rate falls to a tenth"

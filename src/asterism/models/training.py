@@ -10,16 +10,11 @@ from tqdm import tqdm
 
 from asterism.core import machine
 from asterism.core.console import progress
-from asterism.core.errors import UserError
 from asterism.core.streams import spawn_integer
-from asterism.models.params import TrainingParams
+from asterism.models.params import Optimizer, TrainingParams
 
 if TYPE_CHECKING:
     import keras
-
-
-#: An optimiser beside those that Keras knows by name: the one that residual networks came with.
-NESTEROV = "nesterov_sgd"
 
 
 def make_deterministic(
@@ -49,27 +44,21 @@ def make_deterministic(
 
 def compile_for(model: keras.Model, params: TrainingParams) -> None:
     """Compile a classifier with softmax outputs for integer labels."""
-    optimizer = _nesterov() if params.optimizer == NESTEROV else _by_name(params.optimizer)
+    optimizer = _optimizer(params.optimizer)
     optimizer.learning_rate = params.learning_rate
     # Keras counts a process' optimisers in their names, which are written into the model's file.
     optimizer.name = params.optimizer
     model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
 
 
-def _by_name(name: str) -> keras.optimizers.Optimizer:
+def _optimizer(name: Optimizer) -> keras.optimizers.Optimizer:
     import keras
 
-    try:
-        return keras.optimizers.get(name)
-    except ValueError:
-        known = sorted(n.lower() for n in vars(keras.optimizers) if n[0].isupper())
-        raise UserError(
-            f"no optimiser is called {name!r} (known: {', '.join([*known, NESTEROV])})"
-        ) from None
+    return _nesterov() if name == "nesterov_sgd" else keras.optimizers.get(name)
 
 
 def _nesterov() -> keras.optimizers.Optimizer:
-    """SGD with Nesterov momentum of 0.9, and what a penalty of 1e-4 on the squared weights is.
+    """SGD as residual networks came with: Nesterov momentum of 0.9, and a penalty of 1e-4.
 
     A penalty's gradient, twice the weight, goes through the momentum, which adds ten of them up;
     Keras' weight decay does not.

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from worlds import digits, params
 
-from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
 from asterism.images import build_mutators
@@ -92,7 +92,9 @@ def test_lineages_that_may_not_change_any_more_have_no_mutants() -> None:
 
 
 def test_impossible_weights() -> None:
-    with pytest.raises(UserError, match="names 'blur'"):
-        Breeder.configured(params(weights={"blur": 1}))
-    with pytest.raises(UserError, match="not be below 0"):
-        Breeder.configured(params(weights={"rotation": -1}))
+    with pytest.raises(ValidationError, match="names 'blur', but mutators does not"):
+        params(weights={"blur": 1})
+    with pytest.raises(ValidationError, match="none may be below 0"):
+        params(weights={"rotation": -1})
+    with pytest.raises(ValidationError, match="0 for all mutators"):
+        params(mutators={"rotation": {}}, weights={"rotation": 0})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.core.names import named
 from asterism.core.params import Section
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.keras_files import save_keras
@@ -29,7 +30,9 @@ class Distillation(Compressor):
     class Options(Section):
         """The student and its lessons."""
 
-        student: str = Field(description="its architecture, by name")
+        student: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(
+            description="its architecture, by name"
+        )
         temperature: float = Field(gt=0, description="softens the outputs of both")
         alpha: float = Field(ge=0, le=1, description="weight of the labels; the rest is imitation")
         training: TrainingParams

@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 from asterism.core.artifacts import read_arrays
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, concerning
 from asterism.core.streams import stream
 from asterism.deepstellar.coverage import CoverageCriterion
 from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
@@ -114,7 +114,8 @@ class Campaign:
 
     def __post_init__(self) -> None:
         self._breeder = Breeder.configured(self.params)
-        self._selection = strategy.configured(self.params.selection)
+        with concerning("fuzz.selection"):
+            self._selection = strategy.configured(self.params.selection)
         self._criteria: dict[str, CoverageCriterion] = {
             kind.name: kind(self.model) for kind in GUIDING.values()
         }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.params import Section
+from asterism.core.plugins import options_of
 from asterism.core.registry import Registry
 from asterism.dflare.onnx_graph import GraphBuilder
 
@@ -66,3 +67,12 @@ class Repairer(ABC):
 
 
 REPAIRERS: Registry[type[Repairer]] = Registry("repairer", "asterism.dflare.repairers")
+
+
+def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, Section]:
+    """The options of some repairers, by their names, as they declare them.
+
+    Raises:
+        UserError: no such repairer, or the options are none of its.
+    """
+    return {name: options_of(REPAIRERS, name, options) for name, options in chosen.items()}

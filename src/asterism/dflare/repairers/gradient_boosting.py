@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from sklearn.ensemble import HistGradientBoostingClassifier
 from threadpoolctl import threadpool_limits
 
 from asterism.core.params import Section
@@ -31,6 +30,8 @@ class GradientBoosting(Repairer):
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         self._model = HistGradientBoostingClassifier(
             max_iter=self.options.rounds,
             learning_rate=self.options.learning_rate,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
 
 #: Probabilities below this count as this, so that their logarithms stay finite.
 _SMALLEST = np.float32(1e-6)
@@ -39,7 +42,7 @@ class Logistic(Repairer):
         standard = (features - self._mean) / self._scale
         losses = [self._loss(strength, standard, labels) for strength in self.options.strengths]
         best = self.options.strengths[int(np.argmin(losses))]
-        self._model = LogisticRegression(C=best, max_iter=300).fit(standard, labels)
+        self._model = _regression(best).fit(standard, labels)
 
     def labels(self, probabilities: Probabilities) -> Labels:
         """See :meth:`Repairer.labels`."""
@@ -79,13 +82,14 @@ class Logistic(Repairer):
 
     def _loss(self, strength: float, features: NDArray[np.float64], labels: Labels) -> float:
         """Logarithmic loss on held-out parts; infinite where no part can be learnt from."""
+        from sklearn.model_selection import KFold
+
         parts = KFold(min(_PARTS, len(labels)), shuffle=True, random_state=self.seed)
         losses = []
         for learn, held_out in parts.split(features):
             if len(np.unique(labels[learn])) < 2:
                 continue
-            model = LogisticRegression(C=strength, max_iter=300)
-            model.fit(features[learn], labels[learn])
+            model = _regression(strength).fit(features[learn], labels[learn])
             known = np.isin(labels[held_out], model.classes_)
             if known.any():
                 column = np.searchsorted(model.classes_, labels[held_out][known])
@@ -93,6 +97,12 @@ class Logistic(Repairer):
                 right = probabilities[np.arange(len(column)), column]
                 losses.append(-np.log(np.maximum(right, _SMALLEST)).mean())
         return float(np.mean(losses)) if losses else float("inf")
+
+
+def _regression(strength: float) -> LogisticRegression:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, max_iter=300)
 
 
 def _columns(graph: GraphBuilder, value: str, start: int, end: int) -> str:

@@ -6,8 +6,6 @@ import warnings
 
 import numpy as np
 from pydantic import Field
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
@@ -27,6 +25,9 @@ class Perceptron(Repairer):
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPClassifier
+
         self._model = MLPClassifier(
             (self.options.hidden_units,),
             learning_rate_init=self.options.learning_rate,

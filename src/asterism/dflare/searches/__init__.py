@@ -2,7 +2,19 @@
 
 from typing import Any
 
+from asterism.core.params import Section
+from asterism.core.plugins import options_of
 from asterism.core.registry import Registry
 from asterism.dflare.lockstep import LockstepSearch
+from asterism.dflare.params import SearchParams
 
 SEARCHES: Registry[type[LockstepSearch[Any]]] = Registry("search", "asterism.dflare.searches")
+
+
+def search_options(chosen: SearchParams) -> Section:
+    """The search's options, as it declares them.
+
+    Raises:
+        UserError: no such search, or the options are none of its.
+    """
+    return options_of(SEARCHES, chosen.search, chosen.options)

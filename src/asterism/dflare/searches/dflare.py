@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from asterism.core.names import named
 from asterism.core.params import Section
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
@@ -29,7 +30,9 @@ Rows = NDArray[np.int64]
 class DflareOptions(Section):
     """The paper's Dflare, or what an ablation changes."""
 
-    fitness: str = Field(description="a rule of asterism.dflare.fitness")
+    fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
+        description="a rule of asterism.dflare.fitness"
+    )
     delta: float = Field(ge=0, description="distances that differ by no more count as equal")
     guided: bool = Field(
         description="choose operators by Metropolis–Hastings over success rates; false: uniformly"

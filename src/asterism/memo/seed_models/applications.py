@@ -8,19 +8,14 @@ import keras
 
 from asterism.memo.seeds import SEED_MODELS
 
-_NAMES = (
-    "DenseNet121",
-    "InceptionResNetV2",
-    "InceptionV3",
-    "MobileNetV2",
-    "ResNet50",
-    "Xception",
-)
-
 
 def _make(name: str) -> keras.Model:
     return getattr(keras.applications, name)(weights=None)
 
 
-for name in _NAMES:
-    SEED_MODELS.register(name.lower())(partial(_make, name))
+SEED_MODELS.register("densenet121")(partial(_make, "DenseNet121"))
+SEED_MODELS.register("inceptionresnetv2")(partial(_make, "InceptionResNetV2"))
+SEED_MODELS.register("inceptionv3")(partial(_make, "InceptionV3"))
+SEED_MODELS.register("mobilenetv2")(partial(_make, "MobileNetV2"))
+SEED_MODELS.register("resnet50")(partial(_make, "ResNet50"))
+SEED_MODELS.register("xception")(partial(_make, "Xception"))

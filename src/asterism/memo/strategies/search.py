@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.errors import UserError
 from asterism.memo.campaign import Mutant
 from asterism.memo.coverage import Coverage
 from asterism.memo.generate import STRATEGIES, Strategy, attempt
@@ -18,7 +17,6 @@ from asterism.search import MetropolisHastings, Uniform
 
 #: A model (a slot of the pool) and an operator.
 Choice = tuple[int, str]
-POOLS = ("replace", "grow")
 
 
 class Memo(Strategy):
@@ -36,8 +34,6 @@ class Memo(Strategy):
 
     def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
         super().__init__(seeds, params)
-        if params.pool not in POOLS:
-            raise UserError(f"generate.pool is {params.pool!r}: one of {', '.join(POOLS)}")
         self._operators = [n for n in OPERATORS if OPERATORS[n].family in self.families]
         self._names = list(seeds)
         self._pool = list(seeds.values())

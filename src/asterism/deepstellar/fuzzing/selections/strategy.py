@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import concerning
 from asterism.core.plugins import configure
 from asterism.core.registry import Registry
 from asterism.deepstellar.params import SelectionParams
@@ -45,5 +44,4 @@ def configured(params: SelectionParams) -> Selection:
     Raises:
         UserError: an unknown strategy, or an impossible option of it.
     """
-    with concerning("fuzz.selection"):
-        return configure(SELECTIONS, params.name, params.options)
+    return configure(SELECTIONS, params.name, params.options)

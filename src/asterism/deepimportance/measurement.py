@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
-from asterism.criteria.criterion import Criterion
+from asterism.criteria.criterion import ActivationCriterion
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import Fitted, cover
 from asterism.deepimportance.sets import Compared
@@ -89,13 +89,15 @@ def measure(
     return Measured(metrics, rows, idc[fitted.widest].smallest_subset(), subsets, new)
 
 
-def _idc(criteria: Mapping[str, Criterion], name: str) -> ImportanceDrivenCoverage:
+def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:
     coverage = criteria[name]
     assert isinstance(coverage, ImportanceDrivenCoverage)
     return coverage
 
 
-def _numbers(alone: Mapping[str, Criterion], union: Mapping[str, Criterion]) -> Numbers:
+def _numbers(
+    alone: Mapping[str, ActivationCriterion], union: Mapping[str, ActivationCriterion]
+) -> Numbers:
     """Every criterion's value for a union with the test set, and the combinations gained."""
     gained = {
         f"new_{name}": len(coverage.covered) - len(alone[name].covered)
@@ -105,7 +107,7 @@ def _numbers(alone: Mapping[str, Criterion], union: Mapping[str, Criterion]) -> 
     return _values(union) | gained
 
 
-def _values(criteria: Mapping[str, Criterion]) -> dict[str, float]:
+def _values(criteria: Mapping[str, ActivationCriterion]) -> dict[str, float]:
     return {name: criterion.value() for name, criterion in criteria.items()}
 
 

@@ -269,22 +269,22 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
         rise = found[f"idc_{m}"]["value"] - before[f"idc_{m}"]
         assert gained == pytest.approx(rise * combinations)
     assert len(measured.rows) == 3 * (len(NAMES) + 3)
-    new = measured.new["extreme"]
-    assert len(new.inputs) == found["new_combinations"]["idc_12"]["value"]
-    assert new.inputs.max() < 20
     # A smallest subset of the test set, of the addition and of both has what the whole has.
     base, added = as_pixels(test[split.base]), extreme
-    of_base, of_added = base[measured.subset], added[measured.subsets["extreme"]]
-    of_both = np.concatenate([of_base, added[new.inputs]])
-    for part, whole, size in (
-        (of_base, base, measured.metrics["smallest_subset"]),
-        (of_added, added, found["smallest_subset"]),
-        (of_both, np.concatenate([base, added]), found["smallest_subset_of_union"]),
-    ):
-        assert len(part) == size["idc_12"] <= len(whole)
-        assert alone(fitted, part)["idc_12"] == alone(fitted, whole)["idc_12"]
-        combinations = measured.metrics["combinations"]["idc_2"]
-        assert size["idc_2"] == pytest.approx(alone(fitted, whole)["idc_2"] * combinations)
+    for idc, inputs in measured.exercised.items():
+        new = inputs.new["extreme"]
+        assert len(new.inputs) == found["new_combinations"][idc]["value"]
+        of_base, of_added = base[inputs.subset], added[inputs.subsets["extreme"]]
+        of_both = np.concatenate([of_base, added[new.inputs]])
+        for part, whole, size in (
+            (of_base, base, measured.metrics["smallest_subset"]),
+            (of_added, added, found["smallest_subset"]),
+            (of_both, np.concatenate([base, added]), found["smallest_subset_of_union"]),
+        ):
+            assert len(part) == size[idc] <= len(whole)
+            covered = alone(fitted, whole)[idc]
+            assert alone(fitted, part)[idc] == covered
+            assert size[idc] == pytest.approx(covered * measured.metrics["combinations"][idc])
 
 
 def test_controls_are_disjoint_and_of_the_additions_size_and_strength():

@@ -19,25 +19,35 @@ Numbers = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Exercised:
+    """Which inputs exercise what, for one number of important neurons.
+
+    Attributes:
+        subset: int64, positions in the test set of a smallest subset with the same IDC.
+        subsets: positions in an addition of a smallest subset with the IDC that it has alone, by
+            addition.
+        new: the combinations that only an addition reaches, by addition; inputs are positions in
+            the addition.
+    """
+
+    subset: NDArray[np.int64]
+    subsets: dict[str, NDArray[np.int64]]
+    new: dict[str, Combinations]
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a test set and its additions exercise.
 
     Attributes:
         metrics: every number, nested by set and criterion.
         rows: the same as a table, a row for each set and criterion.
-        subset: int64, positions in the test set of a smallest subset with the same IDC, for the
-            largest number of important neurons.
-        subsets: for that number, positions in an addition of a smallest subset with the IDC that
-            it has alone, by addition.
-        new: for that number, the combinations that only an addition reaches, by addition; inputs
-            are positions in the addition.
+        exercised: which inputs do, by the coverage's name (``idc_8``).
     """
 
     metrics: Numbers
     rows: list[Numbers]
-    subset: NDArray[np.int64]
-    subsets: dict[str, NDArray[np.int64]]
-    new: dict[str, Combinations]
+    exercised: dict[str, Exercised]
 
 
 def measure(
@@ -64,7 +74,7 @@ def measure(
     }
     rows = [_row("test set", name, value) for name, value in values.items()]
     rows += [_row("all tests", name, value) for name, value in together.items()]
-    subsets, new = {}, {}
+    exercised = {m: Exercised(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()}
     for name, compared in progress(list(additions.items()), label="measuring", unit="set"):
         union = cover(fitted.tracer, alone, compared.added)
         itself = cover(fitted.tracer, fitted.idc, compared.added)
@@ -83,10 +93,11 @@ def measure(
             "smallest_subset_of_union": {m: len(union[m].covered) for m in idc},
         }
         rows += [_row(f"+ {name}", criterion, **held[criterion]) for criterion in values]
-        subsets[name] = _idc(itself, fitted.widest).smallest_subset()
-        reached = _idc(union, fitted.widest).exercised(since=len(base))
-        new[name] = replace(reached, inputs=reached.inputs - len(base))
-    return Measured(metrics, rows, idc[fitted.widest].smallest_subset(), subsets, new)
+        for m, inputs in exercised.items():
+            inputs.subsets[name] = _idc(itself, m).smallest_subset()
+            reached = _idc(union, m).exercised(since=len(base))
+            inputs.new[name] = replace(reached, inputs=reached.inputs - len(base))
+    return Measured(metrics, rows, exercised)
 
 
 def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:

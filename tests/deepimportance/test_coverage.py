@@ -6,10 +6,12 @@ from dataclasses import replace
 import keras
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
@@ -24,6 +26,7 @@ from asterism.deepimportance.params import ClusterParams, ImportanceParams, Rele
 from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
 from asterism.models.preprocessing import PreprocessingParams
+from places import ROOT
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -328,6 +331,17 @@ def test_the_clean_control_holds_none_of_the_additions_own_inputs():
     assert len(found.clean_draws) == 2  # 20 // 10
     assert not np.isin(np.concatenate(found.clean_draws), own).any()
     assert np.isin(np.concatenate(found.clean_draws), split.pool).all()
+
+
+@pytest.mark.parametrize(("changes", "tests"), [([], 360), (["attack=large"], 10_000)])
+def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
+    config = yaml.safe_load(compose(ROOT / "conf", changes))
+    attack, draws = config["attack"], config["importance"]["draws"]
+    split = Split.draw(tests, attack["base_share"], 0)
+    images = np.zeros((tests, 1, 1, 1), np.uint8)
+    natural = split.pool[: attack["inputs"]]  # its own inputs are not drawn beside it
+    addition = Addition.natural(as_pixels(images[natural]), natural)
+    assert len(compare(addition, "x", images, split, draws, 0.3, 0).clean_draws) == draws
 
 
 def test_one_draw_has_no_spread(trained):

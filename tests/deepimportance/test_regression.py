@@ -116,7 +116,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         assert inputs[f"{name}_moved"].max() == pytest.approx(facts["deviation_max"])
         assert inputs[f"{name}_success"].mean() == pytest.approx(facts["success"])
     for name in metrics["additions"]:
-        assert metrics["additions"][name]["draws"] == 5
+        assert metrics["additions"][name]["draws"] == 4
         idc = metrics["additions"][name]["idc_6"]["value"]
         assert idc >= metrics["test_set"]["idc_6"]
 

@@ -40,7 +40,7 @@ def test_the_stages_leave_what_they_promise(workspace):
     assert metrics["test_set"]["inputs"] == 60
     assert metrics["all_tests"]["inputs"] == 120
     for facts in metrics["additions"].values():
-        assert facts["draws"] == 5
+        assert facts["draws"] == 4
         for m in (4, 8):
             assert facts[f"idc_{m}"]["value"] >= metrics["test_set"][f"idc_{m}"]
     table = read_table(workspace / "plots/measure_importance/coverage.csv")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from asterism.attacks.addition import prefixed
+from asterism.attacks.image_set import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.artifacts import write_arrays, write_json, write_table

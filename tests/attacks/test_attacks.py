@@ -244,7 +244,12 @@ def test_own_natural_images(classifier, digits, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"), [({"inputs": 150}, "lower it"), ({"names": ["x"]}, "no attack")]
+    ("changes", "message"),
+    [
+        ({"inputs": 150, "semantic": "none"}, "lower it"),
+        ({"inputs": 150}, "the pool has 100"),
+        ({"names": ["x"]}, "no attack"),
+    ],
 )
 def test_impossible_wishes_are_one_line(classifier, digits, changes, message):
     with pytest.raises(UserError, match=message):

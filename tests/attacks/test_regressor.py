@@ -8,6 +8,8 @@ from test_attacks import UNIT, params
 from asterism.attacks.addition import Split, as_pixels
 from asterism.attacks.attack import ATTACKS
 from asterism.attacks.regressor import PixelRegressor, attack_regressor
+from asterism.core.artifacts import write_arrays
+from asterism.core.errors import UserError
 
 L = keras.layers
 SHAPE = (6, 6, 1)
@@ -46,6 +48,24 @@ def test_attacks_that_need_classes_are_left_out(images):
     for name in expected:
         assert np.isin(found.additions[name].sources, split.base).all()
         assert len(found.additions[name].images) == 6
+
+
+def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
+    own = tmp_path / "own.npz"
+    write_arrays(own, images=images[:9])
+    wanted = {"names": ["noise"], "semantic": "file", "semantic_path": str(own)}
+    found, _ = attacked(linear(), images, **wanted)
+    assert list(found.additions) == ["noise", "own"]
+    np.testing.assert_array_equal(found.additions["own"].images, as_pixels(images[:6]))
+    assert (found.additions["own"].positions == -1).all()
+    assert "own" not in found.moved
+    for bad, message in (
+        (images[:2], r"own\.npz holds 2 images, but 6 are to be added"),
+        (images[:, :3], r"own\.npz needs an array `images`, uint8 of shape \(N, 6, 6, 1\)"),
+    ):
+        write_arrays(own, images=bad)
+        with pytest.raises(UserError, match=message):
+            attacked(linear(), images, **wanted)
 
 
 def test_a_linear_regressor_is_moved_as_far_as_it_can_be(images):

@@ -6,10 +6,12 @@ from dataclasses import replace
 import keras
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
@@ -24,6 +26,7 @@ from asterism.deepimportance.params import ClusterParams, ImportanceParams, Rele
 from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
 from asterism.models.preprocessing import PreprocessingParams
+from places import ROOT
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -269,22 +272,22 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
         rise = found[f"idc_{m}"]["value"] - before[f"idc_{m}"]
         assert gained == pytest.approx(rise * combinations)
     assert len(measured.rows) == 3 * (len(NAMES) + 3)
-    new = measured.new["extreme"]
-    assert len(new.inputs) == found["new_combinations"]["idc_12"]["value"]
-    assert new.inputs.max() < 20
     # A smallest subset of the test set, of the addition and of both has what the whole has.
     base, added = as_pixels(test[split.base]), extreme
-    of_base, of_added = base[measured.subset], added[measured.subsets["extreme"]]
-    of_both = np.concatenate([of_base, added[new.inputs]])
-    for part, whole, size in (
-        (of_base, base, measured.metrics["smallest_subset"]),
-        (of_added, added, found["smallest_subset"]),
-        (of_both, np.concatenate([base, added]), found["smallest_subset_of_union"]),
-    ):
-        assert len(part) == size["idc_12"] <= len(whole)
-        assert alone(fitted, part)["idc_12"] == alone(fitted, whole)["idc_12"]
-        combinations = measured.metrics["combinations"]["idc_2"]
-        assert size["idc_2"] == pytest.approx(alone(fitted, whole)["idc_2"] * combinations)
+    for idc, inputs in measured.exercised.items():
+        new = inputs.new["extreme"]
+        assert len(new.inputs) == found["new_combinations"][idc]["value"]
+        of_base, of_added = base[inputs.subset], added[inputs.subsets["extreme"]]
+        of_both = np.concatenate([of_base, added[new.inputs]])
+        for part, whole, size in (
+            (of_base, base, measured.metrics["smallest_subset"]),
+            (of_added, added, found["smallest_subset"]),
+            (of_both, np.concatenate([base, added]), found["smallest_subset_of_union"]),
+        ):
+            assert len(part) == size[idc] <= len(whole)
+            covered = alone(fitted, whole)[idc]
+            assert alone(fitted, part)[idc] == covered
+            assert size[idc] == pytest.approx(covered * measured.metrics["combinations"][idc])
 
 
 def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
@@ -328,6 +331,17 @@ def test_the_clean_control_holds_none_of_the_additions_own_inputs():
     assert len(found.clean_draws) == 2  # 20 // 10
     assert not np.isin(np.concatenate(found.clean_draws), own).any()
     assert np.isin(np.concatenate(found.clean_draws), split.pool).all()
+
+
+@pytest.mark.parametrize(("changes", "tests"), [([], 360), (["attack=large"], 10_000)])
+def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
+    config = yaml.safe_load(compose(ROOT / "conf", changes))
+    attack, draws = config["attack"], config["importance"]["draws"]
+    split = Split.draw(tests, attack["base_share"], 0)
+    images = np.zeros((tests, 1, 1, 1), np.uint8)
+    natural = split.pool[: attack["inputs"]]  # its own inputs are not drawn beside it
+    addition = Addition.natural(as_pixels(images[natural]), natural)
+    assert len(compare(addition, "x", images, split, draws, 0.3, 0).clean_draws) == draws
 
 
 def test_one_draw_has_no_spread(trained):

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from asterism.config import compose
-from asterism.core.artifacts import read_arrays, read_json
+from asterism.core.artifacts import read_arrays, read_json, write_arrays
 from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
@@ -75,6 +75,9 @@ def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message):
 
 
 def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
+    own = tmp_path / "own.npz"
+    roads = load_driving(params(drive), 1).test_images
+    write_arrays(own, images=255 - roads)
     overrides = [
         "driving=folder",
         f"driving.path={drive}",
@@ -89,6 +92,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         "importance.layer=conv9",
         "criteria.layers=[conv9]",
         "attack.semantic=file",
+        f"attack.semantic_path={own}",
     ]
     (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
     monkeypatch.chdir(tmp_path)
@@ -98,7 +102,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     assert metrics["test_mse"] > 0
     assert 0 < metrics["test_set"]["idc_6"] <= 1
     assert "distance_surprise" not in metrics["test_set"]
-    assert set(metrics["additions"]) == {"fgsm", "bim", "noise", "semantic"}
+    assert set(metrics["additions"]) == {"fgsm", "bim", "noise", "own"}
     for name in ("fgsm", "bim", "noise"):
         facts = metrics["attacks"][name]
         assert facts["deviation_degrees_max"] == pytest.approx(25 * facts["deviation_max"])
@@ -112,8 +116,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         assert inputs[f"{name}_moved"].max() == pytest.approx(facts["deviation_max"])
         assert inputs[f"{name}_success"].mean() == pytest.approx(facts["success"])
     for name in metrics["additions"]:
-        # The natural inputs are of the pool and cannot be drawn beside themselves.
-        assert metrics["additions"][name]["draws"] == (4 if name == "semantic" else 5)
+        assert metrics["additions"][name]["draws"] == 4
         idc = metrics["additions"][name]["idc_6"]["value"]
         assert idc >= metrics["test_set"]["idc_6"]
 

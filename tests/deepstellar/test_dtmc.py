@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
 from asterism.deepstellar.boundary import boundary_codes
-from asterism.deepstellar.coverage import CRITERIA, measure
+from asterism.deepstellar.coverage import CRITERIA, fitted, in_order, measure
 from asterism.deepstellar.dtmc import Dtmc
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.model_checking import export
@@ -85,13 +85,36 @@ def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order,
     model, _, _ = build(seed)
     tested = model.abstraction.encode(random_states(seed + 1))
     whole = measure(model, tested)
-    for criterion in CRITERIA:
-        coverage, before = criterion(model), 0.0
+    for name, coverage in fitted(model, CRITERIA).items():
+        before = 0.0
         for start in range(0, 30, batch):
             coverage.update(tested[order][start : start + batch])
             assert coverage.value() >= before
             before = coverage.value()
-        assert before == whole[criterion.name]
+        assert before == whole[name]
+
+
+@pytest.mark.parametrize("name", CRITERIA.names())
+def test_a_fork_goes_on_alone(name):
+    model, _, _ = build(3)
+    tested = model.abstraction.encode(random_states(4))
+    first = fitted(model, [name])[name]
+    first.update(tested[:3])
+    before = first.value()
+    second = first.fork()
+    assert second.value() == before
+    second.update(tested)
+    assert first.value() == before < second.value() == measure(model, tested)[name]
+
+
+def test_reports_show_the_criteria_in_the_papers_order():
+    assert in_order() == [
+        "basic_state",
+        "weighted_state",
+        "n_step_state_boundary",
+        "basic_transition",
+        "weighted_transition",
+    ]
 
 
 @given(st.integers(0, 1000), st.integers(1, 4), st.integers(1, 12))

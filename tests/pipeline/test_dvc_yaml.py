@@ -49,6 +49,11 @@ def test_scripts_are_thin_and_results_have_their_names(stage):
         assert re.match(rf"(artifacts/{stage}(/|$)|metrics/{stage}[-.]|report/index.html)", name)
 
 
+@pytest.mark.parametrize("stage", ["attack", "measure_driving"])
+def test_what_adds_natural_images_of_the_users_depends_on_their_file(stage):
+    assert "${attack.semantic_path}" in facts(stage)["deps"]
+
+
 def test_the_files_that_outputs_are_kept_in_are_ignored_by_git():
     ignored = (ROOT / ".gitignore").read_text(encoding="utf-8").split()
     for folder in ("artifacts", "metrics", "plots", "report", "logs"):

@@ -40,15 +40,21 @@ def test_the_stages_leave_what_they_promise(workspace):
     assert metrics["test_set"]["inputs"] == 60
     assert metrics["all_tests"]["inputs"] == 120
     for facts in metrics["additions"].values():
-        assert facts["draws"] == 5
+        assert facts["draws"] == 4
         for m in (4, 8):
             assert facts[f"idc_{m}"]["value"] >= metrics["test_set"][f"idc_{m}"]
     table = read_table(workspace / "plots/measure_importance/coverage.csv")
     assert len(table) == 5 * (9 + 2)
-    subset = read_arrays(workspace / "artifacts/measure_importance/smallest_subset.npz")
-    assert len(subset["positions"]) == metrics["smallest_subset"]["idc_8"]
-    for name, facts in metrics["additions"].items():
-        assert len(subset[name]) == facts["smallest_subset"]["idc_8"]
+    for idc in ("idc_4", "idc_8"):
+        folder = workspace / "artifacts/measure_importance" / idc
+        subset = read_arrays(folder / "smallest_subset.npz")
+        new = read_arrays(folder / "new_combinations.npz")
+        assert len(subset["positions"]) == metrics["smallest_subset"][idc]
+        for name, facts in metrics["additions"].items():
+            assert len(subset[name]) == facts["smallest_subset"][idc]
+            count = facts["new_combinations"][idc]["value"]
+            assert len(new[f"{name}_inputs"]) == count
+            assert new[f"{name}_clusters"].shape == (count, int(idc.removeprefix("idc_")))
     assert read_json(workspace / "metrics/attack.json")["fgsm"]["linf_mean"] <= 0.3 + 1e-6
 
 

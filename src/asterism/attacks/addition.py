@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints, Victims
+from asterism.attacks.image_set import ImageSet
 from asterism.attacks.noise import l2, linf
 from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.core.errors import UserError
@@ -45,25 +45,18 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Addition:
+class Addition(ImageSet):
     """One input set that is added to the test set.
 
     Attributes:
         images: float32 ``(N, H, W, C)``, pixels in [0, 1], not rounded to grey levels.
-        sources: int64 ``(N,)``, test inputs that the images were made from; -1 for none.
-        l2: float64 ``(N,)``, distance to the source; 0 without one.
-        linf: float64 ``(N,)``, the same in the greatest change of one pixel.
         positions: int64 ``(N,)``, test inputs that the images are; -1 for none.
-        success: bool ``(N,)``, whether the model handles it wrongly.
-        success_rounded: bool ``(N,)``, whether it still does after rounding to 256 grey levels.
+        success_rounded: bool ``(N,)``, whether the model still handles it wrongly after rounding
+            to 256 grey levels.
     """
 
     images: Floats
-    sources: Ints
     positions: Ints
-    l2: NDArray[np.float64]
-    linf: NDArray[np.float64]
-    success: NDArray[np.bool_]
     success_rounded: NDArray[np.bool_]
 
     @classmethod
@@ -86,38 +79,29 @@ class Addition:
         )
 
     @classmethod
-    def natural(
-        cls,
-        images: Floats,
-        positions: Ints | None = None,
-        wrong: NDArray[np.bool_] | None = None,
-    ) -> Self:
-        """Images that were not made from test inputs by changes.
+    def natural(cls, images: Floats, positions: Ints | None = None) -> Self:
+        """Images that were not made from test inputs by changes; none counts as mishandled.
 
         Args:
             images: pixels in [0, 1].
             positions: test inputs that they are; None for images from elsewhere.
-            wrong: which of them the model mishandles; None where there is nothing to miss.
         """
         count = len(images)
-        none, nothing = np.full(count, -1), np.zeros(count)
-        wrong = np.zeros(count, np.bool_) if wrong is None else wrong
-        positions = none if positions is None else positions
-        return cls(images, none, positions, nothing, nothing, wrong, wrong)
+        none, nothing, right = np.full(count, -1), np.zeros(count), np.zeros(count, np.bool_)
+        return cls(
+            images=images,
+            sources=none,
+            positions=none if positions is None else positions,
+            l2=nothing,
+            linf=nothing,
+            success=right,
+            success_rounded=right,
+        )
 
     def summary(self) -> dict[str, float]:
-        """Numbers for the metrics."""
-        return {
-            "inputs": len(self.images),
-            "success": float(self.success.mean()),
-            "success_rounded": float(self.success_rounded.mean()),
-            "l2_mean": float(self.l2.mean()),
-            "linf_mean": float(self.linf.mean()),
-        }
-
-    def per_input(self) -> dict[str, NDArray[Any]]:
-        """Source, distances and success of each image."""
-        return {name: array for name, array in vars(self).items() if name != "images"}
+        """See :meth:`ImageSet.summary`."""
+        rounded = float(self.success_rounded.mean())
+        return {"inputs": len(self.images), **super().summary(), "success_rounded": rounded}
 
     def save(self, path: Path) -> None:
         """Write an ``.npz``."""
@@ -127,10 +111,3 @@ class Addition:
     def load(cls, path: Path) -> Self:
         """What :meth:`save` wrote."""
         return cls(**read_arrays(path))
-
-
-def prefixed(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    """Arrays of several input sets in one: each as ``<set>_<fact>``."""
-    return {
-        f"{name}_{fact}": array for name, arrays in facts.items() for fact, array in arrays.items()
-    }

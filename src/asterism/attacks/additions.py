@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import keras
 import numpy as np
@@ -11,15 +11,12 @@ from numpy.typing import NDArray
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.natural import farthest_first, read_natural
+from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
-
-#: Names of the natural additions: the pool's most different inputs, and images of the user's.
-SEMANTIC, OWN = "semantic", "own"
 
 
 def make_additions(
@@ -46,9 +43,11 @@ def make_additions(
         Additions by name, in the order of ``params.names``, the natural ones last.
 
     Raises:
-        UserError: too few correctly handled inputs, or an unknown attack.
+        UserError: too few correctly handled inputs, an unknown attack, or natural images of the
+            user's that cannot be added.
     """
     attacks: dict[str, Attack] = {name: ATTACKS[name](params) for name in params.names}
+    natural = natural_additions(images, split, params.inputs, params)
     estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
@@ -57,10 +56,8 @@ def make_additions(
         mine = victims.part(0, attack.inputs)
         found = np.clip(attack.perturb(estimator, mine), 0, 1).astype(np.float32)
         additions[name] = _judge(estimator, found, mine)
-    if params.semantic != "none":
-        name = OWN if params.semantic == "file" else SEMANTIC
-        additions[name] = _natural(estimator, images, labels, split, params)
-    return additions
+    judged = {name: _judge_natural(estimator, found, labels) for name, found in natural.items()}
+    return additions | judged
 
 
 def _choose_victims(
@@ -82,26 +79,17 @@ def _choose_victims(
     return Victims(as_pixels(images[chosen]), labels[chosen], chosen, seed)
 
 
-def _natural(
-    estimator: PixelEstimator,
-    images: NDArray[np.uint8],
-    labels: Ints,
-    split: Split,
-    params: AttackParams,
-) -> Addition:
-    if params.semantic == "file":
-        found = read_natural(Path(params.semantic_path), images.shape[1:], params.inputs)
-        return Addition.natural(found)  # a class that nobody knows cannot be missed
-    chosen = farthest_first(images[split.pool], images[split.base], params.inputs)
-    chosen = split.pool[chosen]
-    found = as_pixels(images[chosen])
-    return Addition.natural(found, chosen, _missed(estimator, found, labels[chosen]))
-
-
 def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> Addition:
     rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
     wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
     return Addition.changed(found, victims, wrong, wrong_rounded)
+
+
+def _judge_natural(estimator: PixelEstimator, addition: Addition, labels: Ints) -> Addition:
+    """Images from elsewhere have classes that nobody knows, and cannot be missed."""
+    known = addition.positions >= 0
+    wrong = known & _missed(estimator, addition.images, labels[addition.positions])
+    return replace(addition, success=wrong, success_rounded=wrong)
 
 
 def _missed(estimator: PixelEstimator, found: Floats, labels: Ints) -> NDArray[np.bool_]:

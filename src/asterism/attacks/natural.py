@@ -7,14 +7,42 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.attack import Floats, Ints
+from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_arrays
 from asterism.core.errors import UserError
+
+#: Names of the natural additions: the pool's most different inputs, and images of the user's.
+SEMANTIC, OWN = "semantic", "own"
 
 #: Images whose distances are worked out at once.
 _CHUNK = 512
 
 Images = NDArray[np.uint8]
+
+
+def natural_additions(
+    images: Images, split: Split, count: int, params: AttackParams
+) -> dict[str, Addition]:
+    """The natural addition that is asked for, under its name; nothing where none is.
+
+    Args:
+        images: all test images, uint8 ``(N, H, W, C)``.
+        split: which of them are the test set.
+        count: how many to add.
+        params: where they come from.
+
+    Raises:
+        UserError: too few images, or a file that holds something else.
+    """
+    if params.semantic == "none":
+        return {}
+    if params.semantic == "file":
+        found = read_natural(Path(params.semantic_path), images.shape[1:], count)
+        return {OWN: Addition.natural(found)}
+    chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
+    return {SEMANTIC: Addition.natural(as_pixels(images[chosen]), chosen)}
 
 
 def farthest_first(pool: Images, base: Images, count: int) -> Ints:
@@ -49,10 +77,13 @@ def read_natural(path: Path, shape: tuple[int, ...], count: int) -> Floats:
     """
     images = read_arrays(path).get("images")
     if images is None or images.dtype != np.uint8 or images.shape[1:] != shape:
-        raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {shape})")
+        wanted = ", ".join(map(str, shape))
+        raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {wanted})")
     if len(images) < count:
-        raise UserError(f"{path} holds {len(images)} images, but attack.inputs is {count}")
-    return images[:count].astype(np.float32) / np.float32(255)
+        raise UserError(
+            f"{path} holds {len(images)} images, but {count} are to be added: lower attack.inputs"
+        )
+    return as_pixels(images[:count])
 
 
 def _to_nearest(pool: Images, few: Images) -> NDArray[np.float64]:

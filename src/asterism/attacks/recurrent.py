@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from asterism.attacks.addition import as_pixels
 from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.image_set import ImageSet
 from asterism.attacks.noise import l2, linf, noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_json
@@ -28,36 +28,16 @@ _UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
 @dataclass(frozen=True)
-class AttackedImages:
+class AttackedImages(ImageSet):
     """Attacked inputs of a recurrent network.
 
     Attributes:
         images: uint8 ``(N, H, W, C)``, rounded to grey levels.
         labels: int64 ``(N,)``, their true classes.
-        sources: int64 ``(N,)``, positions of the originals among the test inputs.
-        success: bool ``(N,)``, whether the network puts the rounded image into a wrong class.
-        l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1].
-        linf: float64 ``(N,)``, the same in the greatest change of one pixel.
     """
 
     images: NDArray[np.uint8]
     labels: Ints
-    sources: Ints
-    success: NDArray[np.bool_]
-    l2: NDArray[np.float64]
-    linf: NDArray[np.float64]
-
-    def summary(self) -> dict[str, float]:
-        """Numbers for the metrics."""
-        return {
-            "success": float(self.success.mean()),
-            "l2_mean": float(self.l2.mean()),
-            "linf_mean": float(self.linf.mean()),
-        }
-
-    def per_input(self) -> dict[str, NDArray[Any]]:
-        """Class, source, distances and success of each image."""
-        return {name: array for name, array in vars(self).items() if name != "images"}
 
 
 def attack_recurrent(

@@ -12,11 +12,11 @@ from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels, prefixed
-from asterism.attacks.additions import SEMANTIC
+from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
 from asterism.attacks.estimator import on_pixels
-from asterism.attacks.natural import farthest_first
+from asterism.attacks.image_set import prefixed
+from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
 from asterism.core.console import progress
 from asterism.core.streams import stream
@@ -111,11 +111,10 @@ def attack_regressor(
     tolerance: float,
     seed: int,
 ) -> Deviations:
-    """Attack test inputs, and gather the pool's most different images.
+    """Attack test inputs, and gather the natural addition.
 
     Attacks that need classes are left out. Each addition has at most a fifth of the smaller side
-    of the split, so that controls can be drawn. The natural addition is the pool's also where
-    ``attack.semantic`` names images of the user's: those are for the classifier.
+    of the split, so that controls can be drawn.
 
     Args:
         model: the regressor.
@@ -125,9 +124,13 @@ def attack_regressor(
         params: which attacks, on how many inputs.
         tolerance: largest movement of the output that is no failure, in its unit.
         seed: root of the random streams.
+
+    Raises:
+        UserError: an unknown attack, or natural images of the user's that cannot be added.
     """
     size = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
     chosen = np.sort(stream(seed, "attack", "victims").permutation(split.base)[:size])
+    natural = natural_additions(images, split, size, params)
     estimator = PixelRegressor(model, preprocessing)
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
@@ -144,10 +147,7 @@ def attack_regressor(
         additions[name] = Addition.changed(
             found, victims, moved[name] > tolerance, moved_rounded > tolerance
         )
-    if params.semantic != "none":
-        natural = split.pool[farthest_first(images[split.pool], images[split.base], size)]
-        additions[SEMANTIC] = Addition.natural(as_pixels(images[natural]), natural)
-    return Deviations(additions, moved)
+    return Deviations(additions | natural, moved)
 
 
 def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:

@@ -1,16 +1,16 @@
-"""What a criterion is: fitted on training inputs, updated with test inputs, asked for a value."""
+"""What a criterion over the activations of a network is."""
 
 from __future__ import annotations
 
-import copy
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.criterion import Criterion
 from asterism.core.registry import Registry
 from asterism.criteria.params import CriteriaParams
 
@@ -36,41 +36,14 @@ class Activations:
         return len(self.subject)
 
 
-class Criterion(ABC):
-    """Counts what inputs have covered.
-
-    Call :meth:`fit` with the training inputs, batch by batch; then :meth:`update` with inputs to
-    be judged, in batches of any size and in any order; :meth:`value` never falls.
-
-    Attributes:
-        covered: all that updates change; everything else is fixed by the fit.
-    """
+class ActivationCriterion(Criterion[Activations, Activations]):
+    """Counts what activations have covered; fitted batch by batch, on any number of them."""
 
     #: Whether it groups inputs by decision, so that it means nothing for a regressor.
     needs_classes: ClassVar[bool] = False
 
-    covered: Any
 
-    @abstractmethod
-    def fit(self, training: Activations) -> None:
-        """Learn from one batch of training inputs."""
-
-    @abstractmethod
-    def update(self, batch: Activations) -> None:
-        """Count one batch of inputs in."""
-
-    @abstractmethod
-    def value(self) -> float:
-        """Coverage so far."""
-
-    def fork(self) -> Self:
-        """A copy that goes on from what is covered now and shares what was fitted."""
-        twin = copy.copy(self)
-        twin.covered = copy.deepcopy(self.covered)
-        return twin
-
-
-class NeuronItems(Criterion):
+class NeuronItems(ActivationCriterion):
     """A criterion that covers items of neurons, the same number of items for each.
 
     A subclass says which items of a layer a batch covers; coverage is their share of all.
@@ -106,6 +79,6 @@ class NeuronItems(Criterion):
 
 
 #: Criteria by name, each made from the parameters.
-CRITERIA: Registry[Callable[[CriteriaParams], Criterion]] = Registry(
+CRITERIA: Registry[Callable[[CriteriaParams], ActivationCriterion]] = Registry(
     "criterion", "asterism.criteria"
 )

@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import CRITERIA, Activations, Criterion, Floats, NeuronItems
+from asterism.criteria.criterion import (
+    CRITERIA,
+    ActivationCriterion,
+    Activations,
+    Floats,
+    NeuronItems,
+)
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
 from asterism.criteria.params import CriteriaParams
 
@@ -34,7 +40,7 @@ class TopKNeuronCoverage(NeuronItems):
 
 
 @CRITERIA.register("top_k_neuron_patterns")
-class TopKNeuronPatterns(Criterion):
+class TopKNeuronPatterns(ActivationCriterion):
     """TKNP: how many different sets of top k neurons, over all layers, were seen (DeepGauge).
 
     A count, not a share: the number of possible patterns has no useful bound.

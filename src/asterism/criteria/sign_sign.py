@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import CRITERIA, Activations, Criterion
+from asterism.criteria.criterion import CRITERIA, ActivationCriterion, Activations
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
 from asterism.criteria.params import CriteriaParams
 
@@ -17,7 +17,7 @@ Bytes = NDArray[np.uint8]
 
 
 @CRITERIA.register("sign_sign")
-class SignSign(Criterion):
+class SignSign(ActivationCriterion):
     """SSC: share of the pairs (neuron, neuron of the next layer) that two inputs show to matter.
 
     Two inputs show it for ``(i, j)`` when ``i`` is the only neuron of its layer whose sign differs

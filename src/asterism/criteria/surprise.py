@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.row_file import RowFile
-from asterism.criteria.criterion import CRITERIA, Activations, Criterion
+from asterism.criteria.criterion import CRITERIA, ActivationCriterion, Activations
 from asterism.criteria.density import Density
 from asterism.criteria.distances import CHUNK, nearest
 from asterism.criteria.params import CriteriaParams
@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class SurpriseCoverage(Criterion):
+class SurpriseCoverage(ActivationCriterion):
     """Share of the buckets of a range of surprise that inputs fall into.
 
     The training inputs' activations of the subject layer lie on disk, by decision, and are read

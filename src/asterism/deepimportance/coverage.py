@@ -15,7 +15,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import Activations, Criterion
+from asterism.criteria.criterion import ActivationCriterion, Activations
 from asterism.criteria.key_table import KeyTable, zobrist
 from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
 from asterism.deepimportance.params import ClusterParams
@@ -41,7 +41,7 @@ class Combinations:
     clusters: Codes
 
 
-class ImportanceDrivenCoverage(Criterion):
+class ImportanceDrivenCoverage(ActivationCriterion):
     """Counts combinations of the important neurons' clusters.
 
     Args:

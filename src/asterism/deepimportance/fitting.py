@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import CRITERIA, Criterion
+from asterism.criteria.criterion import CRITERIA, ActivationCriterion
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_classifier
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
@@ -38,14 +38,14 @@ class Fitted:
     relevance: NeuronRelevance
     target_class: int | None
     idc: dict[str, ImportanceDrivenCoverage]
-    others: dict[str, Criterion]
+    others: dict[str, ActivationCriterion]
 
     @property
     def widest(self) -> str:
         """Name of the coverage of the largest number of important neurons."""
         return list(self.idc)[-1]
 
-    def exercised(self, images: NDArray[Any]) -> dict[str, Criterion]:
+    def exercised(self, images: NDArray[Any]) -> dict[str, ActivationCriterion]:
         """Every criterion, the others first, after these images alone."""
         return cover(self.tracer, {**self.others, **self.idc}, images)
 
@@ -96,8 +96,8 @@ def fit(
 
 
 def cover(
-    tracer: Tracer, criteria: Mapping[str, Criterion], images: NDArray[Any]
-) -> dict[str, Criterion]:
+    tracer: Tracer, criteria: Mapping[str, ActivationCriterion], images: NDArray[Any]
+) -> dict[str, ActivationCriterion]:
     """Copies of criteria that have gone on with more images."""
     forks = {name: criterion.fork() for name, criterion in criteria.items()}
     for batch in tracer.stream(images):

@@ -10,12 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
-from asterism.criteria.criterion import Criterion
+from asterism.criteria.criterion import ActivationCriterion
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import Fitted, cover
 from asterism.deepimportance.sets import Compared
 
 Numbers = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Exercised:
+    """Which inputs exercise what, for one number of important neurons.
+
+    Attributes:
+        subset: int64, positions in the test set of a smallest subset with the same IDC.
+        subsets: positions in an addition of a smallest subset with the IDC that it has alone, by
+            addition.
+        new: the combinations that only an addition reaches, by addition; inputs are positions in
+            the addition.
+    """
+
+    subset: NDArray[np.int64]
+    subsets: dict[str, NDArray[np.int64]]
+    new: dict[str, Combinations]
 
 
 @dataclass(frozen=True)
@@ -25,19 +42,12 @@ class Measured:
     Attributes:
         metrics: every number, nested by set and criterion.
         rows: the same as a table, a row for each set and criterion.
-        subset: int64, positions in the test set of a smallest subset with the same IDC, for the
-            largest number of important neurons.
-        subsets: for that number, positions in an addition of a smallest subset with the IDC that
-            it has alone, by addition.
-        new: for that number, the combinations that only an addition reaches, by addition; inputs
-            are positions in the addition.
+        exercised: which inputs do, by the coverage's name (``idc_8``).
     """
 
     metrics: Numbers
     rows: list[Numbers]
-    subset: NDArray[np.int64]
-    subsets: dict[str, NDArray[np.int64]]
-    new: dict[str, Combinations]
+    exercised: dict[str, Exercised]
 
 
 def measure(
@@ -64,7 +74,7 @@ def measure(
     }
     rows = [_row("test set", name, value) for name, value in values.items()]
     rows += [_row("all tests", name, value) for name, value in together.items()]
-    subsets, new = {}, {}
+    exercised = {m: Exercised(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()}
     for name, compared in progress(list(additions.items()), label="measuring", unit="set"):
         union = cover(fitted.tracer, alone, compared.added)
         itself = cover(fitted.tracer, fitted.idc, compared.added)
@@ -83,19 +93,22 @@ def measure(
             "smallest_subset_of_union": {m: len(union[m].covered) for m in idc},
         }
         rows += [_row(f"+ {name}", criterion, **held[criterion]) for criterion in values]
-        subsets[name] = _idc(itself, fitted.widest).smallest_subset()
-        reached = _idc(union, fitted.widest).exercised(since=len(base))
-        new[name] = replace(reached, inputs=reached.inputs - len(base))
-    return Measured(metrics, rows, idc[fitted.widest].smallest_subset(), subsets, new)
+        for m, inputs in exercised.items():
+            inputs.subsets[name] = _idc(itself, m).smallest_subset()
+            reached = _idc(union, m).exercised(since=len(base))
+            inputs.new[name] = replace(reached, inputs=reached.inputs - len(base))
+    return Measured(metrics, rows, exercised)
 
 
-def _idc(criteria: Mapping[str, Criterion], name: str) -> ImportanceDrivenCoverage:
+def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:
     coverage = criteria[name]
     assert isinstance(coverage, ImportanceDrivenCoverage)
     return coverage
 
 
-def _numbers(alone: Mapping[str, Criterion], union: Mapping[str, Criterion]) -> Numbers:
+def _numbers(
+    alone: Mapping[str, ActivationCriterion], union: Mapping[str, ActivationCriterion]
+) -> Numbers:
     """Every criterion's value for a union with the test set, and the combinations gained."""
     gained = {
         f"new_{name}": len(coverage.covered) - len(alone[name].covered)
@@ -105,7 +118,7 @@ def _numbers(alone: Mapping[str, Criterion], union: Mapping[str, Criterion]) -> 
     return _values(union) | gained
 
 
-def _values(criteria: Mapping[str, Criterion]) -> dict[str, float]:
+def _values(criteria: Mapping[str, ActivationCriterion]) -> dict[str, float]:
     return {name: criterion.value() for name, criterion in criteria.items()}
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.attacks.image_set import prefixed
 from asterism.core.artifacts import write_arrays, write_json
 from asterism.deepimportance.fitting import Fitted
 from asterism.deepimportance.measurement import Measured
@@ -40,21 +41,21 @@ def save_fitted(fitted: Fitted, folder: Path) -> None:
 
 
 def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path) -> None:
-    """Write ``smallest_subset.npz`` and ``new_combinations.npz``.
+    """Write ``smallest_subset.npz`` and ``new_combinations.npz`` for each number of neurons.
 
     Args:
         measured: what test set and additions exercise.
         base: positions of the test set among all test inputs; the subset's are given so too.
-        folder: the files go there. Of each addition they hold the positions in it of a smallest
-            subset, the combinations that only it reaches, uint8 ``(n, m)``, and the positions in
-            it of inputs that do, ``(n,)``.
+        folder: the files go into folders in it that are named after the coverages (``idc_8``). Of
+            each addition they hold the positions in it of a smallest subset, the combinations
+            that only it reaches, uint8 ``(n, m)``, and the positions in it of inputs that do,
+            ``(n,)``.
     """
-    subsets = {"positions": base[measured.subset], **measured.subsets}
-    write_arrays(folder / "smallest_subset.npz", **subsets)
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, new in measured.new.items():
-        arrays |= {f"{name}_inputs": new.inputs, f"{name}_clusters": new.clusters}
-    write_arrays(folder / "new_combinations.npz", **arrays)
+    for coverage, exercised in measured.exercised.items():
+        subsets = {"positions": base[exercised.subset], **exercised.subsets}
+        write_arrays(folder / coverage / "smallest_subset.npz", **subsets)
+        new = prefixed({name: vars(combinations) for name, combinations in exercised.new.items()})
+        write_arrays(folder / coverage / "new_combinations.npz", **new)
 
 
 def table(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:

@@ -13,7 +13,7 @@ from worlds import World, params
 from asterism.core.artifacts import read_arrays
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.errors import UserError
-from asterism.deepstellar.coverage import BasicState, BasicTransition, NStepStateBoundary
+from asterism.deepstellar.coverage import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
@@ -53,6 +53,14 @@ def codes(world: World, images: Any) -> Any:
     return world.model.abstraction.encode(world.network.run(images)[1])
 
 
+def covering(world: World, name: str, *sets: Any) -> TraceCriterion:
+    """A criterion that has seen some sets of images."""
+    criterion = fitted(world.model, [name])[name]
+    for images in sets:
+        criterion.update(codes(world, images))
+    return criterion
+
+
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_what_a_campaign_claims_is_true(world: World, criterion: str) -> None:
     found = run(world, criterion)
@@ -77,25 +85,22 @@ def test_what_a_campaign_claims_is_true(world: World, criterion: str) -> None:
         assert len(queue) == seeds
         return
     assert criterion == "k_step" or len(queue) > seeds + 10
-    items = GUIDING[criterion](world.model).items(codes(world, queue["images"]))
-    judged = Guidance(len(GUIDING[criterion](world.model).seen)).judge(
-        count_visits(items), np.ones(len(queue), np.bool_)
+    guide = covering(world, GUIDING[criterion])
+    judged = Guidance(len(guide.covered)).judge(
+        count_visits(guide.items(codes(world, queue["images"]))), np.ones(len(queue), np.bool_)
     )
     assert judged[seeds:].all()
 
 
-@pytest.mark.parametrize("kind", [BasicState, BasicTransition, NStepStateBoundary])
-def test_first_visits_cover_what_the_kept_inputs_cover(world: World, kind: Any) -> None:
+@pytest.mark.parametrize("name", sorted(GUIDING.values()))
+def test_first_visits_cover_what_the_kept_inputs_cover(world: World, name: str) -> None:
     found = run(world)
-    at_first = kind(world.model)
-    at_first.update(codes(world, world.seeds.images))
-    assert np.array_equal(at_first.seen, found.visits.found[kind.name] == 0)
-    assert found.visits.coverage(kind.name, 0) == at_first.value()
-    kept = kind(world.model)
-    kept.update(codes(world, found.queue.rows["images"]))
-    kept.update(codes(world, found.crashes.rows["images"]))
-    assert (found.visits.found[kind.name][kept.seen] >= 0).all()
-    assert found.visits.coverage(kind.name, found.run) >= kept.value()
+    at_first = covering(world, name, world.seeds.images)
+    assert np.array_equal(at_first.covered, found.visits.found[name] == 0)
+    assert found.visits.coverage(name, 0) == at_first.value()
+    kept = covering(world, name, found.queue.rows["images"], found.crashes.rows["images"])
+    assert (found.visits.found[name][kept.covered] >= 0).all()
+    assert found.visits.coverage(name, found.run) >= kept.value()
 
 
 def test_coverage_grows_and_guidance_pays(world: World) -> None:

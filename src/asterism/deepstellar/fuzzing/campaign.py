@@ -24,7 +24,7 @@ from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
 from asterism.core.errors import UserError, concerning
 from asterism.core.streams import stream
-from asterism.deepstellar.coverage import CoverageCriterion
+from asterism.deepstellar.coverage import fitted
 from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
 from asterism.deepstellar.fuzzing.population import (
@@ -116,12 +116,9 @@ class Campaign:
         self._breeder = Breeder.configured(self.params)
         with concerning("fuzz.selection"):
             self._selection = strategy.configured(self.params.selection)
-        self._criteria: dict[str, CoverageCriterion] = {
-            kind.name: kind(self.model) for kind in GUIDING.values()
-        }
-        sizes = {name: len(criterion.seen) for name, criterion in self._criteria.items()}
-        guide = GUIDING.get(self.criterion)
-        self._guide = None if guide is None else guide.name
+        self._criteria = fitted(self.model, GUIDING.values())
+        sizes = {name: len(criterion.covered) for name, criterion in self._criteria.items()}
+        self._guide = GUIDING.get(self.criterion)
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
             Queue.of_seeds(self.seeds),

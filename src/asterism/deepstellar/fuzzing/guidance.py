@@ -12,18 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepstellar.coverage import (
-    BasicState,
-    BasicTransition,
-    CoverageCriterion,
-    NStepStateBoundary,
-)
-
-#: What guides a campaign, by the name that ``fuzz.criteria`` gives it; the rest are unguided.
-GUIDING: dict[str, type[CoverageCriterion]] = {
-    "state": BasicState,
-    "k_step": NStepStateBoundary,
-    "transition": BasicTransition,
+#: Name of the criterion that guides a campaign, by what ``fuzz.criteria`` calls it; the rest are
+#: unguided.
+GUIDING = {
+    "state": "basic_state",
+    "k_step": "n_step_state_boundary",
+    "transition": "basic_transition",
 }
 
 _BUCKET_STARTS = np.array([1, 2, 3, 4, 8, 16, 32, 128])

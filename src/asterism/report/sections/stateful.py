@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
-from asterism.deepstellar.coverage import CRITERIA
+from asterism.deepstellar.coverage import in_order
 from asterism.deepstellar.fuzzing.results import Corpus
 from asterism.deepstellar.seeds import Seeds
 from asterism.report.pictures import png, svg
@@ -44,7 +44,7 @@ def stateful(workspace: Path) -> Section | None:
         profile=read_json(metrics / "profile_states.json"),
         chain=chain,
         graph=Markup(graph),
-        criteria=[c.name for c in CRITERIA],
+        criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
         campaigns=[(_spoken(c.name), c.metrics) for c in campaigns],
         finding=_finding(campaigns),

@@ -1,0 +1,50 @@
+"""A set of images that are held against their originals, and what is known of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.attacks.attack import Ints
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images, and how each came out.
+
+    Attributes:
+        images: ``(N, H, W, C)``.
+        sources: int64 ``(N,)``, positions of the originals among the test inputs; -1 for none.
+        l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1]; 0 without one.
+        linf: float64 ``(N,)``, the same in the greatest change of one pixel.
+        success: bool ``(N,)``, whether the model handles it wrongly.
+    """
+
+    images: NDArray[Any]
+    sources: Ints
+    l2: NDArray[np.float64]
+    linf: NDArray[np.float64]
+    success: NDArray[np.bool_]
+
+    def summary(self) -> dict[str, float]:
+        """Numbers for the metrics."""
+        return {
+            "success": float(self.success.mean()),
+            "l2_mean": float(self.l2.mean()),
+            "linf_mean": float(self.linf.mean()),
+        }
+
+    def per_input(self) -> dict[str, NDArray[Any]]:
+        """What is known of each image."""
+        return {name: array for name, array in vars(self).items() if name != "images"}
+
+
+def prefixed(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Arrays of several input sets in one: each as ``<set>_<fact>``."""
+    return {
+        f"{name}_{fact}": array for name, arrays in facts.items() for fact, array in arrays.items()
+    }

@@ -62,6 +62,11 @@ class Task:
     seconds: float | None = None
     opset: int | None = None
 
+    @property
+    def batch(self) -> int | None:
+        """Items in a batch, the same in every draw; None without inputs."""
+        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
+
 
 @dataclass
 class Result:
@@ -272,6 +277,7 @@ class Bench:
             "weights": None if self._weights is None else str(self._weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
             "opset": task.opset,
+            "batch": task.batch,
         }
 
     def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:

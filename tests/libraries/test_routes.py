@@ -40,6 +40,7 @@ def test_references_are_not_under_test():
     [
         ("tensorflow:fast", "tensorflow has no route 'fast'"),
         ("tensorflow", "tensorflow has no route ''"),
+        ("tensorflow:egaer", "did you mean 'eager'"),
         ("tensorflw:eager", "did you mean 'tensorflow'"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from asterism.core.errors import UserError
+from asterism.core.registry import closest
 from asterism.libraries.library import LIBRARIES
 
 #: Runs in float64 that the oracle compares with; not libraries under test.
@@ -41,8 +42,8 @@ def check_routes(routes: Iterable[str]) -> None:
         UserError: its library or option is not known.
     """
     for route in routes:
-        known = LIBRARIES[library_of(route)].options
-        if option_of(route) not in known:
-            raise UserError(
-                f"{library_of(route)} has no route {option_of(route)!r} (known: {', '.join(known)})"
-            )
+        library, option = library_of(route), option_of(route)
+        known = LIBRARIES[library].options
+        if option not in known:
+            hint = closest(option, list(known))
+            raise UserError(f"{library} has no route {option!r}{hint} (known: {', '.join(known)})")

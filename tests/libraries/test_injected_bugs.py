@@ -4,13 +4,14 @@ import os
 
 import pytest
 
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
+from asterism.libraries.bench import Bench, Task
 from asterism.libraries.bug_reports import Reporter
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.oracle import judge
 from asterism.libraries.params import JudgeParams, TriageParams
 from asterism.libraries.reproducer import exit_status
+from asterism.libraries.routes import FLOAT64
 from asterism.libraries.triage import Triage
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
@@ -52,7 +53,7 @@ def bench(tmp_path_factory):
         SWITCH: str(switch),
         "PYTHONPATH": os.pathsep.join(["src", "tests"]),
     }
-    routes = ("injected:eager", *REFERENCES, PERTURBED, "tensorflow:eager", "pytorch:eager")
+    routes = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
     with Bench(routes, Limits(20.0, 600), environment=environment) as made:
         assert made.start() == {}
         made.switch = switch

@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.bench import PERTURBED, REFERENCES, Result
+from asterism.libraries.bench import Result
 from asterism.libraries.compare import Tolerance, d_mad, first_difference
 from asterism.libraries.oracle import Finding, judge, signature, skeleton
 from asterism.libraries.outcomes import Outcome, is_unsupported, steady
 from asterism.libraries.params import JudgeParams
+from asterism.libraries.routes import FLOAT64, REFERENCES
 from asterism.memo.graph import WeightEdit
 from memo.small_graphs import branching
 
@@ -32,8 +33,8 @@ UNSUPPORTED = Outcome(0, "", "run", "unsupported", "NotImplementedError")
 def result(wrong=None, failed=None, draw="normal"):
     """All routes give the right output, but for those that are named."""
     made = Result(0)
-    for route in (*ROUTES, *REFERENCES, PERTURBED):
-        reference = route in (*REFERENCES, PERTURBED)
+    for route in (*ROUTES, *FLOAT64):
+        reference = route in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
         output = (wrong or {}).get(route, output)
         made.outcomes[route] = (failed or {}).get(route) or Outcome(0, route, "run", "ok")
@@ -123,10 +124,7 @@ def test_failures_and_what_is_unsupported():
     assert (found.symptom, found.exception) == ("runtime crash", "SIGSEGV")
     unsupported = Outcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
     assert findings(failed={"jax:jit": unsupported}) == ()
-    refused = {
-        r: Outcome(0, r, "build", "error", "ValueError", "no")
-        for r in (*ROUTES, *REFERENCES, PERTURBED)
-    }
+    refused = {r: Outcome(0, r, "build", "error", "ValueError", "no") for r in (*ROUTES, *FLOAT64)}
     (invalid,) = findings(failed=refused)
     assert invalid.symptom == "invalid model"
     assert is_unsupported("E", "Op 'Loop' is not supported", (r"not supported",))
@@ -134,7 +132,7 @@ def test_failures_and_what_is_unsupported():
 
 @pytest.mark.parametrize("status", ["crash", "hang", "memory"])
 def test_a_death_needs_no_witness(status):
-    others = {r: replace(UNSUPPORTED, route=r) for r in (*ROUTES, *REFERENCES, PERTURBED)}
+    others = {r: replace(UNSUPPORTED, route=r) for r in (*ROUTES, *FLOAT64)}
     assert findings(failed=others) == ()
     death = Outcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
     (found,) = findings(failed={**others, "jax:jit": death})
@@ -147,12 +145,12 @@ def test_a_reference_that_runs_is_a_witness_of_failures():
     others = {r: replace(UNSUPPORTED, route=r) for r in ROUTES}
     (found,) = findings(failed={**others, "jax:jit": error})
     assert (found.symptom, found.witnesses) == ("runtime crash", REFERENCES)
-    nobody = {r: replace(UNSUPPORTED, route=r) for r in (*REFERENCES, PERTURBED)}
+    nobody = {r: replace(UNSUPPORTED, route=r) for r in FLOAT64}
     assert findings(failed={**others, **nobody, "jax:jit": error}) == ()
 
 
 def test_a_model_that_every_backend_calls_unsupported_is_invalid():
-    keras = (*ROUTES[:3], *REFERENCES, PERTURBED)
+    keras = (*ROUTES[:3], *FLOAT64)
     refused = {r: Outcome(0, r, "build", "unsupported", "ValueError", "no") for r in keras}
     blocked = {r: Outcome(0, r, "convert", "blocked") for r in ROUTES[3:]}
     (found,) = findings(failed={**blocked, **refused})

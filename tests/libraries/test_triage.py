@@ -3,10 +3,11 @@
 import pytest
 
 from asterism.libraries.ablation import ablate
-from asterism.libraries.bench import REFERENCES, Result
+from asterism.libraries.bench import Result
 from asterism.libraries.oracle import Finding
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams, TriageParams
+from asterism.libraries.routes import REFERENCES
 from asterism.libraries.showing import Showing
 from asterism.libraries.triage import Triage
 from asterism.memo.graph import chain

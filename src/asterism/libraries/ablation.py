@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from asterism.libraries.bench import PERTURBED, REFERENCES, converter_of
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.oracle import Finding
+from asterism.libraries.routes import converter_of, under_test
 from asterism.libraries.showing import Showing
 from asterism.memo.graph import Graph
 
@@ -33,9 +33,8 @@ def ablate(
         answers[f"{converter} opset {opset}"] = _word(show.finding(graph, finding, opset=opset))
     wrong, result = show.everywhere(graph, finding, batch=1)
     answers["batch of 1"] = "shows" if wrong & set(finding.routes) else "gone"
-    for route in routes:
-        if route not in (*REFERENCES, PERTURBED):
-            answers[route] = "shows" if route in wrong else result.outcomes[route].status
+    for route in under_test(routes):
+        answers[route] = "shows" if route in wrong else result.outcomes[route].status
     return answers
 
 

@@ -16,21 +16,23 @@ from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_json
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
-from asterism.core.registry import closest
 from asterism.libraries.handle import Handle, Limits
 from asterism.libraries.launch import Nursery
 from asterism.libraries.library import CONVERTERS, LIBRARIES
 from asterism.libraries.outcomes import Outcome
+from asterism.libraries.routes import (
+    FLOAT64,
+    REFERENCES,
+    check_routes,
+    converter_of,
+    library_of,
+    option_of,
+)
 from asterism.memo.graph import Graph, Node, chain
 from asterism.memo.tensors import Tensor
 from asterism.memo.weights import Variable
 
 log = get_logger(__name__)
-
-#: Runs in float64 that the oracle compares with; not libraries under test.
-REFERENCES = ("tensorflow:float64", "pytorch:float64")
-PERTURBED = "pytorch:perturbed"
 
 #: Models whose steps may be queued at once.
 _WINDOW = 6
@@ -60,6 +62,11 @@ class Task:
     seconds: float | None = None
     opset: int | None = None
 
+    @property
+    def batch(self) -> int | None:
+        """Items in a batch, the same in every draw; None without inputs."""
+        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
+
 
 @dataclass
 class Result:
@@ -73,20 +80,6 @@ class Result:
     draws: tuple[str, ...] = ()
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
-
-
-def check_routes(routes: Iterable[str]) -> None:
-    """Refuse a route that does not exist.
-
-    Raises:
-        UserError: its library or option is not known.
-    """
-    for route in routes:
-        library, _, option = route.partition(":")
-        known = LIBRARIES[library].options
-        if option not in known:
-            hint = closest(option, list(known))
-            raise UserError(f"{library} has no route {option!r}{hint} (known: {', '.join(known)})")
 
 
 class Bench:
@@ -116,7 +109,7 @@ class Bench:
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
         converters = {c for c in map(converter_of, routes) if c is not None}
-        workers = {r.partition(":")[0]: r.partition(":")[0] for r in routes}
+        workers = {library: library for library in map(library_of, routes)}
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
         more = environment or {}
         self._nurseries = {
@@ -164,7 +157,7 @@ class Bench:
         for route in self.routes:
             outcome = result.outcomes[route]
             if outcome.status != "ok":
-                handle = self._handles[route.partition(":")[0]]
+                handle = self._handles[library_of(route)]
                 self.left_out[route] = handle.broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", route=route, reason=self.left_out[route])
         return self.left_out
@@ -252,10 +245,10 @@ class Bench:
             worker = self._threads[_worker_of(converter)]
             steps[converter] = worker.submit(self._convert, task, folder, converter)
         for route in routes:
-            library = route.partition(":")[0]
             source = converter_of(route)
             after = steps[source] if source is not None else None
-            steps[route] = self._threads[library].submit(self._step, task, folder, route, after)
+            worker = self._threads[library_of(route)]
+            steps[route] = worker.submit(self._step, task, folder, route, after)
         return steps
 
     def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
@@ -267,17 +260,16 @@ class Bench:
     def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
         if after is not None and after.result().status != "ok":
             return Outcome(task.index, route, "convert", "blocked")
-        library, _, option = route.partition(":")
         request = {
             **self._request(task, folder),
             "step": "run",
             "route": route,
-            "option": option,
+            "option": option_of(route),
             "draws": list(task.inputs),
-            "dtype": "float64" if route in (*REFERENCES, PERTURBED) else None,
-            "target": f"{library}-{option}.npz",
+            "dtype": "float64" if route in FLOAT64 else None,
+            "target": _outputs_file(route),
         }
-        return _outcome(task, route, self._handles[library].ask(request, task.seconds))
+        return _outcome(task, route, self._handles[library_of(route)].ask(request, task.seconds))
 
     def _request(self, task: Task, folder: Path) -> dict[str, Any]:
         return {
@@ -285,6 +277,7 @@ class Bench:
             "weights": None if self._weights is None else str(self._weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
             "opset": task.opset,
+            "batch": task.batch,
         }
 
     def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
@@ -293,7 +286,7 @@ class Bench:
         )
         for route in self.usable(task.routes):
             if result.outcomes[route].status == "ok":
-                arrays = read_arrays(folder / f"{route.replace(':', '-')}.npz")
+                arrays = read_arrays(folder / _outputs_file(route))
                 result.outputs[route] = {
                     draw: [
                         arrays[f"{draw}/{i}"]
@@ -303,6 +296,10 @@ class Bench:
                 }
         shutil.rmtree(folder)
         return result
+
+
+def _outputs_file(route: str) -> str:
+    return f"{library_of(route)}-{option_of(route)}.npz"
 
 
 def _worker_of(converter: str) -> str:
@@ -315,17 +312,6 @@ def _nursery_of(library: str) -> str:
     """The Keras backend whose nursery forks a library's worker, or nothing."""
     kind = LIBRARIES[library]
     return kind.keras_backend or "" if kind.forks else ""
-
-
-def library_of(route: str) -> str:
-    """The library of a route."""
-    return route.partition(":")[0]
-
-
-def converter_of(route: str) -> str | None:
-    """The converter whose file a route reads, or None."""
-    library, _, option = route.partition(":")
-    return LIBRARIES[library]().source(option)
 
 
 def _outcome(task: Task, route: str, answer: dict[str, Any]) -> Outcome:

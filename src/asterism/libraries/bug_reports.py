@@ -14,12 +14,13 @@ import yaml
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
 from asterism.core.machine import available_threads
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Task
+from asterism.libraries.bench import Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.oracle import Finding, tolerance_of
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.params import NO_FILE
 from asterism.memo.weights import Stored
@@ -155,7 +156,7 @@ def _script(
     expected: Sequence[Any] = []
     tolerances: Sequence[Any] = []
     if finding.by_values:
-        routes = (*REFERENCES, PERTURBED)
+        routes = FLOAT64
         result = bench.run(Task(finding.model, graph, {draw: inputs}, routes=routes))
         reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
         moved = result.outputs.get(PERTURBED, {}).get(draw)

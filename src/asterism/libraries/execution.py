@@ -11,13 +11,14 @@ from typing import Any
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task, library_of
+from asterism.libraries.bench import Bench, Result, Task
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS, draw_inputs
 from asterism.libraries.library import LIBRARIES
 from asterism.libraries.oracle import compared_nodes
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import ExecuteParams
+from asterism.libraries.routes import FLOAT64, library_of
 from asterism.memo.graph import Graph
 
 #: Models between two checkpoints.
@@ -75,7 +76,7 @@ class Record:
 
 def open_bench(params: ExecuteParams, weights: Path) -> Bench:
     """Workers for the routes under test and the references."""
-    routes = (*params.routes, *REFERENCES, PERTURBED)
+    routes = (*params.routes, *FLOAT64)
     return Bench(
         tuple(dict.fromkeys(routes)), Limits(params.hang_seconds, params.memory_mb), weights
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from asterism.libraries.bench import PERTURBED, REFERENCES, Bench, Result, Task
+from asterism.libraries.bench import Bench, Result, Task
 from asterism.libraries.oracle import differences
 from asterism.libraries.params import JudgeParams
+from asterism.libraries.routes import FLOAT64
 from asterism.memo.graph import INPUT
 
 
@@ -18,7 +19,7 @@ def first_diverging(bench: Bench, task: Task, route: str, params: JudgeParams) -
     """
     graph = task.graph
     nodes = tuple(i for i in graph.nodes if graph.nodes[i].type != INPUT)
-    routes = (route, *REFERENCES, PERTURBED)
+    routes = (route, *FLOAT64)
     result = bench.run(Task(task.index, graph, task.inputs, nodes, routes))
     for draw in task.inputs:
         wrong: set[int] = set()

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from asterism.core.streams import stream
-from asterism.libraries.bench import PERTURBED, REFERENCES, Result, converter_of, library_of
+from asterism.libraries.bench import Result
 from asterism.libraries.compare import (
     DIFFERENCES,
     Difference,
@@ -26,6 +26,7 @@ from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams
+from asterism.libraries.routes import PERTURBED, REFERENCES, converter_of, library_of, under_test
 from asterism.memo.graph import Graph
 from asterism.memo.operators.memo import is_special
 from asterism.memo.tensors import INTEGER
@@ -127,18 +128,13 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
     return Verdict((*failures, *differing), unresolved, agreed)
 
 
-def tested(routes: Iterable[str]) -> list[str]:
-    """Routes under test: no references."""
-    return [r for r in routes if r not in REFERENCES and r != PERTURBED]
-
-
 def _failures(graph: Graph, result: Result) -> list[Finding]:
     """Exceptions, crashes, hangs and memory, one finding for each library and frame.
 
     An exception is no library's fault where nothing runs the model. A process that died, hung or
     blew up always is one's.
     """
-    failed = [result.outcomes[r] for r in tested(result.outcomes) if result.outcomes[r].failed]
+    failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
     fine = [r for r in result.outcomes if r != PERTURBED and _ran(result.outcomes[r])]
     found = []
     if not fine:
@@ -245,7 +241,7 @@ def differences(
     base = result.outputs.get("pytorch:float64", {}).get(draw)
     spreads = spread_of(base, moved) if base is not None else None
     found: dict[str, Difference | None] = {}
-    for route in tested(result.outputs):
+    for route in under_test(result.outputs):
         each = [
             first_difference(
                 result.outputs[route][draw],

@@ -16,7 +16,7 @@ Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
 class ExecuteParams(Section):
     """Running generated models in the libraries under test."""
 
-    routes: Annotated[list[str], accepted_by("asterism.libraries.bench:check_routes")] = Field(
+    routes: Annotated[list[str], accepted_by("asterism.libraries.routes:check_routes")] = Field(
         min_length=1,
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )

@@ -21,6 +21,7 @@ from asterism.libraries.compare import Tolerance
 from asterism.libraries.launch import variables
 from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.oracle import compared_nodes
+from asterism.libraries.routes import library_of, option_of
 from asterism.libraries.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
@@ -50,9 +51,9 @@ def script_of(
         expected: outputs of the float64 reference; empty where something failed.
         tolerances: tolerated deviation of each of their elements.
     """
-    route = next((r for r in found.finding.routes if ":" in r), None)
-    library = LIBRARIES[route.partition(":")[0]]() if route is not None else None
-    option = route.partition(":")[2] if route is not None else ""
+    route = next((r for r in found.finding.routes if r not in CONVERTERS), None)
+    library = LIBRARIES[library_of(route)]() if route is not None else None
+    option = option_of(route) if route is not None else ""
     source = library.source(option) if library is not None else found.finding.routes[0]
     converter = CONVERTERS[source]() if source is not None else None
     backend = converter.keras_backend if converter is not None else None

@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asterism.libraries.bench import (
-    PERTURBED,
-    REFERENCES,
-    Bench,
-    Result,
-    Task,
-    converter_of,
-    library_of,
-)
+from asterism.libraries.bench import Bench, Result, Task
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.oracle import Finding, judge, signature
 from asterism.libraries.params import JudgeParams
+from asterism.libraries.routes import FLOAT64, converter_of, library_of
 from asterism.memo.graph import Graph
 
 
@@ -79,11 +72,11 @@ class Showing:
     def _routes(self, finding: Finding) -> tuple[str, ...]:
         """Where it shows, two witnesses, and the references."""
         sources = {r if r in CONVERTERS else converter_of(r) for r in finding.routes}
-        shown = [r for r in finding.routes if ":" in r]
+        shown = [r for r in finding.routes if r not in CONVERTERS]
         if not shown:  # a converter failed: any reader of its file asks for it
             shown = [r for r in self.bench.usable() if _reads(r, finding.routes)][:1]
         cheap = sorted(finding.witnesses, key=lambda w: (not w.endswith(":eager"), w))
-        witnesses = [w for w in cheap if ":" in w][:2]
+        witnesses = [w for w in cheap if w not in CONVERTERS][:2]
         # Blaming a converter takes its other readers, its readers on another converter's file,
         # and the library that it runs on.
         libraries = {library_of(r) for r in shown if converter_of(r) is not None}
@@ -96,7 +89,7 @@ class Showing:
             next((w for w in cheap if library_of(w) == CONVERTERS[source].host), "")
             for source in sorted(s for s in sources if s is not None)
         ]
-        references = (*REFERENCES, PERTURBED) if finding.by_values else ()
+        references = FLOAT64 if finding.by_values else ()
         wanted = (*shown, *readers, *witnesses, *hosts, *references)
         return tuple(r for r in dict.fromkeys(wanted) if r in self.bench.usable())
 

@@ -19,6 +19,7 @@ class Subject:
         weights: arrays of models that were read, for the nodes that name them; None for none.
         outputs: nodes to put out, in place of the graph's own outputs.
         opset: version of the format that converters write; None for their own.
+        batch: items in the batches that it is run with; None where it is not run.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
@@ -29,8 +30,10 @@ class Subject:
         weights: Path | None,
         outputs: list[int] | None,
         opset: int | None = None,
+        batch: int | None = None,
     ) -> None:
         self.folder = folder
+        self.batch = batch
         self.opset = opset
         self.outputs = outputs
         self._weights = weights

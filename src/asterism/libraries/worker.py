@@ -71,7 +71,9 @@ class Worker:
         if key != self._key or self._subject is None:
             weights = None if request["weights"] is None else Path(request["weights"])
             folder = Path(request["folder"])
-            self._subject = Subject(folder, weights, request["outputs"], request["opset"])
+            self._subject = Subject(
+                folder, weights, request["outputs"], request["opset"], request["batch"]
+            )
             self._key = key
         return self._subject
 

@@ -12,7 +12,7 @@ from asterism.core.params import Section
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
 
-Routes = Annotated[list[str], accepted_by("asterism.libraries.bench:check_routes")]
+Routes = Annotated[list[str], accepted_by("asterism.libraries.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]
 
 

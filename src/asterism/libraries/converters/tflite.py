@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from asterism.libraries.library import CONVERTERS, Converter
 from asterism.libraries.subject import Subject
@@ -10,7 +11,10 @@ from asterism.libraries.subject import Subject
 
 @CONVERTERS.register("tflite")
 class TfLite(Converter):
-    """Keras to LiteRT. Only ``from_keras_model`` is right for Keras 3."""
+    """Keras to LiteRT. Only ``from_keras_model`` is right for Keras 3.
+
+    The batch is fixed: LiteRT has lists of tensors, and so recurrent layers, of known sizes only.
+    """
 
     name = "tflite"
     packages = ("tensorflow", "keras")
@@ -31,6 +35,11 @@ class TfLite(Converter):
 def convert(model):
     import tensorflow as tf
 
+    given = [
+        keras.Input(batch_shape=(len(i) or None, *t.shape[1:]), dtype=t.dtype, name=f"input_{n}")
+        for n, (i, t) in enumerate(zip(INPUTS, model.inputs))
+    ]
+    model = keras.Model(given, model(given if len(given) > 1 else given[0]))
     with open("model.tflite", "wb") as file:
         file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
     return "model.tflite"
@@ -40,5 +49,16 @@ def convert(model):
         """Convert without quantisation."""
         import tensorflow as tf
 
-        converter = tf.lite.TFLiteConverter.from_keras_model(subject.keras())
-        target.write_bytes(converter.convert())
+        model = _of_batches(subject.keras(), subject.batch)
+        target.write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+
+
+def _of_batches(model: Any, size: int | None) -> Any:
+    """The model for batches of one size; nothing can be fixed of a batch without items."""
+    import keras
+
+    given = [
+        keras.Input(batch_shape=(size or None, *i.shape[1:]), dtype=i.dtype, name=f"input_{at}")
+        for at, i in enumerate(model.inputs)
+    ]
+    return keras.Model(given, model(given if len(given) > 1 else given[0]))

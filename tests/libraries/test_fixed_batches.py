@@ -1,0 +1,87 @@
+"""Recurrent models in LiteRT, which has them for batches of one size only."""
+
+import numpy as np
+import pytest
+
+from asterism.libraries.bench import Bench, Task
+from asterism.libraries.handle import Limits
+from asterism.libraries.inputs import draw_inputs
+from asterism.libraries.oracle import Finding
+from asterism.libraries.reproducer import exit_status, script_of
+from asterism.libraries.triage import UniqueFinding
+from asterism.memo.graph import Graph, Node, chain, input_node
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import layer, recurrent
+
+ROUTES = ("tensorflow:eager", "litert:tflite")
+SEQUENCE, IMAGES = Tensor((5, 3)), Tensor((4, 6, 2))
+MODELS = {
+    "LSTM": recurrent(),
+    "GRU": chain(SEQUENCE, [layer("GRU", units=4, go_backwards=True)]),
+    "SimpleRNN": chain(SEQUENCE, [layer("SimpleRNN", units=4), layer("Dense", units=2)]),
+    "Bidirectional": chain(SEQUENCE, [layer("Bidirectional", layer="GRU", units=4)]),
+    "ConvLSTM1D": chain(IMAGES, [layer("ConvLSTM1D", filters=2, kernel_size=[3])]),
+}
+#: The smaller input comes second: an order by size would change it.
+TWO_INPUTS = Graph(
+    {
+        0: input_node((5, 3)),
+        1: input_node((2,)),
+        2: Node("LSTM", {"units": 2, "dtype": "float32"}, (0,), seed=1),
+        3: Node("Subtract", {"dtype": "float32"}, (2, 1)),
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def bench():
+    with Bench(ROUTES, Limits(240.0, 3000)) as made:
+        assert made.start() == {}
+        yield made
+
+
+def run(bench, graph, draw="normal", batch=None):
+    arrays = [array[:batch] for array in draw_inputs(graph, 0, 0, draw)]
+    return bench.run(Task(0, graph, {draw: arrays}))
+
+
+@pytest.mark.parametrize(("size", "draw"), [(2, "normal"), (0, "empty")])
+def test_a_task_knows_the_size_of_its_batches(size, draw):
+    task = Task(0, TWO_INPUTS, {draw: draw_inputs(TWO_INPUTS, 0, 0, draw)})
+    assert task.batch == size
+    assert Task(0, TWO_INPUTS, {}).batch is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batch", [1, 2])
+@pytest.mark.parametrize("graph", [*MODELS.values(), TWO_INPUTS], ids=[*MODELS, "two inputs"])
+def test_recurrent_models_compute_there_what_they_compute_in_tensorflow(bench, graph, batch):
+    result = run(bench, graph, batch=batch)
+    expected, found = (result.outputs[route]["normal"] for route in ROUTES)
+    assert len(found[0]) == batch
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.slow
+def test_nothing_is_fixed_of_a_batch_without_items(bench):
+    graph = chain(Tensor((3,)), [layer("Dense", units=2)])
+    result = run(bench, graph, "empty")
+    assert result.outcomes["tflite"].status == "ok"
+    refused = run(bench, MODELS["LSTM"], "empty").outcomes
+    assert refused["tflite"].status == "unsupported"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("graph", [MODELS["LSTM"], TWO_INPUTS], ids=["one input", "two inputs"])
+def test_a_script_converts_as_the_worker_does(bench, graph, tmp_path):
+    inputs = draw_inputs(graph, 0, 0, "normal")
+    result = bench.run(Task(0, graph, {"normal": inputs}))
+    expected = result.outputs["tensorflow:eager"]["normal"]
+    finding = Finding(0, "values differ", "run", "litert", (ROUTES[1],), ("normal",))
+    unique = UniqueFinding("s", finding, graph, None, {0}, 2)
+    shapes, script = bench.variables(graph), tmp_path / "repro.py"
+    for status, offset in ((0, 0.0), (1, 0.1)):
+        wanted = [array.astype(np.float64) + offset for array in expected]
+        allowed = [np.full(array.shape, 1e-5) for array in expected]
+        script.write_text(script_of(unique, {}, shapes, inputs, wanted, allowed))
+        assert exit_status(script) == status

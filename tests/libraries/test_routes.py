@@ -1,0 +1,49 @@
+"""Names of routes: every library's are taken apart as they are put together, others are refused."""
+
+import pytest
+
+from asterism.core.errors import UserError
+from asterism.libraries.library import CONVERTERS, LIBRARIES
+from asterism.libraries.routes import (
+    FLOAT64,
+    check_routes,
+    converter_of,
+    library_of,
+    option_of,
+    under_test,
+)
+
+ROUTES = [(name, option) for name in LIBRARIES for option in LIBRARIES[name].options]
+
+
+@pytest.mark.parametrize(("library", "option"), ROUTES)
+def test_every_librarys_routes_are_known(library, option):
+    route = f"{library}:{option}"
+    check_routes([route])
+    assert (library_of(route), option_of(route)) == (library, option)
+    source = converter_of(route)
+    # A library that has no Keras of its own reads a file, and the others build.
+    assert (source in CONVERTERS) == (LIBRARIES[library].keras_backend is None)
+
+
+def test_a_converters_step_belongs_to_the_converter():
+    assert library_of("tf2onnx") == "tf2onnx" and option_of("tf2onnx") == ""
+
+
+def test_references_are_not_under_test():
+    check_routes(FLOAT64)
+    assert under_test(("jax:jit", *FLOAT64, "litert:tflite")) == ["jax:jit", "litert:tflite"]
+
+
+@pytest.mark.parametrize(
+    ("route", "said"),
+    [
+        ("tensorflow:fast", "tensorflow has no route 'fast'"),
+        ("tensorflow", "tensorflow has no route ''"),
+        ("tensorflow:egaer", "did you mean 'eager'"),
+        ("tensorflw:eager", "did you mean 'tensorflow'"),
+    ],
+)
+def test_other_routes_are_refused(route, said):
+    with pytest.raises(UserError, match=said):
+        check_routes(["pytorch:eager", route])

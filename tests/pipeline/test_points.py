@@ -16,7 +16,7 @@ from asterism import cli
 from asterism.config import compose
 from asterism.core.errors import UserError
 from asterism.core.locks import held
-from asterism.sweep import app, cached, pipeline, point, slurm, workspace
+from asterism.sweep import app, cached, launch, pipeline, point, slurm, workspace
 from asterism.sweep.pipeline import (
     PlannedStage,
     StageFailedError,
@@ -30,6 +30,7 @@ from asterism.sweep.points import (
     is_adaptive,
     with_slashes,
 )
+from asterism.sweep.resources import fill, read_table
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
 from asterism.sweep.targets import check_targets
@@ -106,7 +107,10 @@ def test_every_launcher_composes(launcher, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
     settings = hydra_settings(CONF, [f"hydra/launcher={launcher}"])["launcher"]
     assert settings["_target_"].endswith("SlurmLauncher")
-    assert settings["timeout_min"] > 0
+    asked = read_table(ROOT).request(["fuzz@state"])
+    assert settings | fill(settings, asked) == settings | {
+        key: value for key, value in asked.items() if value is not None
+    }
 
 
 def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
@@ -161,7 +165,7 @@ def test_points_travel_by_their_numbers(tmp_path):
 
 
 def test_jobs_of_another_checkout_have_another_name(tmp_path):
-    names = {app.job_name(make_sweep(tmp_path / place)) for place in "ab"}
+    names = {launch.job_name(make_sweep(tmp_path / place)) for place in "ab"}
     assert len(names) == 2
 
 
@@ -171,7 +175,7 @@ def test_a_running_point_is_not_told_to_go_on(tmp_path):
     sweep.point_folder(0).mkdir(parents=True)
     sweep.stop.touch()
     with held(sweep.point_folder(0) / "lock"), pytest.raises(UserError, match="still runs"):
-        app.run(sweep, [], [], "basic")
+        app.run(sweep, [], [], {})
     assert sweep.stop.exists()
 
 

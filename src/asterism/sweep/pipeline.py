@@ -195,9 +195,8 @@ def reproduce(
     from dvc.exceptions import DvcException
     from dvc.stage.exceptions import StageCmdFailedError
 
-    helpers = Helpers(
-        shards if stage.is_long else Shards(), Path(repository.root_dir), stage.command
-    )
+    root = Path(repository.root_dir)
+    helpers = Helpers(shards if stage.is_long else Shards(), root, stage.name, stage.command)
     said = _Announcements(helpers.start)
     try:
         with (

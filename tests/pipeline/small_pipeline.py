@@ -64,7 +64,7 @@ if name == "base":
     Path("artifacts/base").write_text(str(value["seed"]))
 elif name == "end":
     Path("report").mkdir(exist_ok=True)
-    Path("report/index.html").write_text("report")
+    Path("report/index.html").write_text('report of <a href="../sweeps/index.html">')
 else:
     key = {"left": "k", "right": "mutants"}[name]
     metrics = {key: value[key], "square": value[key] ** 2}

@@ -1,6 +1,7 @@
 """What a sweep checks and decides before its points run, and what a point does when it cannot."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from asterism.config import compose
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep import app, cached, launch, pipeline, point, slurm, workspace
+from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import (
     PlannedStage,
     StageFailedError,
@@ -225,10 +227,41 @@ def test_the_page_shows_all_metrics_of_one_point_and_of_several_those_that_diffe
         }
         for number in range(points)
     ]
-    write_outcome(tmp_path, records, "s")
-    page = (tmp_path / "index.html").read_text()
+    write_outcome(tmp_path / "s", records, "s")
+    page = (tmp_path / "s/index.html").read_text()
     assert page.count("<th>m:") == listed
     assert ("6 more metrics differ" in page) == (listed == 24)
+
+
+def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewhere(tmp_path):
+    for name, statuses in {"old": ["finished"], "new": ["finished", "failed"]}.items():
+        records = [
+            {
+                "number": number,
+                "overrides": [f"fuzz.mutants={number}", "seed=1"],
+                "status": status,
+                "exit_code": 0,
+                "experiment": "",
+                "ran": [],
+                "total_seconds": 1.0,
+                "metrics": {"m:a": number},
+                "report": "",
+                "message": "",
+                "log_tail": "",
+            }
+            for number, status in enumerate(statuses)
+        ]
+        write_outcome(tmp_path / name, records, name)
+        os.utime(tmp_path / name / "table.csv", ns=(0, len(statuses)))
+    (tmp_path / "running").mkdir()
+    write_overview(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    links = [link for link in re.findall(r'href="([^"#]*)"', page) if link]
+    assert links == ["new/index.html", "new/table.csv", "old/index.html", "old/table.csv"]
+    assert all((tmp_path / link).exists() for link in links)
+    assert re.findall(r"<td>(.*?)</td>", page)[1:4] == ["fuzz.mutants", "2", "1"]
+    back = re.findall(r'href="([^"#]+)"', (tmp_path / "old/index.html").read_text())
+    assert [(tmp_path / "old" / link).resolve() for link in back] == [tmp_path / "index.html"]
 
 
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):

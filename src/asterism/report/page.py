@@ -12,9 +12,13 @@ from asterism.report.templating import render
 
 log = get_logger(__name__)
 
+#: The page of all sweeps, as a page in a folder of the project links to it. Which sweeps there are
+#: is no result of a stage, so it stands beside the report and not in it.
+SWEEPS = "../sweeps/index.html"
+
 
 def write_page(workspace: Path, target: Path) -> None:
-    """One HTML file with everything inside: no request leaves the page.
+    """One HTML file with everything inside: no request leaves the page, which links to the sweeps.
 
     Args:
         workspace: project folder, with ``metrics/``, ``plots/`` and ``artifacts/``.
@@ -32,6 +36,7 @@ def write_page(workspace: Path, target: Path) -> None:
             sections.append(section)
     if not sections:
         raise UserError("no stage has left results to report: run `dvc repro`")
-    page = render("page.html.j2", sections=sorted(sections, key=lambda s: s.order))
+    ordered = sorted(sections, key=lambda s: s.order)
+    page = render("page.html.j2", sections=ordered, sweeps=SWEEPS)
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8")

@@ -131,7 +131,9 @@ def run(
 def _run(
     sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
 ) -> int:
-    from asterism.sweep.table import write_outcome  # points load this module without its libraries
+    # Points load this module without the libraries of these.
+    from asterism.sweep.overview import write_overview
+    from asterism.sweep.table import write_outcome
 
     for number in sweep.running():
         raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
@@ -159,6 +161,7 @@ def _run(
         log.warning("a point was lost", sweep=sweep.name, reason=lost)
     records = read_records(sweep, points)
     write_outcome(sweep.folder, records, sweep.name)
+    write_overview(sweep.folder.parent)
     if interrupted:
         return INTERRUPTED
     return 0 if all(record["status"] == "finished" for record in records) else 1

@@ -7,14 +7,11 @@ from pathlib import Path
 from asterism.core.artifacts import replacing
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.report.links import SWEEPS
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
 
 log = get_logger(__name__)
-
-#: The page of all sweeps, as a page in a folder of the project links to it. Which sweeps there are
-#: is no result of a stage, so it stands beside the report and not in it.
-SWEEPS = "../sweeps/index.html"
 
 
 def write_page(workspace: Path, target: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
-from asterism.report.page import SWEEPS
+from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
 from asterism.sweep.points import Point

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from asterism.core.console import get_logger
-from asterism.sweep import resources
 
 log = get_logger(__name__)
 
@@ -59,7 +58,9 @@ class Shards:
         Raises:
             UserError: see :func:`~asterism.sweep.resources.read_table`.
         """
-        from asterism.core.stage import SHARD  # a point whose stages are cached needs none of it
+        # A point whose stages are cached needs none of it.
+        from asterism.core.stage import SHARD
+        from asterism.sweep import resources
 
         words = [*shlex.split(command), SHARD]
         if self.slurm is None:

@@ -265,7 +265,7 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
 
 
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
-    def reproduce(_repository, _found, stage, _locks, _shards):
+    def reproduce(_repository, _found, stage, *_):
         if stage.name == "bad":
             raise StageFailedError("bad", 3)
         return True

@@ -33,6 +33,8 @@ def take_from_cache(
         ``dvc add``, which are stages without a command to DVC, are there already.
     """
     stages = {stage.addressing: stage for stage in repository.index.stages}
+    # DVC notes every link, to remove it later; this workspace is removed as a whole.
+    repository.state.save_link = lambda *_: None
     missing: dict[str, PlannedStage] = {}
     restored: list[Any] = []
     with repository.lock:

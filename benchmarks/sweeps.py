@@ -22,6 +22,9 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 
+#: Seconds of work that long stages of a point have, and a point of the whole default pipeline.
+LONG = (150, 650)
+
 #: The stage that works where it is told to, and the parameter that points differ in.
 WORKING, VARIED = "build_dtmc", "abstraction.k"
 
@@ -122,6 +125,9 @@ def work(project: Path, points: int, seconds: float) -> None:
         f"{points} points, one after another", f"{serial:.1f} s", f"{own:.1f} s of them the stages'"
     )
     row("beyond their own work", f"{(serial - own) / own:.0%}", "at most 10%, on 4 processors")
+    cost = (serial - own) / points
+    reckoned = ", ".join(f"{cost / long:.0%} of {long} s" for long in LONG)
+    row("which is, for each point", f"{cost:.1f} s", f"reckoned: {reckoned}")
     launcher = ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={points}"]
     swept = f"{VARIED}={','.join(values[points:])}"
     parallel, _ = sweep(project, "parallel", swept, *launcher, busy=seconds)

@@ -31,6 +31,13 @@ stages:
     outs: [report/index.html]
 """
 
+RESOURCES = """\
+kinds:
+  heavy: {partition: null, timeout_min: 20, cpus_per_task: 2, mem_gb: 2, gpus_per_node: null}
+  light: {partition: null, timeout_min: 10, cpus_per_task: 1, mem_gb: 1, gpus_per_node: null}
+stages: {base: light, left: light, right: heavy, end: light, long: light}
+"""
+
 SCRIPT = '''\
 """A stage that notes that it ran, waits as long as it is told, and computes next to nothing."""
 
@@ -57,7 +64,7 @@ if name == "base":
     Path("artifacts/base").write_text(str(value["seed"]))
 elif name == "end":
     Path("report").mkdir(exist_ok=True)
-    Path("report/index.html").write_text("report")
+    Path("report/index.html").write_text('report of <a href="../sweeps/index.html">')
 else:
     key = {"left": "k", "right": "mutants"}[name]
     metrics = {key: value[key], "square": value[key] ** 2}
@@ -139,6 +146,7 @@ class Project:
         if copied is None:
             copy_project(self.root, [])
             (self.root / "dvc.yaml").write_text(LONG_YAML if long else DVC_YAML)
+            (self.root / "conf/hydra/resources.yaml").write_text(RESOURCES)
             for script in (self.root / "stages").glob("[!_]*.py"):
                 script.unlink()
             name, script = ("long.py", LONG) if long else ("small.py", SCRIPT)

@@ -1,6 +1,7 @@
 """What a sweep checks and decides before its points run, and what a point does when it cannot."""
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -16,7 +17,8 @@ from asterism import cli
 from asterism.config import compose
 from asterism.core.errors import UserError
 from asterism.core.locks import held
-from asterism.sweep import app, cached, pipeline, point, slurm, workspace
+from asterism.sweep import app, cached, launch, pipeline, point, slurm, workspace
+from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import (
     PlannedStage,
     StageFailedError,
@@ -30,6 +32,7 @@ from asterism.sweep.points import (
     is_adaptive,
     with_slashes,
 )
+from asterism.sweep.resources import fill, read_table
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
 from asterism.sweep.targets import check_targets
@@ -106,7 +109,10 @@ def test_every_launcher_composes(launcher, monkeypatch):
     monkeypatch.setattr(shutil, "which", lambda _name: "there")
     settings = hydra_settings(CONF, [f"hydra/launcher={launcher}"])["launcher"]
     assert settings["_target_"].endswith("SlurmLauncher")
-    assert settings["timeout_min"] > 0
+    asked = read_table(ROOT).request(["fuzz@state"])
+    assert settings | fill(settings, asked) == settings | {
+        key: value for key, value in asked.items() if value is not None
+    }
 
 
 def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
@@ -161,7 +167,7 @@ def test_points_travel_by_their_numbers(tmp_path):
 
 
 def test_jobs_of_another_checkout_have_another_name(tmp_path):
-    names = {app.job_name(make_sweep(tmp_path / place)) for place in "ab"}
+    names = {launch.job_name(make_sweep(tmp_path / place)) for place in "ab"}
     assert len(names) == 2
 
 
@@ -171,7 +177,7 @@ def test_a_running_point_is_not_told_to_go_on(tmp_path):
     sweep.point_folder(0).mkdir(parents=True)
     sweep.stop.touch()
     with held(sweep.point_folder(0) / "lock"), pytest.raises(UserError, match="still runs"):
-        app.run(sweep, [], [], "basic")
+        app.run(sweep, [], [], {})
     assert sweep.stop.exists()
 
 
@@ -221,14 +227,45 @@ def test_the_page_shows_all_metrics_of_one_point_and_of_several_those_that_diffe
         }
         for number in range(points)
     ]
-    write_outcome(tmp_path, records, "s")
-    page = (tmp_path / "index.html").read_text()
+    write_outcome(tmp_path / "s", records, "s")
+    page = (tmp_path / "s/index.html").read_text()
     assert page.count("<th>m:") == listed
     assert ("6 more metrics differ" in page) == (listed == 24)
 
 
+def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewhere(tmp_path):
+    for name, statuses in {"old": ["finished"], "new": ["finished", "failed"]}.items():
+        records = [
+            {
+                "number": number,
+                "overrides": [f"fuzz.mutants={number}", "seed=1"],
+                "status": status,
+                "exit_code": 0,
+                "experiment": "",
+                "ran": [],
+                "total_seconds": 1.0,
+                "metrics": {"m:a": number},
+                "report": "",
+                "message": "",
+                "log_tail": "",
+            }
+            for number, status in enumerate(statuses)
+        ]
+        write_outcome(tmp_path / name, records, name)
+        os.utime(tmp_path / name / "table.csv", ns=(0, len(statuses)))
+    (tmp_path / "running").mkdir()
+    write_overview(tmp_path)
+    page = (tmp_path / "index.html").read_text()
+    links = [link for link in re.findall(r'href="([^"#]*)"', page) if link]
+    assert links == ["new/index.html", "new/table.csv", "old/index.html", "old/table.csv"]
+    assert all((tmp_path / link).exists() for link in links)
+    assert re.findall(r"<td>(.*?)</td>", page)[1:4] == ["fuzz.mutants", "2", "1"]
+    back = re.findall(r'href="([^"#]+)"', (tmp_path / "old/index.html").read_text())
+    assert [(tmp_path / "old" / link).resolve() for link in back] == [tmp_path / "index.html"]
+
+
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
-    def reproduce(_repository, _found, stage, _locks, _shards):
+    def reproduce(_repository, _found, stage, *_):
         if stage.name == "bad":
             raise StageFailedError("bad", 3)
         return True

@@ -8,8 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from small_pipeline import Project, start
-from workspace import commit
+from small_pipeline import Project, call, start
 
 pytestmark = pytest.mark.slow
 
@@ -31,6 +30,7 @@ SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
 KillWait=5
+SlurmdParameters=config_overrides
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool
@@ -38,7 +38,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd.log
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} State=UNKNOWN
+NodeName={host} NodeAddr=127.0.0.1 CPUs=16 RealMemory=64000 State=UNKNOWN
 PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
 """
 
@@ -94,7 +94,6 @@ def cluster(tmp_path_factory):
             host=host.stdout.strip(),
             port=free_port(),
             node_port=free_port(),
-            cpus=max(2, os.cpu_count()),
         )
     )
     environment = {"SLURM_CONF": str(configuration)}
@@ -142,10 +141,7 @@ def wait_until(true, otherwise, seconds=60):
         time.sleep(0.2)
 
 
-SWEEP = [
-    "sweep", "--name", "s", "fuzz.mutants=5,6",
-    "hydra/launcher=slurm_light", "hydra.launcher.mem_gb=null",
-]  # fmt: skip
+SWEEP = ["sweep", "--name", "s", "fuzz.mutants=5,6", "hydra/launcher=slurm"]
 
 
 def queued(cluster):
@@ -154,6 +150,16 @@ def queued(cluster):
         command, env=os.environ | cluster, text=True, capture_output=True, check=True
     )
     return [line.split()[0] for line in shown.stdout.splitlines() if "RUNNING" in line]
+
+
+def requests(cluster, name):
+    """Processors, memory and time that jobs of a name asked for, those that have ended too."""
+    command = ["squeue", "--noheader", "--array", "--states=all", "--format=%j %C %m %l"]
+    shown = subprocess.run(
+        command, env=os.environ | cluster, text=True, capture_output=True, check=True
+    )
+    lines = [line.split(maxsplit=1) for line in shown.stdout.splitlines()]
+    return sorted(asked for job, asked in lines if job.startswith(name))
 
 
 @pytest.fixture
@@ -184,21 +190,35 @@ def test_a_killed_job_loses_its_point_only_and_the_same_command_goes_on(project,
     assert project.ran() == ["end", "right"]
 
 
+def test_each_point_asks_for_what_the_stages_that_it_will_run_need(project, cluster):
+    status, output = call(project, "sweep", "--name", "before", "fuzz.mutants=5")
+    assert status == 0, output
+    project.ran()
+    sweep = ["sweep", "--name", "kinds", "fuzz.mutants=5,6", "hydra/launcher=slurm"]
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == ["end", "right"]
+    assert requests(cluster, "asterism-kinds-") == ["1 1G 10:00", "2 2G 20:00"]
+
+    sweep[2:4] = ["told", "fuzz.mutants=5,7"]
+    told = ["hydra.launcher.cpus_per_task=3", "hydra.launcher.timeout_min=7"]
+    status, output = call(project, *sweep, *told)
+    assert status == 0, output
+    assert requests(cluster, "asterism-told-") == ["3 1G 7:00", "3 2G 7:00"]
+
+
 def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
     project = Project(tmp_path, long=True)
     project.environment |= cluster
-    (project.root / "conf/hydra/launcher/small_shard.yaml").write_text(
-        "defaults: [slurm_shard, _self_]\ncpus_per_task: 1\nmem_gb: null\n"
-    )
-    commit(project.root, "launcher")
     project.expect(4)  # more than there will be: the parts that are begun wait
-    shards = ["--shards", "2", "--shard-launcher", "small_shard"]
+    shards = ["--shards", "2", "--shard-launcher", "slurm_shard"]
     process = start(project, "repro", *shards)
     wait_until(lambda: len(project.shared()) == 2, "no shard began")
     ((job, shard),) = [
         (who.split("-")[0], number) for number, who in project.shared() if who.split("-")[0]
     ]
     assert [name.split("_")[0] for name in queued(cluster)] == [job.split("_")[0]]
+    assert requests(cluster, "asterism-shard") == ["1 1G 10:00"]
     subprocess.run(["scancel", queued(cluster)[0]], env=os.environ | cluster, check=True)
     wait_until(lambda: not queued(cluster), "the job is not gone")
     (project.notes / "expected").write_text("1")

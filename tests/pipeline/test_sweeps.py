@@ -49,7 +49,8 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
     for number in range(4):
         report = f"points/{number:04d}/index.html"
         assert f'href="{report}"' in page
-        assert (project.root / "sweeps/s" / report).read_text() == "report"
+        text = (project.root / "sweeps/s" / report).read_text()
+        assert text == 'report of <a href="../../index.html">'
     assert "src=" not in page
     assert "<link" not in page
     assert (project.root / "sweeps/s/plots/fuzz.mutants.svg").exists()
@@ -250,6 +251,21 @@ def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
     serial = Project(tmp_path / "dvc")
     subprocess.run(["dvc", "repro", "-q"], cwd=serial.root, env=serial.environment, check=True)
     assert locks[1] == locks[4] == (serial.root / "dvc.lock").read_bytes()
+
+
+@pytest.mark.slow
+def test_a_point_leaves_the_bytes_that_dvc_leaves(project, tmp_path):
+    status, output = call(project, "sweep", "--name", "s", "fuzz.mutants=7")
+    assert status == 0, output
+    (reference,) = run(
+        project.root, "git", "for-each-ref", "refs/exps/", "--format=%(refname)"
+    ).split()
+    serial = Project(tmp_path / "dvc")
+    params = serial.root / "params.yaml"
+    params.write_text(params.read_text().replace("mutants: 20000", "mutants: 7"))
+    subprocess.run(["dvc", "repro", "-q"], cwd=serial.root, env=serial.environment, check=True)
+    left = run(project.root, "git", "show", f"{reference}:dvc.lock")
+    assert left == (serial.root / "dvc.lock").read_text()
 
 
 def test_a_changed_parameter_runs_the_stages_that_read_it(project):

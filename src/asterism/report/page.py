@@ -7,6 +7,7 @@ from pathlib import Path
 from asterism.core.artifacts import replacing
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.report.links import SWEEPS
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
 
@@ -14,7 +15,7 @@ log = get_logger(__name__)
 
 
 def write_page(workspace: Path, target: Path) -> None:
-    """One HTML file with everything inside: no request leaves the page.
+    """One HTML file with everything inside: no request leaves the page, which links to the sweeps.
 
     Args:
         workspace: project folder, with ``metrics/``, ``plots/`` and ``artifacts/``.
@@ -32,6 +33,7 @@ def write_page(workspace: Path, target: Path) -> None:
             sections.append(section)
     if not sections:
         raise UserError("no stage has left results to report: run `dvc repro`")
-    page = render("page.html.j2", sections=sorted(sections, key=lambda s: s.order))
+    ordered = sorted(sections, key=lambda s: s.order)
+    page = render("page.html.j2", sections=ordered, sweeps=SWEEPS)
     with replacing(target) as temporary:
         temporary.write_text(page, encoding="utf-8")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
-from asterism.sweep import slurm, worker, workspace
-from asterism.sweep.pipeline import INTERRUPTED, lock_folder, open_repository
-from asterism.sweep.point import GRACE, REPORT, Sweep, read_point, run_point, write_points
+from asterism.sweep import slurm, workspace
+from asterism.sweep.launch import groups, job_name, launch, plan_points
+from asterism.sweep.pipeline import INTERRUPTED, open_repository
+from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -28,20 +24,14 @@ from asterism.sweep.points import (
     enumerate_points,
     hydra_settings,
     is_adaptive,
-    is_hydras,
     launcher_name,
     make_shards,
-    store_empty_tree,
     sweep_name,
     with_slashes,
 )
-from asterism.sweep.shards import Shards
 from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)
-
-#: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
-_ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0")
 
 #: Lines of a failing point's log that are shown.
 TAIL = 15
@@ -70,12 +60,12 @@ class Request:
     objective: str
 
 
-def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
+def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[str, Any]]:
     """Check everything that can be checked before anything runs.
 
     Returns:
         The sweep, its points (none where an adaptive sweeper chooses them) and its launcher's
-        name.
+        settings.
 
     Raises:
         UserError: see :func:`check_name`, :func:`hydra_settings`, :func:`make_shards`,
@@ -87,8 +77,8 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
     name = request.name if request.name is not None else sweep_name(overrides, targets)
     check_name(name)
     settings = hydra_settings(conf, overrides)
-    launcher = launcher_name(settings["launcher"])
-    shards = make_shards(conf, request.shards, request.shard_launcher, launcher)
+    launcher = settings["launcher"]
+    shards = make_shards(conf, request.shards, request.shard_launcher, launcher_name(launcher))
     adaptive = is_adaptive(settings["sweeper"])
     objective = request.objective if adaptive else ""
     points = []
@@ -110,34 +100,23 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], str]:
     return sweep, points, launcher
 
 
-def dry_run(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
-    """Which stages each point would run, see :func:`~asterism.sweep.worker.plan_of_points`."""
-    here = sweep.project / ".dvc/tmp/asterism/workspaces" / f"{sweep.name}-dry-{os.getpid()}"
-    try:
-        workspace.create(sweep.project, here, sweep.revision, sweep.cache)
-        locks = str(lock_folder(sweep.project))
-        worker.give_order(
-            here, worker.Order(str(sweep.project), sweep.targets, 1, locks, "", Shards())
-        )
-        return worker.plan_of_points(here, [point.composition for point in points])
-    finally:
-        shutil.rmtree(here, ignore_errors=True)
-
-
-def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
+def run(
+    sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
+) -> int:
     """Run a sweep and write its outcome.
 
     Args:
         sweep: the sweep.
         points: its points.
         overrides: the command's, which Hydra reads once more.
-        launcher: its launcher's name.
+        launcher: its launcher's settings.
 
     Returns:
         0 when every point finished, 1 when one failed, 130 when the sweep was interrupted.
 
     Raises:
-        UserError: a sweep of this name is running.
+        UserError: a sweep of this name is running, no point began, or
+            see :func:`~asterism.sweep.launch.groups`.
     """
     try:
         with held_now(sweep.folder / "lock"):
@@ -149,102 +128,43 @@ def run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launche
         ) from None
 
 
-def _run(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: str) -> int:
-    from asterism.sweep.table import write_outcome  # points load this module without its libraries
+def _run(
+    sweep: Sweep, points: Sequence[Point], overrides: Sequence[str], launcher: Mapping[str, Any]
+) -> int:
+    # Points load this module without the libraries of these.
+    from asterism.sweep.overview import write_overview
+    from asterism.sweep.table import write_outcome
 
     for number in sweep.running():
         raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
     sweep.stop.unlink(missing_ok=True)
     shutil.rmtree(sweep.folder / "points", ignore_errors=True)
     write_points(sweep, points)
+    on_slurm = launcher_name(launcher) == "slurm"
     interrupted = False
     try:
-        lost = _launch(sweep, points, overrides)
-        _wait(sweep, launcher)
+        lost = launch(sweep, groups(sweep, points, launcher), overrides)
+        while sweep.running() or (on_slurm and slurm.is_queued(job_name(sweep))):
+            time.sleep(1)  # points that the launcher has left alone because another was lost
     except KeyboardInterrupt:
         interrupted = True
         sweep.stop.touch()
-        if launcher == "slurm":
+        if on_slurm:
             slurm.cancel_pending(job_name(sweep))
         deadline = time.monotonic() + GRACE
         while sweep.running() and time.monotonic() < deadline:
             time.sleep(0.2)
     if not interrupted and lost:
         if not sweep.begun():
-            raise UserError(f"no point began, the launcher {launcher} failed: {lost}")
+            name = launcher_name(launcher)
+            raise UserError(f"no point began, the launcher {name} failed: {lost}")
         log.warning("a point was lost", sweep=sweep.name, reason=lost)
     records = read_records(sweep, points)
     write_outcome(sweep.folder, records, sweep.name)
+    write_overview(sweep.folder.parent)
     if interrupted:
         return INTERRUPTED
     return 0 if all(record["status"] == "finished" for record in records) else 1
-
-
-def job_name(sweep: Sweep) -> str:
-    """What a sweep's jobs are called on a cluster: those of another checkout differently."""
-    place = hashlib.sha256(str(sweep.project).encode()).hexdigest()[:8]
-    return f"asterism-{sweep.name}-{place}"
-
-
-def _task(sweep: Sweep) -> Callable[[DictConfig], float | None]:
-    def task(config: DictConfig) -> float | None:
-        from hydra.core.hydra_config import HydraConfig
-
-        facts = HydraConfig.get()
-        if not sweep.objective:
-            return run_point(sweep, read_point(sweep, facts.job.num))
-        OmegaConf.resolve(config)
-        composition = OmegaConf.to_yaml(config)
-        return run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
-
-    return task
-
-
-def _launch(sweep: Sweep, points: Sequence[Point], overrides: Sequence[str]) -> str:
-    """Hand the points to Hydra, whose launcher runs them; an adaptive sweeper makes them.
-
-    Points that are known are given to Hydra by their numbers, over a tree of no parameters: it
-    would compose all parameters of each point twice more.
-
-    Returns:
-        Why a point was lost, in a line; nothing where none was.
-    """
-    import hydra
-
-    if sweep.objective:
-        tree, swept = "config", list(overrides)
-    else:
-        tree = store_empty_tree()
-        numbers = f"+point=range({points[0].number},{points[-1].number + 1})"
-        swept = [*filter(is_hydras, overrides), numbers]
-    arguments = [
-        "--multirun",
-        f"hydra.sweep.dir={sweep.folder / 'hydra'}",
-        "hydra.output_subdir=null",
-        f"hydra.job.name={job_name(sweep)}",
-        "hydra/job_logging=disabled",
-        "hydra/hydra_logging=disabled",
-        *(_ADAPTIVE if sweep.objective else ()),
-        *swept,
-    ]
-    main = hydra.main(version_base=None, config_path=str(sweep.project / "conf"), config_name=tree)
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would print
-    before = sys.argv
-    sys.argv = ["asterism-sweep", *arguments]
-    try:
-        main(_task(sweep))()
-    except Exception as error:
-        # A point's process was lost, and its record is missing; or there were no processes.
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    finally:
-        sys.argv = before
-    return ""
-
-
-def _wait(sweep: Sweep, launcher: str) -> None:
-    """Wait for points that a launcher has left alone because another was lost."""
-    while sweep.running() or (launcher == "slurm" and slurm.is_queued(job_name(sweep))):
-        time.sleep(1)
 
 
 def read_records(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -300,7 +220,7 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
         _say_plan(sweep, points, say)
         return 0
     count = f"points by {sweep.objective}" if sweep.objective else f"{len(points)} points"
-    say(f"sweep {sweep.name}: {count}, launcher {launcher}")
+    say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
     status = run(sweep, points, request.overrides, launcher)
     records = read_records(sweep, points)
     common = _common(records)
@@ -328,7 +248,7 @@ def _spoken(number: int, overrides: Sequence[str], common: set[str]) -> str:
 
 
 def _say_plan(sweep: Sweep, points: Sequence[Point], say: Callable[[str], None]) -> None:
-    plans, seen = dry_run(sweep, points), set[str]()
+    plans, seen = plan_points(sweep, points), set[str]()
     common = _common([{"overrides": point.overrides} for point in points])
     for point, plan in zip(points, plans, strict=True):
         runs = [

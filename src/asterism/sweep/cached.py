@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asterism.sweep import lockfile
 from asterism.sweep.hashes import Hashes
-from asterism.sweep.pipeline import PlannedStage
+
+if TYPE_CHECKING:
+    from asterism.sweep.pipeline import PlannedStage
 
 
 def take_from_cache(
@@ -31,6 +33,8 @@ def take_from_cache(
         ``dvc add``, which are stages without a command to DVC, are there already.
     """
     stages = {stage.addressing: stage for stage in repository.index.stages}
+    # DVC notes every link, to remove it later; this workspace is removed as a whole.
+    repository.state.save_link = lambda *_: None
     missing: dict[str, PlannedStage] = {}
     restored: list[Any] = []
     with repository.lock:
@@ -38,7 +42,7 @@ def take_from_cache(
             stage = stages[planned.name]
             if not stage.cmd:
                 continue
-            if missing.keys().isdisjoint(planned.upstream) and _restore(stage, hashes):
+            if missing.keys().isdisjoint(planned.upstream) and restore(stage, hashes):
                 restored.append(stage)
             else:
                 missing[planned.name] = planned
@@ -47,8 +51,12 @@ def take_from_cache(
     return list(missing.values())
 
 
-def _restore(stage: Any, hashes: Hashes) -> bool:
-    """Check out what the run-cache has of a stage; whether it has it."""
+def restore(stage: Any, hashes: Hashes) -> bool:
+    """Check out what the run-cache has of a stage, whose outputs are not there; whether it has it.
+
+    Raises:
+        UserError: a dependency is not there.
+    """
     for dep in stage.deps:
         hashes.save(dep)
     entry = _entry(stage)

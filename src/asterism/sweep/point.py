@@ -17,6 +17,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
+from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import INTERRUPTED, lock_folder
 from asterism.sweep.points import Point
@@ -195,7 +196,9 @@ def _keep(here: Path, folder: Path) -> None:
     if (here / "logs").is_dir():
         shutil.copytree(here / "logs", folder / "logs", dirs_exist_ok=True)
     if (here / REPORT).exists():
-        shutil.copy(here / REPORT, folder / REPORT.name)
+        page = (here / REPORT).read_text(encoding="utf-8")
+        own = page.replace(f'"{SWEEPS}"', '"../../index.html"')  # the sweep that it is a point of
+        (folder / REPORT.name).write_text(own, encoding="utf-8")
 
 
 def read_metrics(folder: Path) -> dict[str, float]:

@@ -40,37 +40,46 @@ class Shards:
 
     Attributes:
         count: processes that compute parts, the stage itself among them.
-        slurm: settings of the launcher whose jobs the shards are; None for processes here.
+        slurm: settings of the launcher whose jobs the shards are; None for processes here. What
+            they leave open follows from the stage's kind.
     """
 
     count: int = 1
     slurm: Mapping[str, Any] | None = None
 
-    def start(self, root: Path, command: str) -> list[_Process]:
+    def start(self, root: Path, stage: str, command: str) -> list[_Process]:
         """Start the shards of a stage.
 
         Args:
             root: the workspace.
-            command: the stage's.
+            stage: its name.
+            command: its command.
+
+        Raises:
+            UserError: see :func:`~asterism.sweep.resources.read_table`.
         """
-        from asterism.core.stage import SHARD  # a point whose stages are cached needs none of it
+        # A point whose stages are cached needs none of it.
+        from asterism.core.stage import SHARD
+        from asterism.sweep import resources
 
         words = [*shlex.split(command), SHARD]
         if self.slurm is None:
             return [_Local(root, words) for _ in range(self.count - 1)]
-        return _submit(root, words, self.count - 1, self.slurm)
+        request = resources.read_table(root).request([stage])
+        settings = {**self.slurm, **resources.fill(self.slurm, request)}
+        return _submit(root, words, self.count - 1, settings)
 
 
 class Helpers:
     """The shards of one run of a stage: none until it is known that its command runs."""
 
-    def __init__(self, shards: Shards, root: Path, command: str) -> None:
-        self._shards, self._root, self._command = shards, root, command
+    def __init__(self, shards: Shards, root: Path, stage: str, command: str) -> None:
+        self._shards, self._root, self._stage, self._command = shards, root, stage, command
         self._started: list[_Process] = []
 
     def start(self) -> None:
         """Start them."""
-        self._started = self._shards.start(self._root, self._command)
+        self._started = self._shards.start(self._root, self._stage, self._command)
 
     def stop(self) -> None:
         """End those that still run or wait: the stage has ended."""

@@ -120,7 +120,8 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
         with replacing(folder / "plots" / f"{parameter.replace('/', '-')}.svg") as temporary:
             temporary.write_text(svg_text(figure), encoding="utf-8")
         figures.append((parameter, svg(figure, f"metrics against {parameter}")))
-    page = render("page.html.j2", sections=[_section(name, table, records, figures, metrics)])
+    section = _section(name, table, records, figures, metrics)
+    page = render("page.html.j2", sections=[section], sweeps="../index.html")
     with replacing(folder / "index.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
     return table

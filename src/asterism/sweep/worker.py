@@ -29,6 +29,7 @@ from asterism.sweep.pipeline import (
     StageFailedError,
     open_repository,
     read_plan,
+    run_one_by_one,
     run_stages,
     use_this_python,
 )
@@ -104,12 +105,7 @@ def main(workspace: Path) -> int:
     _end_with_parent()
     started = time.perf_counter()
     try:
-        hashes = Hashes()
-        with open_repository(workspace) as repository:
-            _check_out_data(repository)
-            plan = read_plan(repository, order.targets, hashes)
-            stale = take_from_cache(repository, plan, hashes)
-        ran = run_stages(workspace, plan, stale, order.jobs, Path(order.locks), order.shards)
+        ran = _bring_up_to_date(workspace, order)
         _save_experiment(workspace, order)
         answer = Answer("finished", ran=ran)
     except KeyboardInterrupt:
@@ -121,6 +117,18 @@ def main(workspace: Path) -> int:
     spent = round(time.perf_counter() - started, 3)
     write_json(workspace / ANSWER, asdict(answer) | {"seconds": spent})
     return answer.exit_code
+
+
+def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
+    """Run what the cache does not have; names of the stages whose command ran."""
+    hashes, locks = Hashes(), Path(order.locks)
+    with open_repository(workspace) as repository:
+        _check_out_data(repository)
+        plan = read_plan(repository, order.targets, hashes)
+        stale = take_from_cache(repository, plan, hashes)
+        if order.jobs == 1:
+            return run_one_by_one(repository, stale, locks, order.shards, hashes)
+    return run_stages(workspace, plan, stale, order.jobs, locks, order.shards)
 
 
 def _end_with_parent() -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import cv2
 import numpy as np
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
 
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.params import DataParams
@@ -20,6 +18,10 @@ def digits(_params: DataParams) -> Dataset:
     The split is stratified and always the same, so that a run's seed does not move test images
     into the training set.
     """
+    # scikit-learn takes seconds to load, and whoever checks a data set's name loads this module.
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
     source = load_digits()
     levels = source.images.astype(np.float32) * (255 / 16)
     images = np.stack(

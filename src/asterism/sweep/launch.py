@@ -1,0 +1,163 @@
+"""Handing a sweep's points to Hydra, whose launcher runs them."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from asterism.sweep import resources, worker, workspace
+from asterism.sweep.pipeline import lock_folder
+from asterism.sweep.point import Sweep, read_point, run_point
+from asterism.sweep.points import Point, is_hydras, launcher_name, store_empty_tree
+from asterism.sweep.shards import Shards
+
+#: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
+_ADAPTIVE = ("hydra.sweeper.max_failure_rate=1.0", "hydra.sweeper.sampler.seed=0")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Points that are launched together.
+
+    Attributes:
+        numbers: theirs; none where an adaptive sweeper makes the points.
+        request: what each asks of a cluster, as settings of its launcher.
+    """
+
+    numbers: tuple[int, ...]
+    request: tuple[tuple[str, Any], ...] = ()
+
+
+def job_name(sweep: Sweep) -> str:
+    """What a sweep's jobs are called on a cluster: those of another checkout differently."""
+    place = hashlib.sha256(str(sweep.project).encode()).hexdigest()[:8]
+    return f"asterism-{sweep.name}-{place}"
+
+
+def plan_points(sweep: Sweep, points: Sequence[Point]) -> list[dict[str, Any]]:
+    """Which stages each point would run, see :func:`~asterism.sweep.worker.plan_of_points`."""
+    here = sweep.project / ".dvc/tmp/asterism/workspaces" / f"{sweep.name}-dry-{os.getpid()}"
+    try:
+        workspace.create(sweep.project, here, sweep.revision, sweep.cache)
+        locks = str(lock_folder(sweep.project))
+        worker.give_order(
+            here, worker.Order(str(sweep.project), sweep.targets, 1, locks, "", Shards())
+        )
+        return worker.plan_of_points(here, [point.composition for point in points])
+    finally:
+        shutil.rmtree(here, ignore_errors=True)
+
+
+def groups(sweep: Sweep, points: Sequence[Point], launcher: Mapping[str, Any]) -> list[Group]:
+    """The points by what they ask of a cluster; all in one group elsewhere.
+
+    Jobs of one array all ask for the same. Points that nobody knows yet ask for the most that any
+    stage needs.
+
+    Args:
+        sweep: the sweep.
+        points: its points.
+        launcher: its launcher's settings.
+
+    Raises:
+        UserError: see :func:`~asterism.sweep.resources.read_table`, or a point's plan cannot
+            be made.
+    """
+    numbers = tuple(point.number for point in points)
+    if launcher_name(launcher) != "slurm":
+        return [Group(numbers)]
+    table = resources.read_table(sweep.project)
+    runs = [plan["runs"] for plan in plan_points(sweep, points)] if points else [table.stages]
+    requests = [tuple(resources.fill(launcher, table.request(names)).items()) for names in runs]
+    return [
+        Group(
+            tuple(n for n, own in zip(numbers, requests, strict=False) if own == request), request
+        )
+        for request in dict.fromkeys(requests)
+    ]
+
+
+def launch(sweep: Sweep, grouped: Sequence[Group], overrides: Sequence[str]) -> str:
+    """Run all points; each group is a multirun of Hydra's, side by side.
+
+    Args:
+        sweep: the sweep.
+        grouped: its points.
+        overrides: the command's, which Hydra reads once more.
+
+    Returns:
+        Why a point was lost, in a line; nothing where none was.
+    """
+    if len(grouped) == 1:
+        return _multirun(sweep, grouped[0], overrides)
+    context = multiprocessing.get_context("forkserver")
+    with context.Pool(len(grouped), _ignore_interrupts) as pool:
+        reasons = pool.starmap(_multirun, [(sweep, group, overrides) for group in grouped], 1)
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _ignore_interrupts() -> None:
+    """The sweep's own process is interrupted too, and ends these."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
+    """Hand points to Hydra; an adaptive sweeper makes them.
+
+    Points that are known are given to Hydra by their numbers, over a tree of no parameters: it
+    would compose all parameters of each point twice more.
+    """
+    import hydra
+
+    if sweep.objective:
+        tree, swept = "config", list(overrides)
+    else:
+        tree = store_empty_tree()
+        numbers = f"+point={','.join(map(str, group.numbers))}"
+        swept = [*filter(is_hydras, overrides), numbers]
+    arguments = [
+        "--multirun",
+        f"hydra.sweep.dir={sweep.folder / 'hydra'}",
+        "hydra.output_subdir=null",
+        f"hydra.job.name={job_name(sweep)}",
+        "hydra/job_logging=disabled",
+        "hydra/hydra_logging=disabled",
+        *(_ADAPTIVE if sweep.objective else ()),
+        *swept,
+        *(f"hydra.launcher.{key}={value}" for key, value in group.request),
+    ]
+    main = hydra.main(version_base=None, config_path=str(sweep.project / "conf"), config_name=tree)
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would print
+    before = sys.argv
+    sys.argv = ["asterism-sweep", *arguments]
+    try:
+        main(_task(sweep))()
+    except Exception as error:
+        # A point's process was lost, and its record is missing; or there were no processes.
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    finally:
+        sys.argv = before
+    return ""
+
+
+def _task(sweep: Sweep) -> Callable[[DictConfig], float | None]:
+    def task(config: DictConfig) -> float | None:
+        from hydra.core.hydra_config import HydraConfig
+
+        if not sweep.objective:
+            return run_point(sweep, read_point(sweep, config.point))
+        facts = HydraConfig.get()
+        OmegaConf.resolve(config)
+        composition = OmegaConf.to_yaml(config)
+        return run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
+
+    return task

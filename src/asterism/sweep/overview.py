@@ -1,0 +1,53 @@
+"""The page of all sweeps of a project, which the report links to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from asterism.core.artifacts import replacing
+from asterism.report.section import Section
+from asterism.report.templating import render
+from asterism.sweep.table import varying
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """A sweep in a row: its name, what it varied, its points, and how many of them finished."""
+
+    name: str
+    parameters: list[str]
+    points: int
+    finished: int
+
+
+def write_overview(folder: Path) -> None:
+    """Write ``index.html`` into the folder of all sweeps, the latest one first.
+
+    Args:
+        folder: each sweep that has ended has a folder with its ``table.csv`` here.
+    """
+    tables = sorted(folder.glob("*/table.csv"), key=lambda path: -path.stat().st_mtime_ns)
+    sweeps = [_outcome(path) for path in tables]
+    section = Section(
+        anchor="sweeps",
+        title="Sweeps",
+        question="Which parameters have been varied here?",
+        headline=(
+            ("sweeps", str(len(sweeps))),
+            ("points", str(sum(sweep.points for sweep in sweeps))),
+        ),
+        body=render("sweeps.html.j2", sweeps=sweeps),
+        order=0,
+    )
+    page = render("page.html.j2", sections=[section], sweeps="")
+    with replacing(folder / "index.html") as temporary:
+        temporary.write_text(page, encoding="utf-8")
+
+
+def _outcome(path: Path) -> _Outcome:
+    table = pl.read_csv(path, infer_schema=False)
+    finished = int((table["status"] == "finished").sum())
+    return _Outcome(path.parent.name, varying(table)[0], len(table), finished)

@@ -1,0 +1,99 @@
+"""What a job asks of a cluster: what the stages that it will run need, by their kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import Field
+
+from asterism.core.errors import UserError
+from asterism.core.params import Section, validate
+
+#: The table, in a project.
+TABLE = Path("conf/hydra/resources.yaml")
+
+#: How a launcher's settings leave a resource open, where that is not by None.
+_OPEN = {"timeout_min": 0}
+
+_Count = Annotated[int, Field(ge=1)]
+
+
+class Needs(Section):
+    """What a kind of stage needs, in the words of Hydra's Slurm launcher.
+
+    Attributes:
+        partition: the cluster's name for a set of nodes; None for its default.
+        timeout_min: minutes after which a job is queued again, and goes on.
+        cpus_per_task: processors.
+        mem_gb: memory of the job, in GB.
+        gpus_per_node: GPUs; None for none.
+    """
+
+    partition: str | None
+    timeout_min: _Count
+    cpus_per_task: _Count
+    mem_gb: _Count
+    gpus_per_node: _Count | None
+
+
+class Table(Section):
+    """Kinds of stages, in their order, and each stage's kind."""
+
+    kinds: Annotated[dict[str, Needs], Field(min_length=1)]
+    stages: dict[str, str]
+
+    def request(self, stages: Iterable[str]) -> dict[str, Any]:
+        """What a job that runs these stages asks for; without any, what the last kind needs.
+
+        Args:
+            stages: names, with or without their variant.
+
+        Raises:
+            UserError: one of them has no kind.
+        """
+        kinds = {self._kind(name.partition("@")[0]) for name in stages}
+        last = next(reversed(self.kinds))
+        needs = [facts for kind, facts in self.kinds.items() if kind in kinds or kind == last]
+        return {
+            "partition": needs[0].partition,
+            "timeout_min": max(n.timeout_min for n in needs),
+            "cpus_per_task": max(n.cpus_per_task for n in needs),
+            "mem_gb": max(n.mem_gb for n in needs),
+            "gpus_per_node": max(n.gpus_per_node or 0 for n in needs) or None,
+        }
+
+    def _kind(self, stage: str) -> str:
+        kind = self.stages.get(stage)
+        if kind not in self.kinds:
+            raise UserError(
+                f"{TABLE}: the stage {stage} has to be under stages, with one of the kinds "
+                f"{', '.join(self.kinds)}"
+            )
+        return kind
+
+
+def read_table(root: Path) -> Table:
+    """A project's table.
+
+    Raises:
+        UserError: it is missing, or a value is impossible.
+    """
+    try:
+        document = yaml.safe_load((root / TABLE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{TABLE} is missing: it says what stages need on a cluster") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{TABLE} is not YAML: {' '.join(str(error).split())}") from None
+    return validate(Table, document or {}, source=str(TABLE))
+
+
+def fill(settings: Mapping[str, Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a request that a launcher's settings leave open."""
+    return {
+        key: value
+        for key, value in request.items()
+        if settings[key] == _OPEN.get(key) and value is not None
+    }

@@ -109,7 +109,16 @@ def repro(
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
         sys.exit(130)
+    _make_overview(root / "sweeps")
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+
+
+def _make_overview(folder: Path) -> None:
+    """The page of all sweeps, where there is none yet: the report links to it."""
+    if not (folder / "index.html").exists():
+        from asterism.sweep.overview import write_overview
+
+        write_overview(folder)
 
 
 def main() -> None:

@@ -254,6 +254,8 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
         write_outcome(tmp_path / name, records, name)
         os.utime(tmp_path / name / "table.csv", ns=(0, len(statuses)))
     (tmp_path / "running").mkdir()
+    write_overview(tmp_path / "none")
+    assert "None yet" in (tmp_path / "none/index.html").read_text()
     write_overview(tmp_path)
     page = (tmp_path / "index.html").read_text()
     links = [link for link in re.findall(r'href="([^"#]*)"', page) if link]

@@ -248,6 +248,7 @@ def test_stages_side_by_side_give_the_bytes_of_a_serial_run(tmp_path):
         status, output = call(project, "repro", "--jobs", jobs)
         assert "up to date" in output
         assert project.ran() == []
+        assert (project.root / "sweeps/index.html").exists(), "the report links to it"
     serial = Project(tmp_path / "dvc")
     subprocess.run(["dvc", "repro", "-q"], cwd=serial.root, env=serial.environment, check=True)
     assert locks[1] == locks[4] == (serial.root / "dvc.lock").read_bytes()

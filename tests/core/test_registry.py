@@ -48,3 +48,12 @@ def test_two_plugins_of_one_name_are_a_defect():
     registry.register("a")(1)
     with pytest.raises(ValueError, match="two things"):
         registry.register("a")(2)
+
+
+def test_a_plugin_that_cannot_be_imported_is_the_answer_every_time(package):
+    from animals import ANIMALS
+
+    (package / "eel.py").write_text("import no_such_library\n")
+    for _ in range(2):
+        with pytest.raises(ModuleNotFoundError, match="no_such_library"):
+            ANIMALS["cat"]

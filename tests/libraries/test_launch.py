@@ -44,6 +44,7 @@ def request(folder, option):
         "weights": None,
         "outputs": None,
         "opset": None,
+        "batch": None,
         "step": "run",
         "route": f"small:{option}",
         "option": option,

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -431,7 +432,7 @@ def kill_when(project, command, folder, arrived, count, working_in=None):
         start_new_session=True,
     )
     begun = time.monotonic()
-    while sum(1 for _ in folder.rglob(arrived)) < count:
+    while sum(1 for _ in islice(folder.rglob(arrived), count)) < count:
         assert process.poll() is None and time.monotonic() - begun < 60
         time.sleep(0.01)
     os.killpg(process.pid, signal.SIGKILL)

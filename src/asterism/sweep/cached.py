@@ -52,14 +52,16 @@ def take_from_cache(
 
 
 def restore(stage: Any, hashes: Hashes) -> bool:
-    """Check out what the run-cache has of a stage, whose outputs are not there; whether it has it.
+    """Check out what the cache has of a stage, whose outputs are not there; whether it has them.
+
+    The run-cache names them, or else ``dvc.lock``, where that is of the same dependencies.
 
     Raises:
         UserError: a dependency is not there.
     """
     for dep in stage.deps:
         hashes.save(dep)
-    entry = _entry(stage)
+    entry = _entry(stage) or _locked(stage)
     if entry is None:
         return False
     found = stage.repo.stage_cache._create_stage(entry, wdir=stage.wdir)
@@ -74,13 +76,29 @@ def restore(stage: Any, hashes: Hashes) -> bool:
     return True
 
 
-def _entry(stage: Any) -> dict[str, Any] | None:
-    """The newest entry of the run-cache for this command, dependencies and outputs."""
-    from dvc.stage.cache import _get_cache_hash
+def _locked(stage: Any) -> dict[str, Any] | None:
+    """The entry of ``dvc.lock``, if it is of this command, these dependencies and outputs."""
+    entry = lockfile.read_entry(Path(stage.repo.root_dir), stage.addressing)
+    return entry if entry is not None and _key(entry) == _key(_facts(stage)) else None
+
+
+def _facts(stage: Any) -> dict[str, Any]:
+    """A stage as the run-cache and ``dvc.lock`` have it."""
     from dvc.stage.serialize import to_single_stage_lockfile
 
-    cache = stage.repo.stage_cache
-    key = _get_cache_hash(to_single_stage_lockfile(stage), key=True)
+    return dict(to_single_stage_lockfile(stage))
+
+
+def _key(facts: dict[str, Any]) -> str:
+    """What the run-cache files a stage under: command, dependencies, names of outputs."""
+    from dvc.stage.cache import _get_cache_hash
+
+    return str(_get_cache_hash(dict(facts), key=True))
+
+
+def _entry(stage: Any) -> dict[str, Any] | None:
+    """The newest entry of the run-cache for this command, dependencies and outputs."""
+    cache, key = stage.repo.stage_cache, _key(_facts(stage))
     for path in _newest_first(Path(cache._get_cache_dir(key))):
         entry: dict[str, Any] | None = cache._load_cache(key, path.name)
         if entry is not None:

@@ -28,6 +28,14 @@ def stage_names(root: Path) -> list[str]:
     return list(_read(root))
 
 
+def read_entry(root: Path, name: str) -> dict[str, Any] | None:
+    """What a workspace's ``dvc.lock`` has of a stage; None for nothing."""
+    from dvc.utils.serialize import parse_yaml
+
+    block = _read(root).get(name)
+    return None if block is None else dict(parse_yaml(block, root / LOCK_FILE)[name])
+
+
 def set_stages(root: Path, stages: Sequence[Any], **options: Any) -> None:
     """Enter stages, whose dependencies and outputs have their hashes, as DVC would.
 

@@ -175,6 +175,14 @@ def test_of_a_log_the_end_is_kept():
     assert len(steady(log)) == len(steady(log, end=True)) == 600
 
 
+def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
+    loop = (
+        'Node, ("functional_1/a_1/while_loop", Loop, "") : ("functional_1/a_1/{}:0": tensor(int32))'
+    )
+    assert steady(loop.format("time")) == steady(loop.format("loop_counter"))
+    assert "Loop" in steady(loop) and "int32" in steady(loop)
+
+
 def test_special_inputs_have_a_severity_of_their_own():
     off = (RIGHT + 1).astype(np.float32)
     (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, draw="nan"), JUDGE, 0).findings

@@ -59,6 +59,8 @@ def is_unsupported(exception: str, message: str, patterns: Iterable[str]) -> boo
 
 _NOISE = (
     (r"\x1b\[[0-9;]*m", ""),
+    # Of constants that are alike a converter keeps any, and with it its name.
+    (r'"functional[^"\s]*"', '"NAME"'),
     (r"0x[0-9a-fA-F]+", "ADDRESS"),
     (r"/[\w./\-]+/([\w.\-]+)", r"\1"),
     (r"_+\d+", "_N"),

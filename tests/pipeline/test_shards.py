@@ -105,7 +105,7 @@ def test_generate_models_with_one_two_and_five_shards(tmp_path):
         write_models(here / "artifacts/reduce_models", seeds)
         write_params(here, generate={"models": 60, "chains": 7})
         trees.append(written(here, shards, "generate_models"))
-    assert len(trees[0]) == 5
+    assert len(trees[0]) == 6
     assert trees[0] == trees[1] == trees[2]
 
 

@@ -19,7 +19,6 @@ import keras
 import numpy as np
 import tensorflow as tf
 import yaml
-from memory import memory_mb
 
 from asterism.core import machine
 from asterism.core.params import validate
@@ -102,7 +101,7 @@ def measure_memory(train, test, names):
     labels = np.arange(train) % 10  # some of what an untrained model says is right
     fitted = fit(model, UNIT, Endless(train, 0), labels, importance, criteria)
     measure(fitted, Endless(test, 1), Endless(0, 2), {})
-    print(memory_mb("VmHWM"))
+    print(machine.peak_memory_mb())
 
 
 def report_memory():

@@ -113,9 +113,8 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
                     number = next(left, None)
                 if number is None:
                     return
-                yield Task(
-                    number, made[number], {"normal": draw_inputs(made[number], 0, number, "normal")}
-                )
+                inputs = draw_inputs(made[number], 0, number, "normal")
+                yield Task(number, made[number], {"normal": inputs})
 
         def run(bench: Bench) -> int:
             ended = 0

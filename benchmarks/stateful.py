@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import yaml
-from memory import memory_mb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from asterism.config import Params, compose
+from asterism.core import machine
 from asterism.core.params import validate
 from asterism.data import Dataset, load
 from asterism.deepstellar.fuzzing.fuzz import fuzz
@@ -85,10 +86,10 @@ def profiling(network: RecurrentModel, data: Dataset, params: Params, folder: Pa
 def fitting_mb(profiled: Profile, params: Params) -> int:
     """Peak of this process' memory while it fits, beyond what it has with the whole input in it."""
     np.max(profiled.states)  # brings every page of the mapped file in
-    before = memory_mb("VmRSS")
+    before = psutil.Process().memory_info().rss // 1024**2
     classes = int(profiled.labels.max()) + 1
     TraceModel.fit(profiled.states, profiled.labels, classes, params.abstraction)
-    return memory_mb("VmHWM") - before
+    return machine.peak_memory_mb() - before
 
 
 def choose(network: RecurrentModel, data: Dataset, per_class: int) -> Seeds:

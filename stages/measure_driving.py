@@ -35,15 +35,18 @@ def run(params: Params) -> None:
         write_arrays(INPUTS)
         return
     # Imported here because it takes seconds, which most runs need not spend.
+    from asterism.attacks.regressor import Plan
     from asterism.deepimportance.regression import measure_regressor, train_regressor
 
     driving = load_driving(params.driving, params.seed)
+    plan = Plan.make(driving.test_images, params.attack, params.seed)
     model, errors = train_regressor(
         driving, params.preprocessing, params.driving_training, params.seed
     )
     measured, found = measure_regressor(
         model,
         driving,
+        plan,
         params.preprocessing,
         params.attack,
         params.importance,

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
 
 ShardCount = Annotated[
@@ -40,7 +41,8 @@ def params(
     target = Path("params.yaml")
     text = compose(Path("conf"), override or [])
     if not check:
-        target.write_text(text, encoding="utf-8")
+        with replacing(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         print(f"{target} is written")
     elif not target.exists() or target.read_text(encoding="utf-8") != text:
         raise UserError(f"{target} is not the composition of conf/: run `asterism params`")

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from test_attacks import UNIT, params
 
-from asterism.attacks.addition import Split, as_pixels
+from asterism.attacks.addition import as_pixels
 from asterism.attacks.attack import ATTACKS
-from asterism.attacks.regressor import PixelRegressor, attack_regressor
+from asterism.attacks.regressor import PixelRegressor, Plan, attack_regressor
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 
@@ -35,8 +35,9 @@ def curved():
 
 
 def attacked(model, images, **changes):
-    split = Split.draw(len(images), 0.5, 0)
-    return attack_regressor(model, UNIT, images, split, params(**changes), 0.1, 0), split
+    settings = params(**changes)
+    plan = Plan.make(images, settings, 0)
+    return attack_regressor(model, UNIT, images, plan, settings, 0.1, 0), plan.split
 
 
 def test_attacks_that_need_classes_are_left_out(images):

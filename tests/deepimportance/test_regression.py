@@ -121,6 +121,23 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
         assert idc >= metrics["test_set"]["idc_6"]
 
 
+def test_wrong_natural_images_are_refused_before_the_regressor_trains(drive, tmp_path, monkeypatch):
+    own = tmp_path / "own.npz"
+    write_arrays(own, images=np.zeros((9, 8, 8, 3), np.uint8))
+    overrides = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]
+    overrides += ["attack.semantic=file", f"attack.semantic_path={own}"]
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
+    monkeypatch.chdir(tmp_path)
+    trained = []
+    monkeypatch.setattr(
+        "asterism.deepimportance.regression.train_regressor", lambda *_: trained.append(1)
+    )
+    stage = load_script(ROOT / "stages", "measure_driving")
+    with pytest.raises(UserError, match=r"own\.npz needs an array `images`, uint8 of shape"):
+        stage.run(read_params(stage.Params))
+    assert not trained
+
+
 def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)

@@ -49,5 +49,6 @@ def test_from_models_to_a_confirmed_script(tmp_path, monkeypatch):
     (unique,) = read_json(artifacts / "triage_findings/unique.json")
     assert unique["layer"] == f"{TARGET}()" and unique["confirmed"] == [1, 1, 1]
     folder = artifacts / "triage_findings" / unique["folder"]
-    assert sorted(f.name for f in folder.iterdir()) == ["model.json", "report.md", "repro.py"]
+    files = {file.name for file in folder.iterdir()}
+    assert files == {"model.json", "model.keras", "report.md", "repro.py"}
     assert Graph.from_json(read_json(folder / "model.json")) == Graph.from_json(unique["graph"])

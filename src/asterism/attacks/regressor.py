@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import keras
 import numpy as np
@@ -102,35 +102,58 @@ class Deviations:
         )
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What is settled, and can be refused, before there is a regressor.
+
+    Attributes:
+        split: which test images are the test set.
+        inputs: how many images each addition has: at most a fifth of the smaller side of the
+            split, so that controls can be drawn.
+        natural: the natural additions.
+    """
+
+    split: Split
+    inputs: int
+    natural: dict[str, Addition]
+
+    @classmethod
+    def make(cls, images: NDArray[np.uint8], params: AttackParams, seed: int) -> Self:
+        """Part the test images, uint8 ``(N, H, W, C)``, and gather the natural additions.
+
+        Raises:
+            UserError: a split without one side, or natural images that cannot be added.
+        """
+        split = Split.draw(len(images), params.base_share, seed)
+        inputs = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
+        return cls(split, inputs, natural_additions(images, split, inputs, params))
+
+
 def attack_regressor(
     model: keras.Model,
     preprocessing: PreprocessingParams,
     images: NDArray[np.uint8],
-    split: Split,
+    plan: Plan,
     params: AttackParams,
     tolerance: float,
     seed: int,
 ) -> Deviations:
-    """Attack test inputs, and gather the natural addition.
-
-    Attacks that need classes are left out. Each addition has at most a fifth of the smaller side
-    of the split, so that controls can be drawn.
+    """Attack test inputs, as far as attacks need no classes.
 
     Args:
         model: the regressor.
         preprocessing: what its inputs go through.
         images: all test images, uint8 ``(N, H, W, C)``.
-        split: which of them are the test set.
-        params: which attacks, on how many inputs.
+        plan: which of them are attacked, and what else is added.
+        params: which attacks.
         tolerance: largest movement of the output that is no failure, in its unit.
         seed: root of the random streams.
 
     Raises:
-        UserError: an unknown attack, or natural images of the user's that cannot be added.
+        UserError: an unknown attack.
     """
-    size = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
-    chosen = np.sort(stream(seed, "attack", "victims").permutation(split.base)[:size])
-    natural = natural_additions(images, split, size, params)
+    order = stream(seed, "attack", "victims").permutation(plan.split.base)
+    chosen = np.sort(order[: plan.inputs])
     estimator = PixelRegressor(model, preprocessing)
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
@@ -147,7 +170,7 @@ def attack_regressor(
         additions[name] = Addition.changed(
             found, victims, moved[name] > tolerance, moved_rounded > tolerance
         )
-    return Deviations(additions | natural, moved)
+    return Deviations(additions | plan.natural, moved)
 
 
 def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:

@@ -52,7 +52,7 @@ def replacing(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         if temporary.is_dir() and path.is_dir():
-            shutil.rmtree(path)
+            path.replace(scratch / "former")  # at once, so that no half of it can be left there
         temporary.replace(path)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

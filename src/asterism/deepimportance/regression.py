@@ -7,9 +7,8 @@ from typing import Any
 import keras
 import numpy as np
 
-from asterism.attacks.addition import Split
 from asterism.attacks.params import AttackParams
-from asterism.attacks.regressor import Deviations, attack_regressor
+from asterism.attacks.regressor import Deviations, Plan, attack_regressor
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.fitting import fit as fit_criteria
@@ -46,6 +45,7 @@ def train_regressor(
 def measure_regressor(
     model: keras.Model,
     driving: Driving,
+    plan: Plan,
     preprocessing: PreprocessingParams,
     attack: AttackParams,
     importance: ImportanceParams,
@@ -58,8 +58,9 @@ def measure_regressor(
     Args:
         model: the regressor.
         driving: its data.
+        plan: how its test images are parted, and what is added to them.
         preprocessing: what its inputs go through.
-        attack: which attacks, and how the test images are parted.
+        attack: which attacks.
         importance: the lane's parameters. Its subject layer is the classifier's and does not count.
         criteria: which other criteria. They count all hidden layers: those that the parameters
             name are the classifier's.
@@ -74,9 +75,9 @@ def measure_regressor(
     importance = importance.model_copy(update={"layer": settings.layer})
     criteria = criteria.model_copy(update={"layers": None})
     tests = driving.test_images
-    split = Split.draw(len(tests), attack.base_share, seed)
+    split = plan.split
     tolerance = units.tolerance_degrees / units.degrees
-    found = attack_regressor(model, preprocessing, tests, split, attack, tolerance, seed)
+    found = attack_regressor(model, preprocessing, tests, plan, attack, tolerance, seed)
     compared = {
         name: compare(addition, name, tests, split, importance.draws, attack.noise.std, seed)
         for name, addition in found.additions.items()

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import write_json
 from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
+from asterism.core.plugins import options_of
 from asterism.core.streams import spawn_integer
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repairers import REPAIRERS, Repairer, repairer_options
+from asterism.dflare.repairers import REPAIRERS, Repairer
 from asterism.dflare.trigger import Seeds
 
 log = get_logger(__name__)
@@ -149,7 +150,7 @@ def choose(results: dict[str, dict[str, Any]]) -> str:
 
 def make_repairer(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:
     """An untrained repairer by its name."""
-    options = repairer_options(params.repairers)[name]
+    options = options_of(REPAIRERS, name, params.repairers[name])
     return REPAIRERS[name](options, examples.probabilities.shape[1], seed)
 
 

@@ -1,8 +1,10 @@
 """Every registered attack on a real classifier, and what surrounds them."""
 
+import foolbox
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.additions import make_additions
@@ -161,6 +163,26 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     reached = l2(found, images)
     assert (reached >= shortest * 0.999).all()
     assert (reached <= shortest * 1.05).all()
+
+
+def test_carlini_wagner_ends_where_an_independent_one_does(classifier, victims):
+    settings = params().carlini_wagner.model_copy(update={"abort_early": False})
+    estimator = PixelEstimator(classifier, CENTRED)
+    found = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump())).perturb(
+        estimator, victims
+    )
+    independent = foolbox.attacks.L2CarliniWagnerAttack(
+        binary_search_steps=settings.binary_search_steps,
+        steps=settings.iterations,
+        stepsize=settings.learning_rate,
+        confidence=settings.confidence,
+        initial_const=settings.initial_const,
+        abort_early=False,
+    )
+    model = foolbox.TensorFlowModel(estimator.scores, bounds=(0, 1), device="/cpu:0")
+    away = foolbox.criteria.Misclassification(tf.constant(victims.labels))
+    expected = independent.run(model, tf.constant(victims.images), away).numpy()
+    np.testing.assert_allclose(l2(found, victims.images), l2(expected, victims.images), rtol=1e-3)
 
 
 def test_an_attack_that_fails_gives_the_input_back(classifier, victims):

@@ -15,7 +15,8 @@ from asterism.core.errors import UserError
 from asterism.models.keras_files import save_keras
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.keras_engine import KerasEngine
-from asterism.models.recurrent.keras_layers import find_layer
+from asterism.models.recurrent.keras_layers import find_layer, layer_chain
+from asterism.models.recurrent.onnx_graph import write_graph
 from asterism.models.recurrent.onnx_session import OnnxEngine
 from asterism.models.recurrent.opening import engine_for
 
@@ -223,13 +224,25 @@ def test_networks_that_are_none() -> None:
         engine_for(sequential(L.Flatten(), L.Dense(3)), None)
     with pytest.raises(UserError, match="at least 2 classes"):
         RecurrentModel(engine_for(sequential(L.LSTM(3), L.Dense(1, "sigmoid")), None))
-    spoilt = sequential(L.LSTM(3), L.Dense(2, "softmax"))
-    spoilt.set_weights([np.full_like(w, np.nan) for w in spoilt.get_weights()])
-    with pytest.raises(UserError, match="NaN"):
-        RecurrentModel(engine_for(spoilt, None))
     with pytest.raises(UserError, match="one sequence of vectors"):
         engine_for(with_random_weights(keras.Sequential(
             [keras.Input((6,)), L.Embedding(9, 4), L.LSTM(3), L.Dense(2)])), None)  # fmt: skip
+
+
+def with_spoilt_weights(cell: str, place: int, value: float) -> Any:
+    model = sequential(getattr(L, cell)(8), L.Dense(3, activation="softmax"))
+    weights = model.get_weights()
+    weights[place][0] = value
+    model.set_weights(weights)
+    return model
+
+
+@pytest.mark.parametrize("value", [np.nan, -np.inf])
+@pytest.mark.parametrize(("place", "name"), enumerate(["/kernel", "/recurrent", "/bias", "dense"]))
+@pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
+def test_weights_of_nan_are_refused(cell: str, place: int, name: str, value: float) -> None:
+    with pytest.raises(UserError, match=f"weights .*{name}.* hold NaN or infinity"):
+        engine_for(with_spoilt_weights(cell, place, value), None)
 
 
 # Files.
@@ -303,6 +316,16 @@ def test_a_tensor_of_an_onnx_file_by_name(tmp_path: Path) -> None:
     assert np.array_equal(by_tensor[1], by_node[1])
     with pytest.raises(UserError, match="did you mean 'states'"):
         open_rnn(path, "state")
+
+
+@pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
+def test_an_onnx_file_with_weights_of_nan_is_refused(tmp_path: Path, cell: str) -> None:
+    model = with_spoilt_weights(cell, 0, np.nan)
+    graph, *_ = write_graph(layer_chain(model), find_layer(model, None))
+    path = tmp_path / "net.onnx"
+    path.write_bytes(graph)
+    with pytest.raises(UserError, match="hold NaN or infinity"):
+        open_rnn(path, None)
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.errors import UserError
 from asterism.core.registry import closest
-from asterism.models.recurrent.onnx_session import OnnxEngine
+from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 
@@ -25,7 +27,7 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
             recurrent node.
 
     Raises:
-        UserError: unreadable, of another form, or without such a node.
+        UserError: unreadable, of another form, without such a node, or with weights of NaN.
     """
     try:
         model = onnx.load(path)
@@ -34,6 +36,7 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from error
     graph = model.graph
     batch, steps, features = _input_shape(path, graph)
+    require_finite(_recurrent_weights(graph))
     name = _add_states(path, graph, layer)
     del graph.output[2:]
     return OnnxEngine(
@@ -49,6 +52,14 @@ def _input_shape(path: Path, graph: Any) -> tuple[int | None, int | None, int | 
         raise UserError(f"{path} must have one input, float32 (N, T, F)")
     batch, steps, features = (d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
     return batch, steps, features
+
+
+def _recurrent_weights(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Other constants may well be infinite: masks are."""
+    read = {name for node in graph.node if _is_recurrent(node) for name in node.input}
+    for constant in graph.initializer:
+        if constant.name in read:
+            yield constant.name, numpy_helper.to_array(constant)
 
 
 def _add_states(path: Path, graph: Any, layer: str | None) -> str:

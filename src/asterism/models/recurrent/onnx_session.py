@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.models.recurrent.model import Floats
@@ -52,3 +54,19 @@ class OnnxEngine:
         except Exception as error:
             raise UserError(f"ONNX Runtime cannot run the network: {error}") from error
         return np.asarray(outputs, np.float32), np.asarray(states, np.float32)
+
+
+def require_finite(weights: Iterable[tuple[str, NDArray[Any]]]) -> None:
+    """Refuse a network that is broken in a way that its outputs do not show.
+
+    ONNX Runtime clips the gates of recurrent operators, which makes finite numbers of NaN.
+
+    Args:
+        weights: arrays with their names.
+
+    Raises:
+        UserError: one of them holds NaN or infinity.
+    """
+    for name, values in weights:
+        if not np.isfinite(values).all():
+            raise UserError(f"the network's weights {name} hold NaN or infinity")

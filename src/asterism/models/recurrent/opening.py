@@ -8,10 +8,14 @@ Measured on 4 cores with an LSTM of 128 units over 28 rows, all hidden states wa
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.models.recurrent.model import Engine, RecurrentModel
+
+if TYPE_CHECKING:
+    import keras
 
 log = get_logger(__name__)
 
@@ -27,7 +31,8 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
             of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``.
 
     Raises:
-        UserError: unreadable, no such layer, no recurrent layer, or of the wrong form.
+        UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
+            NaN or infinity.
     """
     if path.suffix == ".onnx":
         from asterism.models.recurrent.onnx_file import open_onnx
@@ -45,13 +50,18 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
     return model
 
 
-def engine_for(model: object, layer: str | None) -> Engine:
-    """The engine for a Keras model in memory: ONNX Runtime, else Keras itself."""
+def engine_for(model: keras.Model, layer: str | None) -> Engine:
+    """The engine for a Keras model in memory: ONNX Runtime, else Keras itself.
+
+    Raises:
+        UserError: no such layer, no recurrent layer, or weights of NaN or infinity.
+    """
     from asterism.models.recurrent.keras_engine import KerasEngine
     from asterism.models.recurrent.keras_layers import find_layer, layer_chain
     from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
-    from asterism.models.recurrent.onnx_session import OnnxEngine
+    from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
+    require_finite((weight.path, weight.numpy()) for weight in model.weights)
     profiled = find_layer(model, layer)
     try:
         graph, steps, features = write_graph(layer_chain(model), profiled)

@@ -28,7 +28,7 @@ def run(params: Params) -> None:
     data = load(params.data)
     history: list[float] = []
     if isinstance(params.rnn, RnnFile):
-        network = store_file(params.rnn, ARTIFACTS)
+        network = store_file(params.rnn, data.classes, ARTIFACTS)
     else:
         model, history = train_rnn(params.rnn, data, params.seed)
         network = save_trained(model, ARTIFACTS)

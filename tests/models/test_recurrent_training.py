@@ -29,7 +29,7 @@ def architecture(cell="lstm", units=(8,), **training):
 
 @pytest.fixture(scope="module")
 def digits():
-    return load(DataParams(name="digits", path="", train=300, test=60))
+    return load(DataParams(name="digits", path="conf/no_file", train=300, test=60))
 
 
 def test_rows_are_time_steps():
@@ -91,17 +91,20 @@ def test_the_users_own_file(tmp_path, digits):
     model.save(source)
     for layer, width in (("first", 5), ("second", 4), (None, 4)):
         folder = tmp_path / str(layer)
-        store_file(RnnFile(source="file", path=str(source), layer=layer), folder)
+        store_file(RnnFile(source="file", path=str(source), layer=layer), 10, folder)
         network = open_trained(folder)
         assert network.run(digits.test_images)[1].shape == (60, 28, width)
         assert 0 <= accuracy(network, digits.test_images, digits.test_labels) <= 1
     with pytest.raises(UserError, match="third"):
-        store_file(RnnFile(source="file", path=str(source), layer="third"), tmp_path / "x")
+        store_file(RnnFile(source="file", path=str(source), layer="third"), 10, tmp_path / "x")
+    with pytest.raises(UserError, match="has 10 outputs, but the data have 11 classes"):
+        store_file(RnnFile(source="file", path=str(source), layer=None), 11, tmp_path / "x")
+    assert not (tmp_path / "x").exists()
 
 
 @pytest.mark.slow
 def test_digits_are_learnt_to_96_percent():
-    data = load(DataParams(name="digits", path="", train=None, test=None))
+    data = load(DataParams(name="digits", path="conf/no_file", train=None, test=None))
     model, _ = train_rnn(architecture(units=[128], learning_rate=0.001, epochs=30), data, 0)
     predicted = model.predict(rows_as_steps(data.test_images), verbose=0).argmax(axis=1)
     assert (predicted == data.test_labels).mean() >= 0.96
@@ -119,7 +122,7 @@ def test_an_onnx_file_is_stored_with_the_weights_that_lie_beside_it(tmp_path, di
         size_threshold=0,
     )
     params = RnnFile(source="file", path=str(given / "net.onnx"), layer=None)
-    store_file(params, tmp_path / "stored")
+    store_file(params, 10, tmp_path / "stored")
     shutil.rmtree(given)
     network = open_trained(tmp_path / "stored")
     expected = RecurrentModel(engine).run(digits.test_images)
@@ -131,4 +134,4 @@ def test_an_architecture_without_weights_is_refused(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
     with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5 or \.onnx"):
-        store_file(params, tmp_path / "stored")
+        store_file(params, 10, tmp_path / "stored")

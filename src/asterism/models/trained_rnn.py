@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.artifacts import read_json, replacing, write_json
+from asterism.core.errors import UserError
 from asterism.models.keras_files import save_keras
 from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
@@ -28,16 +29,27 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
     return _describe(folder / "model.keras", None)
 
 
-def store_file(params: RnnFile, folder: Path) -> RecurrentModel:
+def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     """Store the user's own network in one file, whole.
 
     An ONNX file may keep its weights in files beside it: they are taken in.
 
+    Args:
+        params: the file, and the layer to profile.
+        classes: how many classes the data have.
+        folder: where it is stored.
+
     Raises:
-        UserError: the file cannot be opened as a recurrent classifier, or has no such layer.
+        UserError: the file cannot be opened as a recurrent classifier, has no such layer, or has
+            fewer outputs than the data have classes.
     """
     source = Path(params.path)
-    open_rnn(source, params.layer)
+    outputs = open_rnn(source, params.layer).classes
+    if outputs < classes:
+        raise UserError(
+            f"{source} has {outputs} outputs, but the data have {classes} classes: a classifier "
+            "needs a score for each"
+        )
     with replacing(folder / f"model{source.suffix}") as temporary:
         if source.suffix == ".onnx":
             import onnx

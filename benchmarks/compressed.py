@@ -143,7 +143,7 @@ def compare(name, params, subject, seeds):
 def run(name, count, alone, chased):
     source, original, compressed, preprocessing, *baseline = SUBJECTS[name]
     baseline_ms, baseline_queries, inference_ms = baseline
-    data = load(DataParams(name=source, path="", train=10, test=None))
+    data = load(DataParams(name=source, path="conf/no_file", train=10, test=None))
     params = trigger_params("default", "large")
     scaling = PreprocessingParams(**conf(f"preprocessing/{preprocessing}.yaml"))
     seeds = draw_seeds(data.test_images, count, 0)

@@ -41,7 +41,7 @@ FAST = ("litert_dynamic_range", "magnitude_pruning")
 
 @pytest.fixture(scope="module")
 def data():
-    return load(DataParams(name="digits", path="", train=900, test=200))
+    return load(DataParams(name="digits", path="conf/no_file", train=900, test=200))
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def original(data, tmp_path_factory):
     training = TrainingParams(**(TRAINING | {"epochs": 3}))
     params = ClassifierParams(
         source="train",
-        path="",
+        path="conf/no_file",
         weights="",
         architecture="lenet4",
         training=training,

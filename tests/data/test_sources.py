@@ -44,6 +44,11 @@ def test_an_unknown_data_set():
         load(params("mnists"))
 
 
+def test_a_file_that_the_source_does_not_read():
+    with pytest.raises(UserError, match=r"data: path is 'mine\.npz', but digits reads no file"):
+        load(params("digits", path="mine.npz"))
+
+
 @pytest.mark.parametrize(("name", "mean"), [("mnist", 33.3184), ("fashion_mnist", 72.9404)])
 def test_idx_files(shared_data, name, mean):
     data = load(params(name))

@@ -20,7 +20,7 @@ def setting(tmp_path_factory):
         pytest.skip("the published model and MNIST are not on this machine")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_DATA_ROOT", str(SHARED / "data"))
-        data = load(DataParams(name="mnist", path="", train=None, test=None))
+        data = load(DataParams(name="mnist", path="conf/no_file", train=None, test=None))
     network = open_rnn(SHARED / "models" / "mnist-lstm.h5", "lstm_1")
     folder = tmp_path_factory.mktemp("profile")
     assert profile(network, data.train_images, data.train_labels, folder) == 59_543

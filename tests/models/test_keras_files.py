@@ -124,7 +124,7 @@ def test_the_hard_sigmoid_of_keras_2_stays_what_it_was(tmp_path):
 
 def test_a_published_keras_2_file(shared_models, shared_data):
     network = load_keras(shared_models / "mnist-lstm.h5")
-    data = load(DataParams(name="mnist", path="", train=1, test=None))
+    data = load(DataParams(name="mnist", path="conf/no_file", train=1, test=None))
     rows = data.test_images[..., 0].astype(np.float32) / 255
     predicted = network.predict(rows, batch_size=1000, verbose=0).argmax(axis=1)
     assert (predicted == data.test_labels).mean() == pytest.approx(0.9825, abs=2e-4)

@@ -72,6 +72,13 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("data=nope", "nope"),
         ("seed=-1", "seed is -1"),
         ("rnn=file", "rnn.path"),
+        ("rnn.path=mine.h5", "rnn.path: 'mine.h5' is not read here: choose rnn=file as well"),
+        ("classifier.path=a.h5", "classifier.path: 'a.h5' is not read here"),
+        ("classifier.weights=a.h5", "classifier.weights: 'a.h5' is not read here"),
+        (
+            "data.path=a.npz",
+            "data: path is 'a.npz', but digits reads no file of yours: choose data=npz",
+        ),
         ("a b=c", "a b=c"),
         ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
         ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),

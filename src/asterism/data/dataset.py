@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError, concerning
+from asterism.core.no_file import NO_FILE
 from asterism.core.registry import Registry
 from asterism.data.params import DataParams
 
@@ -38,18 +39,46 @@ class Dataset:
         return height, width, channels
 
 
+#: Gives a data set.
+Source = Callable[[DataParams], Dataset]
+
 #: Sources by the name that ``data=`` takes.
-SOURCES: Registry[Callable[[DataParams], Dataset]] = Registry("data set", "asterism.data.sources")
+SOURCES: Registry[Source] = Registry("data set", "asterism.data.sources")
+
+_READ_A_FILE: set[Source] = set()
+
+
+def reads_a_file(source: Source) -> Source:
+    """Decorator of a source that reads the user's own file, ``data.path``."""
+    _READ_A_FILE.add(source)
+    return source
+
+
+def require_no_idle_file(params: DataParams) -> None:
+    """Refuse a file of the user's where the source does not read it.
+
+    Raises:
+        UserError: the message names the sources that would.
+    """
+    if params.path != NO_FILE and SOURCES[params.name] not in _READ_A_FILE:
+        readers = [f"data={name}" for name in SOURCES if SOURCES[name] in _READ_A_FILE]
+        raise UserError(
+            f"path is {params.path!r}, but {params.name} reads no file of yours: choose "
+            f"{' or '.join(readers)} as well"
+        )
 
 
 def load(params: DataParams) -> Dataset:
     """The data set that the parameters name, cut to the sizes that they ask for.
 
     Raises:
-        UserError: no such data set, or its files are missing, damaged or of the wrong form.
+        UserError: no such data set, its files are missing, damaged or of the wrong form, or the
+            user's file is not read.
     """
     with concerning("data.name"):
         source = SOURCES[params.name]
+    with concerning("data"):
+        require_no_idle_file(params)
     dataset = source(params)
     train = _at_most(params.train, len(dataset.train_images), "train")
     test = _at_most(params.test, len(dataset.test_images), "test")

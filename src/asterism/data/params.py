@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -12,6 +12,8 @@ from asterism.core.params import Section
 
 class DataParams(Section):
     """Which images the pipeline works on."""
+
+    accepted_by: ClassVar[str | None] = "asterism.data.dataset:require_no_idle_file"
 
     name: Annotated[str, named("asterism.data.dataset:SOURCES")] = Field(
         description="source of the images: a module of asterism.data.sources"

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.names import named
+from asterism.core.no_file import no_file
 from asterism.core.params import Section
 
 #: The optimisers that Keras makes of their lower-case names, and one more.
@@ -46,7 +47,9 @@ class TrainedRnn(Section):
     """A recurrent network that the pipeline trains."""
 
     source: Literal["train"]
-    path: str = Field(description="no file of the user's: the placeholder conf/no_file")
+    path: Annotated[str, no_file(instead="rnn=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
     cell: Literal["lstm", "gru", "simple_rnn"]
     units: list[Units] = Field(min_length=1, description="units of each recurrent layer in turn")
     training: TrainingParams
@@ -67,8 +70,12 @@ class ClassifierParams(Section):
     """The image classifier that the pipeline trains."""
 
     source: Literal["train"]
-    path: str = Field(description="no file of the user's: the placeholder conf/no_file")
-    weights: str = Field(description="no file of the user's: the placeholder conf/no_file")
+    path: Annotated[str, no_file(instead="classifier=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
+    weights: Annotated[str, no_file(instead="classifier=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
     architecture: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(
         description="a module's function in asterism.models.architectures"
     )

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays
 from asterism.core.errors import UserError
-from asterism.data.dataset import SOURCES, Dataset
+from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.params import DataParams
 
 _KEYS = ("train_images", "train_labels", "test_images", "test_labels")
 
 
 @SOURCES.register("npz")
+@reads_a_file
 def npz(params: DataParams) -> Dataset:
     """Arrays ``train_images``, ``train_labels``, ``test_images`` and ``test_labels``.
 

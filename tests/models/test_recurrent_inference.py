@@ -237,8 +237,11 @@ def with_spoilt_weights(cell: str, place: int, value: float) -> Any:
     return model
 
 
+WEIGHTS = list(enumerate(["/kernel", "/recurrent", "/bias", "dense"]))
+
+
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
-@pytest.mark.parametrize(("place", "name"), enumerate(["/kernel", "/recurrent", "/bias", "dense"]))
+@pytest.mark.parametrize(("place", "name"), WEIGHTS)
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
 def test_weights_of_nan_are_refused(cell: str, place: int, name: str, value: float) -> None:
     with pytest.raises(UserError, match=f"weights .*{name}.* hold NaN or infinity"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -45,7 +46,8 @@ def params(
             temporary.write_text(text, encoding="utf-8")
         print(f"{target} is written")
     elif not target.exists() or target.read_text(encoding="utf-8") != text:
-        raise UserError(f"{target} is not the composition of conf/: run `asterism params`")
+        command = shlex.join(["asterism", "params", *(override or [])])
+        raise UserError(f"{target} is not this composition of conf/: run `{command}`")
 
 
 @app.command()
@@ -126,7 +128,7 @@ def _make_overview(folder: Path) -> None:
 def main() -> None:
     """Entry point: user errors in one line, exit status 1."""
     try:
-        app()
+        app(prog_name="asterism")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(1)

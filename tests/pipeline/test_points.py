@@ -5,7 +5,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from contextlib import nullcontext
+from importlib.util import find_spec
 from itertools import pairwise
 
 import pytest
@@ -115,6 +117,24 @@ def test_every_launcher_composes(launcher, monkeypatch):
     }
 
 
+@pytest.mark.parametrize(
+    ("override", "told"),
+    [
+        ("hydra/launcher=nope", "Could not find 'hydra/launcher/nope' Available options"),
+        ("hydra/launcher=null", "must be a string"),
+        ("hydra/sweeper=optuna", "pip install hydra-optuna-sweeper"),
+    ],
+)
+def test_a_launcher_or_sweeper_that_there_is_not(override, told):
+    if "optuna" in override and find_spec("hydra_plugins.hydra_optuna_sweeper") is not None:
+        pytest.skip("hydra-optuna-sweeper is installed")
+    with pytest.raises(UserError) as error:
+        hydra_settings(CONF, [override])
+    assert str(error.value).startswith(f"{override}: ")
+    assert told in str(error.value)
+    assert "search path" not in str(error.value)
+
+
 def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
     check_space(CONF, ["abstraction.k=choice(1,2)", "fuzz.mutants=range(1,4)"])
     for space in ("choice(1,0,2)", "range(0,3)"):
@@ -158,6 +178,34 @@ def test_a_point_that_cannot_be_made_leaves_its_reason(tmp_path, monkeypatch):
     (record,) = app.read_records(sweep, [])
     assert record["status"] == "failed"
     assert "No space left on device" in record["message"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "stopped", "status"),
+    [(True, False, "lost"), (True, True, "interrupted"), (False, True, "not started")],
+)
+def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped, status):
+    sweep, points, said = make_sweep(tmp_path), [Point(0, ("seed=1",), "seed: 1")], []
+    (tmp_path / "dvc.yaml").touch()
+    sweep.folder.mkdir(parents=True)
+    if begun:
+        sweep.point_folder(0).mkdir(parents=True)
+    if stopped:
+        sweep.stop.touch()
+    monkeypatch.chdir(tmp_path)
+    launcher = {"_target_": "BasicLauncher"}
+    monkeypatch.setattr(app, "prepare", lambda *_: (sweep, points, launcher))
+    monkeypatch.setattr(app, "run", lambda *_: 130)
+    app.sweep_command(app.Request(["seed=1"], [], "s", 1, 1, None, ""), False, said.append)
+    assert f"point 0: {status}" in said
+    assert "None" not in " ".join(said)
+
+
+def test_the_command_calls_itself_by_its_name(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["src/asterism/sweep/__main__.py", "sweep", "--help"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "Usage: asterism sweep [OPTIONS]" in capsys.readouterr().out
 
 
 def test_points_travel_by_their_numbers(tmp_path):

@@ -113,6 +113,7 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     assert process.returncode == 130, output
     assert "the same command goes on" in output
     assert "Traceback" not in output
+    assert "None" not in output
     assert "left" in project.ran()
     (project.notes / "hold-right").unlink()
     status, output = call(project, *sweep)

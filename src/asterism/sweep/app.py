@@ -180,7 +180,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
     if path.exists():
         record: dict[str, Any] = read_json(path)
     else:
-        begun = folder.exists()
+        status, reason = _without_a_record(sweep, folder)
         record = {
             "number": point.number,
             "overrides": list(point.overrides),
@@ -188,10 +188,9 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "metrics": {},
             "total_seconds": None,
             "ran": [],
-            "status": "lost" if begun else "not started",
+            "status": status,
             "exit_code": None,
-            "message": f"{'it was killed' if begun else 'the launcher ended before it began'}; "
-            "the same command goes on",
+            "message": f"{reason}; the same command goes on",
         }
     lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
     page = folder / REPORT.name
@@ -200,6 +199,15 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
         "log": str(log_file),
         "report": str(page.relative_to(sweep.folder)) if page.exists() else "",
     }
+
+
+def _without_a_record(sweep: Sweep, folder: Path) -> tuple[str, str]:
+    """Status and reason of a point that did not come to its end."""
+    if not folder.exists():
+        return "not started", "the launcher ended before it began"
+    if sweep.stop.exists():
+        return "interrupted", "the sweep was interrupted"
+    return "lost", "it was killed"
 
 
 def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> int:
@@ -225,15 +233,22 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
     records = read_records(sweep, points)
     common = _common(records)
     for record in records:
-        how = f"{len(record['ran'])} stages run, {record['total_seconds']} s"
-        say(f"{_spoken(record['number'], record['overrides'], common)}: {record['status']}, {how}")
+        say(f"{_spoken(record['number'], record['overrides'], common)}: {_how_it_ended(record)}")
         if record["status"] in ("failed", "lost"):
-            say(f"  exit code {record['exit_code']}: {record['message']}; log: {record['log']}")
+            code = "" if record["exit_code"] is None else f"exit code {record['exit_code']}: "
+            say(f"  {code}{record['message']}; log: {record['log']}")
             say(record["log_tail"])
     say(f"the table is {sweep.folder.relative_to(project)}/table.csv, the page index.html beside")
     if status == INTERRUPTED:
         say("interrupted: the same command goes on")
     return status
+
+
+def _how_it_ended(record: Mapping[str, Any]) -> str:
+    status: str = record["status"]
+    if record["total_seconds"] is None:
+        return status
+    return f"{status}, {len(record['ran'])} stages run, {record['total_seconds']} s"
 
 
 def _common(records: Sequence[Mapping[str, Any]]) -> set[str]:

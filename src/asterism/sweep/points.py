@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
 
+#: Choices of Hydra's that come with packages of their own, which are not among the pinned ones.
+_EXTRAS = {"hydra/sweeper/optuna": "hydra-optuna-sweeper"}
+
 #: See :func:`store_empty_tree`.
 _EMPTY = "asterism_empty"
 
@@ -122,8 +125,12 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
     try:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose(store_empty_tree(), overrides=mine, return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(" ".join(str(error).split())) from None
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        reason = str(error).partition("Config search path:")[0].strip()
+        for choice, package in _EXTRAS.items():
+            if f"Could not find '{choice}'" in reason:
+                reason = f"it needs a package that is not here: pip install {package}"
+        raise UserError(f"{' '.join(mine)}: {reason}") from None
     settings = {}
     for part in ("launcher", "sweeper"):
         plain = OmegaConf.to_container(config.hydra[part])

@@ -84,6 +84,8 @@ def compose(conf: Path, overrides: list[str]) -> str:
             compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
         except (HydraException, OmegaConfBaseException) as error:
             raise UserError(f"conf: {str(error).strip().splitlines()[0]}") from None
+        except ValueError as error:  # Hydra's answer to a group that is set to null or a number
+            raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
     validate(Params, yaml.safe_load(text), source="conf", names=True)
     return text

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.errors import UserError
+from asterism.core.params import validate
 from asterism.deepstellar import principal_components
 from asterism.deepstellar.abstraction import Abstraction
 from asterism.deepstellar.code_index import CodeIndex
@@ -82,21 +83,31 @@ def test_states_far_outside_have_cells_of_their_own_up_to_the_margin():
 
 
 @pytest.mark.parametrize(
-    ("params", "message"),
+    ("changes", "message"),
     [
-        (grid(k=8, bits=8), "need 64 bits, and a code has 63.*bits=7 at most"),
-        (grid(m=250, n_step=4, bits=8), "do not fit into abstraction.bits=8 bits: set bits=9"),
-        (grid(k=6), "more than the 5 dimensions"),
+        ({"k": 8, "bits": 8}, "bits=8 does not go with k=8, .* it should be 4 to 7"),
+        ({"m": 250, "n_step": 4, "bits": 8}, "bits=8 does not go with .* it should be 9 to 31"),
+        ({"k": 1, "bits": 63}, "it should be 4 to 62"),
+        ({"k": 64, "bits": 2}, "need 64 times 4 bits, and a state's code has 63: lower k$"),
+        ({"k": 3, "m": 10**11}, "need 3 times 37 bits, and a state's code has 63: lower k or m"),
+        ({"m": 10**20}, "lower k or m"),
     ],
 )
-def test_grids_that_cannot_be(params, message):
-    with pytest.raises(UserError, match=message):
-        Abstraction.fit(random_states(0), params)
+def test_grids_that_cannot_be(changes, message):
+    with pytest.raises(UserError, match=message) as error:
+        validate(AbstractionParams, {"k": 2, "m": 4, "bits": 8, "n_step": 2} | changes)
+    assert "\n" not in str(error.value)
 
 
-def test_the_widest_codes_fit():
+def test_more_components_than_dimensions():
+    with pytest.raises(UserError, match="more than the 5 dimensions"):
+        Abstraction.fit(random_states(0), grid(k=6))
+
+
+@pytest.mark.parametrize("grid", [grid(k=9, m=3, bits=7, n_step=1), grid(k=1, bits=62)])
+def test_the_widest_codes_fit(grid):
     states = random_states(0, (20, 4, 9))
-    abstraction, codes = Abstraction.fit(states, grid(k=9, m=3, bits=7, n_step=1))
+    abstraction, codes = Abstraction.fit(states, grid)
     assert codes.min() >= 0
     assert abstraction.cells(codes).min() == 0
 

@@ -79,6 +79,10 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
             "data.path=a.npz",
             "data: path is 'a.npz', but digits reads no file of yours: choose data=npz",
         ),
+        ("abstraction.k=64", "abstraction: k=64, m=10 and n_step=3 need 64 times 5 bits"),
+        ("abstraction.bits=22", "abstraction: bits=22 does not go with"),
+        ("abstraction=null", "abstraction=null: "),
+        ("fuzz/selection=null", "fuzz/selection=null: "),
         ("a b=c", "a b=c"),
         ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
         ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
@@ -220,5 +224,7 @@ def test_the_command_writes_and_checks(tmp_path, monkeypatch):
     assert runner.invoke(app, ["params", "data=mnist"]).exit_code == 0
     assert yaml.safe_load(Path("params.yaml").read_text())["data"]["name"] == "mnist"
     assert isinstance(runner.invoke(app, ["params", "--check"]).exception, UserError)
+    refusal = runner.invoke(app, ["params", "--check", "data=cifar10", "fuzz.criteria=[state]"])
+    assert "run `asterism params data=cifar10 'fuzz.criteria=[state]'`" in str(refusal.exception)
     assert runner.invoke(app, ["params"]).exit_code == 0
     assert runner.invoke(app, ["params", "--check"]).exit_code == 0

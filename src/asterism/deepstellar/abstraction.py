@@ -55,9 +55,13 @@ class Abstraction:
             The abstraction and the profiled states' codes, int64 ``(N, T)``.
 
         Raises:
-            UserError: codes do not fit, or fewer dimensions than components.
+            UserError: fewer dimensions than components.
         """
-        _check(params, states.shape[-1])
+        if params.k > states.shape[-1]:
+            raise UserError(
+                f"abstraction.k={params.k} components are more than the {states.shape[-1]} "
+                "dimensions of a state"
+            )
         pca = PrincipalComponents.fit(states.reshape(-1, states.shape[-1]), params.k)
         coordinates = pca.project(states, in_threads=True)
         flat = coordinates.reshape(-1, params.k)
@@ -115,23 +119,3 @@ class Abstraction:
         a = read_arrays(path)
         pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
         return cls(pca, a["lower"], a["upper"], int(a["grid"][0]), int(a["grid"][1]))
-
-
-def _check(params: AbstractionParams, dimensions: int) -> None:
-    k, m, bits = params.k, params.m, params.bits
-    if k * bits > 63:
-        raise UserError(
-            f"abstraction.k={k} components of abstraction.bits={bits} bits need {k * bits} bits, "
-            f"and a code has 63: lower one of them (bits={63 // k} at most)"
-        )
-    cells = m + 1 + 2 * (params.n_step + 1)
-    if cells > 2**bits:
-        needed = (cells - 1).bit_length()
-        raise UserError(
-            f"abstraction.m={m} intervals and abstraction.n_step={params.n_step} steps beyond "
-            f"either end do not fit into abstraction.bits={bits} bits: set bits={needed}"
-        )
-    if k > dimensions:
-        raise UserError(
-            f"abstraction.k={k} components are more than the {dimensions} dimensions of a state"
-        )

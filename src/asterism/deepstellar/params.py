@@ -10,16 +10,40 @@ from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 from asterism.core.registry import closest
 
+#: Bits of a state's code, a signed integer of 64, and of those the most for one component.
+_CODE_BITS, _WIDEST = 63, 62
+
+#: Bits that the smallest grid needs, of m = 1 and n_step = 1.
+_NARROWEST = 3
+
 
 class AbstractionParams(Section):
     """How hidden states become abstract states."""
 
     k: int = Field(ge=1, description="principal components kept")
     m: int = Field(ge=1, description="equal intervals over each component's range")
-    bits: int = Field(ge=2, le=62, description="bits of a state's code for each component")
+    bits: int = Field(description="bits of a state's code for each component")
     n_step: int = Field(
         ge=1, description="Manhattan distance up to which unvisited states count as boundary"
     )
+
+    @model_validator(mode="after")
+    def _codes_fit(self) -> Self:
+        """Each component's cells, the boundary on both sides included, have codes that differ."""
+        most = min(_CODE_BITS // self.k, _WIDEST)
+        cells = self.m + 1 + 2 * (self.n_step + 1)
+        needed = (cells - 1).bit_length()
+        grid = f"k={self.k}, m={self.m} and n_step={self.n_step}"
+        if needed > most:
+            raise ValueError(
+                f"{grid} need {self.k} times {needed} bits, and a state's code has {_CODE_BITS}: "
+                f"lower {'k' if most < _NARROWEST else 'k or m'}"
+            )
+        if not needed <= self.bits <= most:
+            raise ValueError(
+                f"bits={self.bits} does not go with {grid}: it should be {needed} to {most}"
+            )
+        return self
 
 
 class CoverageParams(Section):

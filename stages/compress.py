@@ -6,7 +6,6 @@ from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section, Seed
-from asterism.core.registry import unknown
 from asterism.data import DataParams, load
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -20,10 +19,13 @@ class Params(Section):
     compression: dict[str, CompressionParams]
 
 
+def variants(params: Params) -> list[str]:
+    """The compressed models."""
+    return sorted(params.compression)
+
+
 def run(params: Params, name: str) -> None:
     """Compress, compare with the original, save."""
-    if name not in params.compression:
-        raise unknown("compressed model", name, sorted(params.compression))
     facts = compress(
         params.compression[name],
         Path("artifacts/train_classifier/model.keras"),

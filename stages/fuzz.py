@@ -5,7 +5,6 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.console import get_logger
 from asterism.core.params import Section, Seed
-from asterism.core.registry import unknown
 from asterism.core.stage import parts
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
@@ -31,10 +30,13 @@ class Params(Section):
     fuzz: FuzzParams
 
 
+def variants(params: Params) -> list[str]:
+    """The campaigns, by what guides them."""
+    return list(params.fuzz.criteria)
+
+
 def run(params: Params, criterion: str) -> None:
     """Write queue, crashes, history and metrics of one campaign."""
-    if criterion not in params.fuzz.criteria:
-        raise unknown("campaign", criterion, list(params.fuzz.criteria))
     for registry in (SELECTIONS, MUTATORS):
         registry.names()  # a part's key covers the code that is loaded when it is made
     islands = parts(f"fuzz-{criterion}", params, [NETWORK, MODEL, SEEDS])

@@ -5,7 +5,6 @@ from pathlib import Path
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.dflare.image_pairs import find_pair
 from asterism.dflare.image_repair import repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -22,12 +21,17 @@ class Params(Section):
     repair: RepairParams
 
 
+def variants(params: Params) -> list[str]:
+    """The pairs of models."""
+    return sorted(params.pairs)
+
+
 def run(params: Params, name: str) -> None:
     """Compare repairers, save the best, search again."""
     results = repair_images(
         params.repair,
         params.trigger,
-        find_pair(params.pairs, name),
+        params.pairs[name],
         params.preprocessing,
         load(params.data),
         params.seed,

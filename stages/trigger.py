@@ -7,7 +7,7 @@ from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
 from asterism.data import DataParams, load
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.image_pairs import find_pair, search_images
+from asterism.dflare.image_pairs import search_images
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.searches import SEARCHES
 from asterism.images.mutator import MUTATORS
@@ -24,9 +24,14 @@ class Params(Section):
     trigger: TriggerParams
 
 
+def variants(params: Params) -> list[str]:
+    """The pairs of models."""
+    return sorted(params.pairs)
+
+
 def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
-    pair = find_pair(params.pairs, name)
+    pair = params.pairs[name]
     data = load(params.data)
     for registry in (SEARCHES, FITNESSES, MUTATORS):
         registry.names()  # a part's key covers the code that is loaded when it is made

@@ -18,6 +18,8 @@ from asterism.core.params import Section
 class Params(Section):
     seed: int
 
+VARIANTS
+
 def run(HEAD) -> None:
     print("python's word", file=sys.stderr)
     os.write(2, b"a library's word")
@@ -30,9 +32,13 @@ LAUNCH = (
 )
 
 
-def run_stage(folder, body="pass", *variant, head="params: Params"):
+def run_stage(folder, body="pass", *variant, variants=None):
+    """Run a stage; ``variants`` is an expression for their names."""
+    known = "" if variants is None else f"def variants(params): return {variants}"
+    head = "params: Params" if variants is None else "params: Params, how: str"
+    script = SCRIPT.replace("BODY", body).replace("HEAD", head).replace("VARIANTS", known)
     (folder / "scripts").mkdir()
-    (folder / "scripts" / "say.py").write_text(SCRIPT.replace("BODY", body).replace("HEAD", head))
+    (folder / "scripts" / "say.py").write_text(script)
     (folder / "params.yaml").write_text("seed: 0\n")
     return subprocess.run(
         [sys.executable, "-c", LAUNCH, *variant],
@@ -68,17 +74,27 @@ def test_an_error_is_told_in_one_line_first(tmp_path, body, status, line):
 
 
 @pytest.mark.parametrize(
-    ("head", "variant", "told"),
+    ("variants", "given", "told"),
     [
-        ("params: Params", ["loudly"], "error: say-loudly: it takes no variant"),
-        ("params: Params, how: str", [], "error: say: it takes the name of its variant"),
-        ("params: Params, how: str", ["loudly"], None),
+        (None, ["loudly"], "error: say-loudly: it takes no variant"),
+        ("['loudly', 'low']", [], "error: say: it takes the name of a variant (loudly, low)"),
+        ("['loudly', 'low']", ["lowd"], "no variant of say is called 'lowd'; did you mean 'low'?"),
+        ("[]", ["loudly"], "no variant of say is called 'loudly'"),
+        ("['loudly', 'low']", ["loudly"], None),
     ],
 )
-def test_a_variant_is_given_where_the_stage_has_variants_only(tmp_path, head, variant, told):
-    ended = run_stage(tmp_path, "pass", *variant, head=head)
+def test_a_variant_is_given_where_the_stage_has_variants_only(tmp_path, variants, given, told):
+    ended = run_stage(tmp_path, "pass", *given, variants=variants)
     assert ended.returncode == (told is not None)
     assert told is None or told in ended.stderr
+
+
+def test_help_names_the_variants_and_says_nothing_else(tmp_path):
+    ended = run_stage(tmp_path, "pass", "--help", variants="['loudly', 'low']")
+    assert ended.returncode == 0
+    assert "variants, one of which is needed: loudly, low\n" in ended.stdout
+    assert "parameters: seed\n" in ended.stdout
+    assert ended.stderr == ""
 
 
 def test_a_crash_of_the_interpreter_shows_its_place(tmp_path):

@@ -18,7 +18,7 @@ from asterism.core.params import validate
 from asterism.core.parts import ALONE, ShardEnded, SharedParts
 from asterism.core.stage import load_script
 from asterism.data import Dataset
-from asterism.dflare.image_pairs import find_pair, search_images
+from asterism.dflare.image_pairs import search_images
 from asterism.dflare.image_repair import repair_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
@@ -296,13 +296,11 @@ def test_no_seeds_at_all_is_told_by_the_parameters_name():
         validate(params, mine)
 
 
-def test_images_of_another_size_and_an_unknown_pair(files, tmp_path):
+def test_images_of_another_size(files, tmp_path):
     small = np.zeros((30, 5, 5, 1), np.uint8)
     labels = np.zeros(30, np.int64)
     with pytest.raises(UserError, match="takes images of shape"):
         search(files[:2], Dataset(small, labels, small, labels, CLASSES), tmp_path / "t")
-    with pytest.raises(UserError, match="did you mean 'pruned'"):
-        find_pair({"pruned": pair("a", "b")}, "prund")
 
 
 def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):

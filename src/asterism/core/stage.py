@@ -1,7 +1,8 @@
 """Running one stage: what every script in ``stages/`` would otherwise repeat.
 
 A stage script declares ``Params`` (the sections of ``params.yaml`` that it reads) and
-``run(params)``, or ``run(params, variant)`` for a stage with variants. Its docstring is its help.
+``run(params)``; a stage with variants ``variants(params)``, which names them, and
+``run(params, variant)``. Its docstring is its help.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterable
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType, ModuleType
@@ -63,9 +65,7 @@ def main(folder: Path, arguments: list[str]) -> int:
         print(f"error: {unknown('stage', name, names)}", file=sys.stderr)
         return 2
     if rest and rest[0] in ("-h", "--help"):
-        script = load_script(folder, name)
-        print(inspect.getdoc(script))
-        print(f"\nparameters: {', '.join(script.Params.model_fields)}")
+        _explain(folder, name)
         return 0
     return _run(folder, name, rest)
 
@@ -110,7 +110,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         script = load_script(folder, name)
         params = read_params(script.Params)
         log.info("started", stage=label)
-        _require_variant(script, name, variant)
+        _require_variant(name, _variants(script, params), variant)
         script.run(params, *variant)
     except ShardEnded:
         log.info("nothing is left to do", stage=label)
@@ -131,12 +131,31 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     return 0
 
 
-def _require_variant(script: ModuleType, name: str, given: list[str]) -> None:
-    """As many variants as the stage's ``run`` takes beside the parameters: one or none."""
-    takes = len(inspect.signature(script.run).parameters) - 1
-    if len(given) != takes:
-        wanted = "the name of its variant" if takes else "no variant"
-        raise UserError(f"it takes {wanted}; see `python stages {name} --help`")
+def _explain(folder: Path, name: str) -> None:
+    """What the stage does, the variants that it has at present, and its parameters."""
+    divert_native_messages(Path(os.devnull))
+    script = load_script(folder, name)
+    print(inspect.getdoc(script))
+    with suppress(UserError):  # parameters that are wrong hide no help
+        if variants := _variants(script, read_params(script.Params)):
+            print(f"\nvariants, one of which is needed: {', '.join(variants)}")
+    if script.Params.model_fields:
+        print(f"\nparameters: {', '.join(script.Params.model_fields)}")
+
+
+def _variants(script: ModuleType, params: Section) -> list[str] | None:
+    """The names of the stage's variants; None where it takes none."""
+    return list(script.variants(params)) if hasattr(script, "variants") else None
+
+
+def _require_variant(name: str, known: list[str] | None, given: list[str]) -> None:
+    """One of the variants that there are, or none where the stage takes none."""
+    if known is None and given:
+        raise UserError(f"it takes no variant; see `python stages {name} --help`")
+    if known is not None and len(given) != 1:
+        raise UserError(f"it takes the name of a variant ({', '.join(known)})")
+    if known is not None and given[0] not in known:
+        raise unknown(f"variant of {name}", given[0], known)
 
 
 def _summary(script: Path) -> str:

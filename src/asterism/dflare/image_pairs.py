@@ -7,7 +7,6 @@ from typing import Any
 
 from asterism.core.artifacts import replacing, write_json
 from asterism.core.parts import ALONE, Parts
-from asterism.core.registry import unknown
 from asterism.data import Dataset
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
@@ -22,17 +21,6 @@ from asterism.dflare.trigger import (
     write_models,
 )
 from asterism.models.preprocessing import PreprocessingParams
-
-
-def find_pair(pairs: dict[str, PairParams], name: str) -> PairParams:
-    """The pair called ``name``.
-
-    Raises:
-        UserError: there is none.
-    """
-    if name not in pairs:
-        raise unknown("pair", name, sorted(pairs))
-    return pairs[name]
 
 
 def search_images(

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from asterism.core.locks import held, is_held
 from asterism.core.parts import ALONE, ShardEnded, SharedParts
@@ -78,8 +79,10 @@ def test_a_part_that_fails_is_not_kept_and_what_came_before_is():
     work["b"] = lambda _checkpoint: 1 / 0
     with pytest.raises(ZeroDivisionError):
         SharedParts("stage", "key").gather(work, Text.load)
-    SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
+    with capture_logs() as told:
+        SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
     assert done == ["a", "b", "c"]
+    assert [(line["event"], line["finished_parts"]) for line in told] == [("goes on", "1 of 3")]
 
 
 def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
@@ -92,9 +95,12 @@ def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
             raise KeyboardInterrupt
         return Text((begun[-1] / "half").read_text() + " whole")
 
-    with pytest.raises(KeyboardInterrupt):
+    with capture_logs() as told, pytest.raises(KeyboardInterrupt):
         SharedParts("stage", "key").gather({"a": compute}, Text.load)
-    (result,) = SharedParts("stage", "key").gather({"a": compute}, Text.load)
+    assert told == []
+    with capture_logs() as told:
+        (result,) = SharedParts("stage", "key").gather({"a": compute}, Text.load)
+    assert [(line["event"], line["part"]) for line in told] == [("goes on", "a")]
     assert result.text == "half whole"
     assert not list(state_root.rglob("half")), "a finished part needs no checkpoint"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -19,6 +20,7 @@ import psutil
 from asterism.core import machine
 from asterism.core.artifacts import replacing
 from asterism.core.checkpoints import Checkpoint
+from asterism.core.console import get_logger
 from asterism.core.locks import held, held_now
 
 
@@ -28,6 +30,8 @@ class Result(Protocol):
     def save(self, folder: Path) -> None:
         """Write it into an existing folder."""
 
+
+log = get_logger(__name__)
 
 R = TypeVar("R", bound=Result)
 
@@ -78,6 +82,8 @@ class SharedParts(Parts):
         Raises:
             ShardEnded: this is a shard, and every part is finished or in another's hands.
         """
+        if finished := sum(self._folder(name).exists() for name in jobs):
+            log.info("goes on", stage=self._stage, finished_parts=f"{finished} of {len(jobs)}")
         for name, compute in jobs.items():
             if self._is_late():
                 break
@@ -118,6 +124,9 @@ class SharedParts(Parts):
         if self._folder(name).exists():
             return
         checkpoint = Checkpoint(f"{self._stage}-{name}", self._key)
+        if (state := checkpoint.load()) is not None:
+            saved = f"{datetime.fromtimestamp(state.stat().st_mtime):%Y-%m-%d %H:%M:%S}"
+            log.info("goes on", stage=self._stage, part=name, saved=saved)
         result = compute(checkpoint)
         with replacing(self._folder(name)) as temporary:
             temporary.mkdir()

@@ -17,7 +17,7 @@ export PYTHONHASHSEED := 0
 .PHONY: help install repro remote push pull pull-experiments test test-all lint format params dag lock clean
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
 install: $(STAMP) ## make .venv with exactly the versions of requirements.lock
 
@@ -33,18 +33,18 @@ repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a 
 
 remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
 	@test -n "$(URL)" || { echo "error: say which: make remote URL=s3://bucket/folder"; exit 1; }
-	@dvc remote add --force --default store $(URL)
+	@dvc remote add --force --default store "$(URL)"
 	@dvc remote modify store verify true
 
 push: $(STAMP) ## send results, the record of what was computed, and experiments with theirs
 	@dvc push --run-cache
-	@if git remote get-url $(ORIGIN) >/dev/null 2>&1; then dvc exp push --all-commits $(ORIGIN); fi
+	@if git remote get-url "$(ORIGIN)" >/dev/null 2>&1; then dvc exp push --all-commits "$(ORIGIN)"; fi
 
 pull: $(STAMP) ## get what others have computed from the remote
 	@dvc pull --run-cache
 
 pull-experiments: $(STAMP) ## get others' experiments, points of sweeps among them, with results
-	@dvc exp pull --all-commits $(ORIGIN)
+	@dvc exp pull --run-cache --all-commits "$(ORIGIN)"
 
 test: lint ## lint, types and the fast tests
 	python -m pytest -n auto --dist loadfile
@@ -52,7 +52,7 @@ test: lint ## lint, types and the fast tests
 test-all: lint ## the slow tests too
 	python -m pytest -n auto --dist loadfile -m ''
 
-lint: $(STAMP)
+lint: $(STAMP) ## check style and types
 	ruff check .
 	ruff format --check .
 	mypy

@@ -269,7 +269,6 @@ def test_a_sweep_that_someone_else_has_run_runs_no_stage(project, tmp_path):
     call(project, *make("push"))
 
     other = clone(project, tmp_path, tmp_path / "origin")
-    call(project, *make("pull"), folder=other)
     call(project, *make("pull-experiments"), folder=other)
     assert "s-" in call(project, "dvc", "exp", "list", "--names-only", folder=other)
     project.ran()
@@ -293,7 +292,7 @@ def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
 
 
 def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, tmp_path):
-    store = tmp_path / "store"
+    store = tmp_path / "the store"
     add_remote(project, store)
     call(project, *make("push"))
     lock = yaml.safe_load((project.root / "dvc.lock").read_text())

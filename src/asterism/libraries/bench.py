@@ -27,6 +27,7 @@ from asterism.libraries.routes import (
     converter_of,
     library_of,
     option_of,
+    under_test,
 )
 from asterism.memo.graph import Graph, Node, chain
 from asterism.memo.tensors import Tensor
@@ -102,7 +103,7 @@ class Bench:
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        check_routes(routes)
+        check_routes(under_test(routes))
         self.routes = tuple(routes)
         self.left_out: dict[str, str] = {}
         self._submitted = 0

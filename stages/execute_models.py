@@ -31,8 +31,8 @@ def run(params: Params) -> None:
     inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
     groups = parts("execute_models", params, [*inputs, *CODE])
     with open_bench(params.execute, WEIGHTS) as bench:
-        left_out = bench.start()
         record = execute(graphs, bench, params.execute.draws, params.seed, groups)
+        left_out = bench.start()  # also where shards ran all models
         seconds = bench.seconds
     record.save(ARTIFACTS)
     write_json(ARTIFACTS / "left_out.json", left_out)

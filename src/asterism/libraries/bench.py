@@ -106,6 +106,7 @@ class Bench:
         check_routes(under_test(routes))
         self.routes = tuple(routes)
         self.left_out: dict[str, str] = {}
+        self._started = False
         self._submitted = 0
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
@@ -144,11 +145,14 @@ class Bench:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
-        """Start all workers at once and check every route on a trivial model.
+        """Start all workers at once and check every route on a trivial model, the first time.
 
         Returns:
             Routes that are missing or broken, and why. They are left out from here on.
         """
+        if self._started:
+            return self.left_out
+        self._started = True
         started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
         for future in started.values():
             future.result()

@@ -99,7 +99,7 @@ def execute(
 
     Args:
         graphs: the models.
-        bench: started workers.
+        bench: workers, started when there is a model to run.
         draws: names of the inputs to run with.
         seed: of the inputs.
         parts: who runs each group of models.
@@ -121,6 +121,7 @@ def _execute(
     checkpoint: Checkpoint | None,
 ) -> Record:
     """Run a group of models, by number; a killed run is taken up where it was last saved."""
+    bench.start()
     saved = checkpoint.load() if checkpoint is not None else None
     record = Record.load(saved) if saved is not None else Record()
     planned = _planned(graphs, draws)[len(record.tasks) :]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section, Seed
-from asterism.core.stage import checkpoint
+from asterism.core.stage import parts
 from asterism.libraries.execution import execute, open_bench
 from asterism.libraries.outcomes import STATUSES
 from asterism.libraries.params import ExecuteParams
@@ -14,6 +14,8 @@ from asterism.memo.store import read_models
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
+#: What the workers load, and this process only in part.
+CODE = [Path("src/asterism/libraries"), Path("src/asterism/memo")]
 
 
 class Params(Section):
@@ -27,12 +29,12 @@ def run(params: Params) -> None:
     """Write outcomes, outputs, and what was left out."""
     graphs = list(read_models(MODELS).values())
     inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
-    saved = checkpoint("execute_models", params, inputs)
+    groups = parts("execute_models", params, [*inputs, *CODE])
     with open_bench(params.execute, WEIGHTS) as bench:
-        left_out = bench.start()
-        record = execute(graphs, bench, params.execute.draws, params.seed, saved)
+        record = execute(graphs, bench, params.execute.draws, params.seed, groups)
+        left_out = bench.start()  # also where shards ran all models
         seconds = bench.seconds
-    record.write(ARTIFACTS)
+    record.save(ARTIFACTS)
     write_json(ARTIFACTS / "left_out.json", left_out)
     counts = Counter((o["route"], o["status"]) for m in record.tasks for o in m["outcomes"])
     routes = sorted({route for route, _ in counts})
@@ -41,4 +43,4 @@ def run(params: Params) -> None:
     totals = {s: sum(counts[r, s] for r in routes) for s in STATUSES}
     write_json(Path("metrics/execute_models.json"), {"models": len(graphs), **totals})
     write_json(Path("logs/execute_models.seconds.json"), seconds)
-    saved.discard()
+    groups.discard()

@@ -21,7 +21,7 @@ class Params(Section):
 def run(params: Params) -> None:
     """Write the findings."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
-    record = Record.read(Path("artifacts/execute_models"))
+    record = Record.load(Path("artifacts/execute_models"))
     verdicts = [
         judge(graphs[task["index"]], record.result(at), params.judge, params.seed)
         for at, task in enumerate(record.tasks)

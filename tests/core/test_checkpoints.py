@@ -1,5 +1,6 @@
 import contextlib
 
+from asterism.core import checkpoints
 from asterism.core.checkpoints import Checkpoint, dependency_key
 
 
@@ -34,6 +35,20 @@ def test_the_latest_whole_state_is_found_and_forgotten():
     assert Checkpoint("stage", "other key").load() is None
     checkpoint.discard()
     assert checkpoint.load() is None
+
+
+def test_a_state_is_due_some_seconds_after_the_one_before(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now)
+    checkpoint = Checkpoint("stage", "key")
+    now += checkpoints.SAVE_EVERY - 1
+    assert not checkpoint.is_due()
+    now += 1
+    assert checkpoint.is_due()
+    save(checkpoint, "one")
+    assert not checkpoint.is_due()
+    now += checkpoints.SAVE_EVERY
+    assert checkpoint.is_due()
 
 
 def test_a_save_that_is_cut_short_leaves_the_state_before(state_root):

@@ -4,7 +4,7 @@ import pytest
 from pydantic import Field
 
 from asterism.core.errors import UserError
-from asterism.core.params import Section, read_params
+from asterism.core.params import Distinct, File, Section, read_params
 
 
 class Grid(Section):
@@ -15,12 +15,13 @@ class Grid(Section):
 class Made(Section):
     source: Literal["make"]
     units: list[Annotated[int, Field(ge=1)]]
+    marks: Distinct[Literal["a", "b", "nan"]] = Field(default=[])
     grid: Grid
 
 
 class Given(Section):
     source: Literal["file"]
-    path: str
+    path: File
 
 
 class Whole(Section):
@@ -61,6 +62,9 @@ def test_reads_its_part_and_leaves_the_rest(tmp_path):
         ("units: [4, 2]", "units: [4], unit: 2", ["model.unit", "did you mean 'units'?"]),
         ("source: make", "source: magic", ["model.source", "'magic'", "'make', 'file'"]),
         ("grid: {k: 3, share: 0.5}", "", ["grid", "missing"]),
+        ("units: [4, 2]", "units: [4], marks: [a, b, a]", ["model.marks: 'a' is there twice"]),
+        ("units: [4, 2]", "units: [4], marks: [.nan]", ["marks.0 is nan", 'quote it: "nan"']),
+        ("source: make", "source: file, path: '', x: [0]", ["model.path", "''", "at least 1"]),
     ],
 )
 def test_a_wrong_parameter_is_explained_in_one_line(tmp_path, old, new, parts):

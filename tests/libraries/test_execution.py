@@ -5,9 +5,10 @@ import os
 import numpy as np
 import pytest
 
+from asterism.core import checkpoints
 from asterism.core.artifacts import read_json
-from asterism.core.checkpoints import Checkpoint
 from asterism.core.params import read_params
+from asterism.core.parts import SharedParts
 from asterism.core.stage import load_script
 from asterism.libraries import execution
 from asterism.libraries.bench import Bench, Result
@@ -53,8 +54,8 @@ def test_weights_are_asked_of_the_next_worker_where_one_is_missing(bench):
 
 def test_a_record_is_read_as_it_was_written(bench, tmp_path):
     record = execute(GRAPHS, bench, ["normal", "wide", "nan"], 0)
-    record.write(tmp_path)
-    read = Record.read(tmp_path)
+    record.save(tmp_path)
+    read = Record.load(tmp_path)
     assert len(read.tasks) == 2 * len(GRAPHS)  # what is special is a task of its own
     for at in range(len(record.tasks)):
         one, two = record.result(at), read.result(at)
@@ -69,25 +70,34 @@ def test_a_record_is_read_as_it_was_written(bench, tmp_path):
 
 
 def test_a_killed_run_is_taken_up_where_it_was(bench, monkeypatch):
-    monkeypatch.setattr(execution, "_CHECKPOINT_EVERY", 1)
     whole = execute(GRAPHS, bench, ["normal", "nan"], 0)
-    saved = Checkpoint("execute", "key")
-    seen = []
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
+    run_all, seen = bench.run_all, []
 
-    def stop_at_four(result):
-        seen.append(result.index)
-        if len(seen) == 4:
-            raise KeyboardInterrupt
+    def stop_at_four(tasks):
+        for result in run_all(tasks):
+            seen.append(result.index)
+            yield result
+            if len(seen) == 4:
+                raise KeyboardInterrupt
 
+    monkeypatch.setattr(bench, "run_all", stop_at_four)
     with pytest.raises(KeyboardInterrupt):
-        execute(GRAPHS, bench, ["normal", "nan"], 0, saved, stop_at_four)
-    rest = []
-    record = execute(
-        GRAPHS, bench, ["normal", "nan"], 0, saved, lambda result: rest.append(result.index)
-    )
-    assert seen == [0, 0, 1, 1] and rest == [1, 2, 2]
+        execute(GRAPHS, bench, ["normal", "nan"], 0, SharedParts("execute", "key"))
+    record = execute(GRAPHS, bench, ["normal", "nan"], 0, SharedParts("execute", "key"))
+    assert seen == [0, 0, 1, 1, 2, 2], "what was saved is not run again"
     assert record.tasks == whole.tasks
     assert record.arrays.keys() == whole.arrays.keys()
+
+
+@pytest.mark.parametrize("size", [1, 2])
+def test_groups_of_models_give_what_all_together_give(bench, monkeypatch, size):
+    whole = execute(GRAPHS, bench, ["normal", "nan"], 0)
+    monkeypatch.setattr(execution, "_GROUP", size)
+    grouped = execute(GRAPHS, bench, ["normal", "nan"], 0, SharedParts("execute", f"by {size}"))
+    assert [task["index"] for task in grouped.tasks] == [0, 0, 1, 1, 2, 2]
+    assert grouped.tasks == whole.tasks
+    assert grouped.arrays.keys() == whole.arrays.keys()
 
 
 def test_a_refused_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
@@ -98,7 +108,7 @@ def test_a_refused_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
     for draw in ("normal", "nan"):
         refused = Outcome(0, "jax:jit", "build", "error", "ValueError", "no")
         record.add(Result(0, (draw,), {"jax:jit": refused}))
-    record.write(tmp_path / "artifacts/execute_models")
+    record.save(tmp_path / "artifacts/execute_models")
     stage = load_script(ROOT / "stages", "judge_models")
     stage.run(read_params(stage.Params))
     metrics = read_json(tmp_path / "metrics/judge_models.json")

@@ -39,7 +39,7 @@ def test_from_models_to_a_confirmed_script(tmp_path, monkeypatch):
         stage.run(read_params(stage.Params))
     artifacts = tmp_path / "artifacts"
     assert read_json(artifacts / "execute_models/left_out.json") == {}
-    assert len(Record.read(artifacts / "execute_models").tasks) == 2
+    assert len(Record.load(artifacts / "execute_models").tasks) == 2
     outcomes = read_table(artifacts / "execute_models/outcomes.csv")
     assert set(outcomes["ok"]) == {2}
     judged = read_json(tmp_path / "metrics/judge_models.json")

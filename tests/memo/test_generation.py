@@ -142,16 +142,17 @@ KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
 import asterism.memo.generate as generate
+from asterism.core import checkpoints
 from asterism.core.checkpoints import Checkpoint
 from memo.test_generation import SEEDS, params
 
 class Dying(Checkpoint):
     def save(self, fill):
         super().save(fill)
-        if self.load().name == "00000002":
+        if self.load().name == "00000011":
             os.kill(os.getpid(), signal.SIGKILL)
 
-generate._CHECKPOINT_EVERY = 4
+checkpoints.SAVE_EVERY = 0
 strategy, pool = sys.argv[1:]
 dying = Dying("generate", "key")
 generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=dying)
@@ -168,7 +169,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatc
     saved = checkpoint.load()
     assert saved is not None
     parts = sorted(part.name for part in saved.glob("mutants-*"))
-    assert parts == ["mutants-00000004.json", "mutants-00000008.json", "mutants-00000012.json"]
+    assert parts == [f"mutants-{number:08d}.json" for number in range(1, 13)]
     budget = params(models=30, pool=pool)
     asked = []
     monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from asterism.cli import app
 from asterism.config import Params, compose
 from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
+from asterism.core.params import NO_REPETITION, Section, validate
 
 CONF = ROOT / "conf"
 CHOICES = sorted(
@@ -91,6 +91,14 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("trigger.searches.dflare.options.delta=-1", "trigger.searches.dflare: options of dflare"),
         ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
         ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
+        ("reduce.user_model=", "reduce.user_model is ''"),
+        ("execute.draws=[normal,nan]", "execute.draws.1 is nan: input should be 'normal'"),
+        ("execute.draws=[normal,nan]", '; to mean the word, quote it: "nan"'),
+        ("execute.routes=[tensorflow:float64]", "(known: eager, graph, xla)"),
+        ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
+        ("execute.draws=[normal,wide,normal]", "execute.draws: 'normal' is there twice"),
+        ("execute.routes=[jax:jit,jax:jit]", "execute.routes: 'jax:jit' is there twice"),
+        ("importance.neurons=[6,6]", "importance.neurons: 6 is there twice"),
     ],
 )
 def test_a_wrong_override_is_one_line(override, message):
@@ -172,7 +180,7 @@ def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, mean
 
 def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
     """Parameters of free text, as ``section.name``, below an annotation."""
-    if any(isinstance(mark, AfterValidator) for mark in marks):
+    if any(isinstance(mark, AfterValidator) and mark is not NO_REPETITION for mark in marks):
         return
     if annotation is str:
         yield place
@@ -192,6 +200,34 @@ def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) ->
 
 def test_every_text_is_free_or_checked():
     assert set(unchecked_texts(Params, "")) == FREE
+
+
+def repeating(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
+    """Lists of texts that may repeat one, as ``section.name``, below an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        for name, field in annotation.model_fields.items():
+            yield from repeating(field.annotation, f"{place}.{name}", tuple(field.metadata))
+    elif get_origin(annotation) is Annotated:
+        inside, *inner_marks = get_args(annotation)
+        yield from repeating(inside, place, tuple(inner_marks))
+    elif get_origin(annotation) is list and NO_REPETITION not in marks:
+        if any(leaf is str or isinstance(leaf, str) for leaf in leaves(annotation)):
+            yield place
+    else:
+        for inside in get_args(annotation):
+            yield from repeating(inside, place)
+
+
+def leaves(annotation: Any) -> Iterator[Any]:
+    """What an annotation is made of, a literal's choices too."""
+    yield annotation
+    for inside in get_args(annotation):
+        yield from leaves(inside)
+
+
+def test_no_list_of_names_may_hold_one_twice():
+    assert list(repeating(list[str], "it")) == ["it"]
+    assert list(repeating(Params, "")) == []
 
 
 def test_names_are_checked_without_the_heavy_libraries():

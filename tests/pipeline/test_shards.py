@@ -14,8 +14,10 @@ from workspace import ENVIRONMENT, ROOT, run
 from asterism.core.artifacts import write_arrays
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.memo.store import write_models
-from memo.small_graphs import branching, convolutional, recurrent
+from asterism.memo.graph import chain
+from asterism.memo.store import write_models, write_weights
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 
 PARTS = "".join(f"part {n} of 0\n" for n in range(12))
@@ -107,6 +109,23 @@ def test_generate_models_with_one_two_and_five_shards(tmp_path):
         trees.append(written(here, shards, "generate_models"))
     assert len(trees[0]) == 6
     assert trees[0] == trees[1] == trees[2]
+
+
+@pytest.mark.slow
+def test_execute_models_with_one_and_three_shards(tmp_path):
+    trees = []
+    for shards in (1, 3):
+        here = tmp_path / str(shards)
+        graphs = [chain(Tensor((1 + n,)), [layer("Dense", units=2)]) for n in range(120)]
+        write_models(
+            here / "artifacts/generate_models",
+            {f"{n:05d}": graph for n, graph in enumerate(graphs)},
+        )
+        write_weights(here / "artifacts/reduce_models/weights.npz", {})
+        write_params(here, execute={"routes": ["pytorch:eager"], "draws": ["normal", "nan"]})
+        trees.append(written(here, shards, "execute_models"))
+    assert len(trees[0]) == 5
+    assert trees[0] == trees[1]
 
 
 def write_pair(here):

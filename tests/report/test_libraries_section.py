@@ -9,10 +9,12 @@ from asterism.libraries.branches import by_module
 from asterism.libraries.outcomes import STATUSES
 from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import STRATEGIES, campaign
+from asterism.memo.graph import chain
 from asterism.memo.params import GenerateParams
 from asterism.memo.tables import growth_table, universe_facts
+from asterism.memo.tensors import Tensor
 from asterism.report.sections.libraries import libraries
-from memo.small_graphs import branching, convolutional, recurrent
+from memo.small_graphs import branching, convolutional, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
 BUDGET = GenerateParams(
@@ -37,6 +39,10 @@ REDUCED = {
     **{f"{name}_kept": 6000 for name in ("types", "pairs", "parameters")},
     "parameters": 6000,
 }
+CULPRIT = chain(
+    Tensor((3, 2)),
+    [layer("LSTM", units=4, recurrent_activation="relu", go_backwards=True, return_sequences=True)],
+)
 SCRIPT = "print('<the bug lives>')\n"
 
 
@@ -52,7 +58,7 @@ def finding(library, symptom):
         "original_layers": 9,
         "ablation": {"batch size 1": "the same"},
         "finding": {"library": library, "symptom": symptom, "severity": "special", "message": ""},
-        "graph": branching().to_json(),
+        "graph": CULPRIT.to_json(),
     }
 
 
@@ -60,7 +66,7 @@ def finding(library, symptom):
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libraries")
     artifacts, metrics = folder / "artifacts", folder / "metrics"
-    made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r")}
+    made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r", "cradle")}
     assert made.keys() <= set(STRATEGIES.names())
     unique = [finding("jax", "hang"), finding("openvino", "values differ")]
     for one in unique:
@@ -103,12 +109,29 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
     for kind in ("layer types", "layer pairs", "layer parameters"):
         assert f"Growth of {kind} covered" in body
     assert body.count("&lt;the bug lives&gt;") == 2
-    assert "Dense(units=4)" in body and "The minimal model" in body
-    assert "MEMO_r (uniform selection)" in body
+    assert "The minimal model" in body
+    assert "0.0% of the models run" in body
     assert "As table 4 of the paper" in body and "As table 5 of the paper" in body
     assert "litert:tflite was left out: is missing" in body
     assert "3 more groups" in body
     assert not re.search(r'(src|href)="(?!data:|#)', body)
+
+
+def test_curves_have_the_names_of_the_table_and_one_length(body):
+    for curve in body.split("<p>Growth of")[1:]:
+        drawing = curve[: curve.index("</svg>")]
+        for name in ("MEMO", "MEMO_r (uniform selection)", "CRADLE (seeds alone)"):
+            assert f">{name}</text>" in drawing
+        lines = re.findall(r'<path d="M ([^"]*)" clip-path', drawing)
+        starts_and_ends = {(re.findall(r"[\d.]+ ", d)[0], d.split()[-2]) for d in lines}
+        assert len(lines) == 3 and len(starts_and_ends) == 1, "CRADLE has three models of six"
+
+
+def test_a_picture_shows_what_is_off_the_default(body):
+    picture = re.sub(r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The minimal model") :]))
+    caption = picture[picture.index("LSTM(") :].partition(")")[0]
+    told = {"units=4", "recurrent_activation=relu", "go_backwards=True", "return_sequences=True"}
+    assert set(caption.removeprefix("LSTM(").split(",")) == told
 
 
 def test_the_table_of_reduction_has_the_work_before_and_after(body):

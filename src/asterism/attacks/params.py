@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.params import Distinct, File, Section
 
 
 class GradientSignParams(Section):
@@ -54,7 +54,7 @@ class NoiseParams(Section):
 class AttackParams(Section):
     """Which inputs are added to the test set."""
 
-    names: list[Annotated[str, named("asterism.attacks.attack:ATTACKS")]] = Field(
+    names: Distinct[Annotated[str, named("asterism.attacks.attack:ATTACKS")]] = Field(
         min_length=1, description="attacks by name, in the order of reports"
     )
     inputs: int = Field(
@@ -73,4 +73,4 @@ class AttackParams(Section):
     semantic: Literal["none", "pool", "file"] = Field(
         description="natural inputs to add: the pool's most different ones, or your own"
     )
-    semantic_path: str = Field(description="your own: an .npz with uint8 `images`")
+    semantic_path: File = Field(description="your own: an .npz with uint8 `images`")

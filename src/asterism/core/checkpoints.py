@@ -10,12 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
+
+#: Seconds between two savings: the work that a killed run does again. No result depends on it.
+SAVE_EVERY = 10.0
 
 
 class Checkpoint:
@@ -31,6 +35,7 @@ class Checkpoint:
 
     def __init__(self, stage: str, key: str) -> None:
         self._root = machine.state_root() / "checkpoints" / stage / key[:32]
+        self._saved = time.monotonic()
 
     def load(self) -> Path | None:
         """Directory of the latest whole state, or None when there is none."""
@@ -39,6 +44,10 @@ class Checkpoint:
             return None
         state = self._root / str(read_json(pointer)["state"])
         return state if state.is_dir() else None
+
+    def is_due(self) -> bool:
+        """Whether it is long enough ago that a state was saved, or that the run began."""
+        return time.monotonic() - self._saved >= SAVE_EVERY
 
     def save(self, fill: Any) -> None:
         """Save a new state: ``fill(directory)`` writes it, then it replaces the old one."""
@@ -51,6 +60,7 @@ class Checkpoint:
         write_json(self._root / "latest.json", {"state": target.name})
         if previous is not None:
             shutil.rmtree(previous, ignore_errors=True)
+        self._saved = time.monotonic()
 
     def discard(self) -> None:
         """Forget everything: the stage has finished."""

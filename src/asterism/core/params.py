@@ -13,7 +13,14 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from asterism.core.errors import UserError
@@ -37,6 +44,25 @@ class Section(BaseModel):
 
 #: Root of a run's random streams.
 Seed = Annotated[int, Field(ge=0)]
+
+#: A file that a stage depends on. DVC knows no empty path, not even for a file that is not wanted.
+File = Annotated[str, Field(min_length=1)]
+
+T = TypeVar("T")
+
+
+def _refuse_repetition(items: list[T]) -> list[T]:
+    for number, item in enumerate(items):
+        if item in items[:number]:
+            raise ValueError(f"{item!r} is there twice")
+    return items
+
+
+#: Marks a list in which nothing may be there twice, for ``Annotated``.
+NO_REPETITION = AfterValidator(_refuse_repetition)
+
+#: A list of different things, such as names.
+Distinct = Annotated[list[T], NO_REPETITION]
 
 S = TypeVar("S", bound=Section)
 
@@ -116,7 +142,10 @@ def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any])
         return f"{key}.{tag.strip(_QUOTE)} is {given!r}: it should be {expected}{hint}"
     told = f"{key} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
     if error["type"] == "literal_error":
-        told += closest(str(error["input"]), _quoted(error["ctx"]["expected"]))
+        given, choices = str(error["input"]), _quoted(error["ctx"]["expected"])
+        # A word that YAML or Hydra reads as a number, such as nan.
+        is_word = given in choices
+        told += f'; to mean the word, quote it: "{given}"' if is_word else closest(given, choices)
     return told
 
 

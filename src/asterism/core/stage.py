@@ -23,7 +23,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from asterism.core.artifacts import write_json
-from asterism.core.checkpoints import Checkpoint, dependency_key
+from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError
 from asterism.core.machine import peak_memory_mb
@@ -70,16 +70,11 @@ def main(folder: Path, arguments: list[str]) -> int:
     return _run(folder, name, rest)
 
 
-def checkpoint(name: str, params: Section, inputs: Iterable[Path]) -> Checkpoint:
-    """The checkpoint of this stage's run.
-
-    Its key is that of :func:`_run_key`, so another version never continues this one's work.
-    """
-    return Checkpoint(name, _run_key(name, params, inputs))
-
-
 def parts(name: str, params: Section, inputs: Iterable[Path]) -> SharedParts:
-    """The parts of this stage's run, for this process and for those that help it."""
+    """The parts of this stage's run, for this process and for those that help it.
+
+    Their key is that of :func:`_run_key`, so another version never continues this one's work.
+    """
     return SharedParts(name, _run_key(name, params, inputs), _is_shard.get())
 
 

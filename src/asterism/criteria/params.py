@@ -7,16 +7,16 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.params import Distinct, Section
 
 
 class CriteriaParams(Section):
     """Which criteria are measured, and their settings."""
 
-    names: list[Annotated[str, named("asterism.criteria.criterion:CRITERIA")]] = Field(
+    names: Distinct[Annotated[str, named("asterism.criteria.criterion:CRITERIA")]] = Field(
         description="criteria by name, in the order of reports"
     )
-    layers: list[str] | None = Field(
+    layers: Distinct[str] | None = Field(
         description="layers whose neurons count; null: every hidden layer with an activation"
     )
     neuron_threshold: float = Field(description="a neuron above it is covered (neuron coverage)")

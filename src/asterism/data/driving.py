@@ -14,7 +14,7 @@ from pydantic import Field
 from asterism.core.artifacts import read_table
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.core.params import Section
+from asterism.core.params import File, Section
 from asterism.core.streams import stream
 
 
@@ -31,7 +31,7 @@ class DrivingParams(Section):
     """Where driving data lie, and how they are read."""
 
     source: Literal["none", "folder"] = Field(description="none: the regression is left out")
-    path: str = Field(description="folder with the CSV and the images")
+    path: File = Field(description="folder with the CSV and the images")
     table: str = Field(description="name of the CSV in it")
     image_column: str = Field(description="column of the images' paths, relative to the folder")
     angle_column: str = Field(description="column of the steering angles")

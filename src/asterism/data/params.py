@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.params import File, Section
 
 
 class DataParams(Section):
@@ -18,6 +18,6 @@ class DataParams(Section):
     name: Annotated[str, named("asterism.data.dataset:SOURCES")] = Field(
         description="source of the images: a module of asterism.data.sources"
     )
-    path: str = Field(description="the user's own file, for sources that read one")
+    path: File = Field(description="the user's own file, for sources that read one")
     train: int | None = Field(ge=1, description="use only the first n training images; null: all")
     test: int | None = Field(ge=1, description="use only the first n test images; null: all")

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.params import Distinct, Section
 
 
 class ClusterParams(Section):
@@ -43,7 +43,7 @@ class ImportanceParams(Section):
     layer: str | int | None = Field(
         description="subject layer by name or index; null: the last hidden one"
     )
-    neurons: list[Annotated[int, Field(ge=1)]] = Field(
+    neurons: Distinct[Annotated[int, Field(ge=1)]] = Field(
         min_length=1, description="numbers of important neurons, each measured"
     )
     target_class: int | None = Field(

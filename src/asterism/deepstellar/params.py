@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.names import accepted_by, named
-from asterism.core.params import Section
+from asterism.core.params import Distinct, Section
 from asterism.core.registry import closest
 
 #: Bits of a state's code, a signed integer of 64, and of those the most for one component.
@@ -76,7 +76,7 @@ class SelectionParams(Section):
 class FuzzParams(Section):
     """One campaign for each criterion."""
 
-    criteria: list[Literal["state", "k_step", "transition", "none"]] = Field(
+    criteria: Distinct[Literal["state", "k_step", "transition", "none"]] = Field(
         min_length=1, description="what guides a campaign; none: the unguided baseline"
     )
     mutants: int = Field(ge=1, description="budget of a campaign: mutants run through the network")

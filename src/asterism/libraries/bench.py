@@ -27,6 +27,7 @@ from asterism.libraries.routes import (
     converter_of,
     library_of,
     option_of,
+    under_test,
 )
 from asterism.memo.graph import Graph, Node, chain
 from asterism.memo.tensors import Tensor
@@ -102,9 +103,10 @@ class Bench:
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        check_routes(routes)
+        check_routes(under_test(routes))
         self.routes = tuple(routes)
         self.left_out: dict[str, str] = {}
+        self._started = False
         self._submitted = 0
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
@@ -143,11 +145,14 @@ class Bench:
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
-        """Start all workers at once and check every route on a trivial model.
+        """Start all workers at once and check every route on a trivial model, the first time.
 
         Returns:
             Routes that are missing or broken, and why. They are left out from here on.
         """
+        if self._started:
+            return self.left_out
+        self._started = True
         started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
         for future in started.values():
             future.result()

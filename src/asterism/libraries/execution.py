@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
+from asterism.core.parts import ALONE, Parts
 from asterism.libraries.bench import Bench, Result, Task
 from asterism.libraries.handle import Limits
 from asterism.libraries.inputs import GRADIENT, SPECIAL_DRAWS, draw_inputs
@@ -21,8 +24,8 @@ from asterism.libraries.params import ExecuteParams
 from asterism.libraries.routes import FLOAT64, library_of
 from asterism.memo.graph import Graph
 
-#: Models between two checkpoints.
-_CHECKPOINT_EVERY = 20
+#: Models that are run by one process: a part of the work.
+_GROUP = 50
 
 
 @dataclass
@@ -61,17 +64,24 @@ class Record:
             },
         )
 
-    def write(self, folder: Path) -> None:
-        """``outcomes.json`` and ``outputs.npz``."""
+    def save(self, folder: Path) -> None:
+        """Write ``outcomes.json`` and ``outputs.npz``."""
         write_json(folder / "outcomes.json", self.tasks)
         write_arrays(folder / "outputs.npz", **{n: self.arrays[n] for n in sorted(self.arrays)})
 
-    @staticmethod
-    def read(folder: Path) -> Record:
-        """What :meth:`write` wrote."""
-        return Record(
-            read_json(folder / "outcomes.json"), dict(read_arrays(folder / "outputs.npz"))
-        )
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+
+    @classmethod
+    def merged(cls, groups: Iterable[Self]) -> Self:
+        """All groups as one; they are in the order of their models."""
+        whole = cls()
+        for group in groups:
+            whole.tasks += group.tasks
+            whole.arrays |= group.arrays
+        return whole
 
 
 def open_bench(params: ExecuteParams, weights: Path) -> Bench:
@@ -83,35 +93,38 @@ def open_bench(params: ExecuteParams, weights: Path) -> Bench:
 
 
 def execute(
-    graphs: Sequence[Graph],
-    bench: Bench,
-    draws: Sequence[str],
-    seed: int,
-    checkpoint: Checkpoint | None = None,
-    report: Callable[[Result], None] = lambda result: None,
+    graphs: Sequence[Graph], bench: Bench, draws: Sequence[str], seed: int, parts: Parts = ALONE
 ) -> Record:
     """Run every model in every route.
 
     Args:
         graphs: the models.
-        bench: started workers.
+        bench: workers, started when there is a model to run.
         draws: names of the inputs to run with.
         seed: of the inputs.
-        checkpoint: where a killed run is taken up again.
-        report: told of every result, in order.
+        parts: who runs each group of models.
     """
+    jobs = {
+        f"models-{first}": partial(
+            _execute, dict(islice(enumerate(graphs), first, first + _GROUP)), bench, draws, seed
+        )
+        for first in range(0, len(graphs), _GROUP)
+    }
+    return Record.merged(parts.gather(jobs, Record.load))
+
+
+def _execute(
+    graphs: dict[int, Graph],
+    bench: Bench,
+    draws: Sequence[str],
+    seed: int,
+    checkpoint: Checkpoint | None,
+) -> Record:
+    """Run a group of models, by number; a killed run is taken up where it was last saved."""
+    bench.start()
     saved = checkpoint.load() if checkpoint is not None else None
-    record = Record.read(saved) if saved is not None else Record()
-    done = len(record.tasks)
-    # What is special is a task of its own: where it makes a library fail, the rest still stands.
-    alone = (GRADIENT, *SPECIAL_DRAWS)
-    groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
-    planned = [
-        (i, group)
-        for i, graph in enumerate(graphs)
-        for group in groups
-        if group and compared_nodes(graph, group)  # integers have no gradient
-    ][done:]
+    record = Record.load(saved) if saved is not None else Record()
+    planned = _planned(graphs, draws)[len(record.tasks) :]
     differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
     tasks = (
         Task(
@@ -122,10 +135,23 @@ def execute(
         )
         for i, group in planned
     )
-    bar = progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model")
-    for result in bar:
+    for result in progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model"):
         record.add(result)
-        report(result)
-        if checkpoint is not None and len(record.tasks) % _CHECKPOINT_EVERY == 0:
-            checkpoint.save(record.write)
+        if checkpoint is not None and checkpoint.is_due():
+            checkpoint.save(record.save)
     return record
+
+
+def _planned(graphs: dict[int, Graph], draws: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """Which models to run with which inputs at a time.
+
+    What is special is a task of its own: where it makes a library fail, the rest still stands.
+    """
+    alone = (GRADIENT, *SPECIAL_DRAWS)
+    groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
+    return [
+        (i, group)
+        for i, graph in graphs.items()
+        for group in groups
+        if group and compared_nodes(graph, group)  # integers have no gradient
+    ]

@@ -40,9 +40,6 @@ SYMPTOMS = (
     *DIFFERENCES,
 )
 
-#: Beside findings: what was seen and is no defect of a library.
-UNRESOLVED = "unresolved"
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
-from asterism.core.names import accepted_by
-from asterism.core.params import Section
+from asterism.core.params import Distinct, File, Section
+from asterism.memo.params import Routes
 
 #: Kinds of inputs that a model is run on.
 Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
@@ -16,11 +16,11 @@ Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
 class ExecuteParams(Section):
     """Running generated models in the libraries under test."""
 
-    routes: Annotated[list[str], accepted_by("asterism.libraries.routes:check_routes")] = Field(
+    routes: Routes = Field(
         min_length=1,
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
-    draws: list[Draw] = Field(
+    draws: Distinct[Draw] = Field(
         min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
     )
     hang_seconds: float = Field(
@@ -51,6 +51,6 @@ class TriageParams(Section):
     hang_seconds: float = Field(
         gt=0, description="while a hang is shrunk, a step that takes longer shows it"
     )
-    known_issues: str = Field(
+    known_issues: File = Field(
         description="YAML file of issues seen before (signature: link); conf/no_file for none"
     )

@@ -74,10 +74,6 @@ class ExtraReward(Protocol):
 
 STRATEGIES: Registry[type[Strategy]] = Registry("generation strategy", "asterism.memo.strategies")
 
-#: Models between two checkpoints: a few seconds of work, and where they are run half a minute's.
-_CHECKPOINT_EVERY = 1000
-_CHECKPOINT_EVERY_RUN = 20
-
 
 def campaign(
     seeds: dict[str, Graph],
@@ -100,7 +96,6 @@ def campaign(
         checkpoint: where a killed campaign goes on, to the very same result.
         extra: a further reward.
     """
-    every = _CHECKPOINT_EVERY if extra is None else _CHECKPOINT_EVERY_RUN
     made = STRATEGIES[strategy](seeds, params)
     result = Campaign(coverage_of(seeds.values()))
     begun, saved = 0, checkpoint.load() if checkpoint is not None else None
@@ -119,7 +114,7 @@ def campaign(
         gained = result.add(mutant)
         more = 0 if extra is None else extra(gained.graph)
         made.reward(replace(gained, gain=gained.gain + more))
-        if checkpoint is not None and len(result.mutants) % every == 0:
+        if checkpoint is not None and checkpoint.is_due():
             learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
             checkpoint.save(write_state(result, number + 1, learnt, checkpoint.load()))
     return result

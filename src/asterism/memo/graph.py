@@ -277,11 +277,6 @@ def in_order(nodes: Mapping[int, Node]) -> dict[int, Node]:
     return ordered
 
 
-def ancestors(graph: Graph, identity: int) -> set[int]:
-    """The nodes that a node depends on, itself included."""
-    return set(graph.keep([identity]).nodes)
-
-
 def chain(tensor: Tensor, steps: Iterable[Callable[[Tensor], Node]]) -> Graph:
     """An input followed by one layer after the other; a step makes its node from what it gets."""
     graph = Graph({0: input_node(tensor.shape, tensor.dtype)})

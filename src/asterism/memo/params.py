@@ -7,19 +7,19 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.names import accepted_by, named
-from asterism.core.params import Section
+from asterism.core.params import Distinct, File, Section
 
-Routes = Annotated[list[str], accepted_by("asterism.libraries.routes:check_routes")]
+Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]
 
 
 class ReduceParams(Section):
     """Seed models and their reduction (Algorithm 1)."""
 
-    models: list[Annotated[str, named("asterism.memo.seeds:SEED_MODELS")]] = Field(
+    models: Distinct[Annotated[str, named("asterism.memo.seeds:SEED_MODELS")]] = Field(
         description="seed models by name (docs/libraries.md lists them)", min_length=1
     )
-    user_model: str = Field(
+    user_model: File = Field(
         description="a Keras model file of the user as one more seed; conf/no_file for none"
     )
     open_size: int = Field(
@@ -36,7 +36,7 @@ class GenerateParams(Section):
     """Generation of models (Algorithm 2)."""
 
     strategy: StrategyName = Field(description="memo, memo_r, memo_o, cradle or muffin")
-    compared: list[StrategyName] = Field(
+    compared: Distinct[StrategyName] = Field(
         description="further strategies whose coverage is measured at the same budget"
     )
     models: int = Field(ge=1, description="budget: valid mutants to generate")

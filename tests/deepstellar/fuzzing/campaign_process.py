@@ -5,6 +5,7 @@ from pathlib import Path
 
 from worlds import load_world, params
 
+from asterism.core import checkpoints
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.parts import SharedParts
 from asterism.deepstellar.fuzzing import results
@@ -15,14 +16,13 @@ from asterism.deepstellar.fuzzing.fuzz import fuzz
 def main(network: Path, folder: Path) -> None:
     world = load_world(network)
     settings = params(mutants=12_000, islands=2)
-    found = fuzz(
-        world.network, world.model, world.seeds, settings, "transition", 1,
-        SharedParts("fuzz", "key"), save_every=0,
-    )  # fmt: skip
+    islands = SharedParts("fuzz", "key")
+    found = fuzz(world.network, world.model, world.seeds, settings, "transition", 1, islands)
     crashes = results.save(found, Breeder.configured(settings).names, folder)
     write_json(folder / "metrics.json", results.metrics(found, crashes))
     write_table(folder / "history.csv", results.history(found))
 
 
 if __name__ == "__main__":
+    checkpoints.SAVE_EVERY = 0
     main(Path(sys.argv[1]), Path(sys.argv[2]))

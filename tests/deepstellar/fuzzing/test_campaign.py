@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from worlds import World, params
 
+from asterism.core import checkpoints
 from asterism.core.artifacts import read_arrays
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.errors import UserError
@@ -171,15 +172,16 @@ def test_an_interrupted_campaign_goes_on_to_the_same_result(
     world: World, criterion: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path))
+    monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
     undisturbed = run(world, criterion)
     store = FragileCheckpoint("fuzz", "key")
     arguments = (world.network, world.model, world.seeds, params(), criterion, 5, 0, 1500)
     for lives in (1, 4, 2):
         store.lives = lives
         with pytest.raises(Killed):
-            Campaign(*arguments).run(store, save_every=0)
+            Campaign(*arguments).run(store)
     store.lives = 1000
-    assert_same(Campaign(*arguments).run(store, save_every=0), undisturbed)
+    assert_same(Campaign(*arguments).run(store), undisturbed)
 
 
 # Islands.

@@ -8,7 +8,6 @@ stream of its own, so the result depends neither on the number of threads nor on
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -133,12 +132,11 @@ class Campaign:
         """Names of the mutators by number."""
         return self._breeder.names
 
-    def run(self, checkpoint: Checkpoint | None = None, save_every: float = 10.0) -> Population:
+    def run(self, checkpoint: Checkpoint | None = None) -> Population:
         """Spend the budget.
 
         Args:
             checkpoint: where the state is kept, and found again by the next run.
-            save_every: seconds between two savings; no result depends on it.
 
         Raises:
             UserError: hardly any mutant is acceptable.
@@ -153,7 +151,6 @@ class Campaign:
             done = self.population
             working = self._submit(plan, threads)
             bar.update(done.run)
-            saved = time.monotonic()
             while done.run < self.budget:
                 following = self._plan(plan.generation + 1)
                 next_working = self._submit(following, threads)
@@ -164,9 +161,8 @@ class Campaign:
                 plan, working = following, next_working
                 bar.update(done.run - before)
                 bar.set_postfix(self._standing(), refresh=False)
-                if checkpoint is not None and time.monotonic() - saved >= save_every:
+                if checkpoint is not None and checkpoint.is_due():
                     checkpoint.save(self._saver(plan))
-                    saved = time.monotonic()
             for future in working:
                 future.cancel()
         return done

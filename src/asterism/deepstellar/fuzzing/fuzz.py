@@ -23,7 +23,6 @@ def fuzz(
     criterion: str,
     seed: int,
     parts: Parts = ALONE,
-    save_every: float = 10.0,
 ) -> Population:
     """Search for mutants that reach new states or change the prediction.
 
@@ -35,16 +34,15 @@ def fuzz(
         criterion: what guides the search, one of ``params.criteria``.
         seed: the run's seed.
         parts: who computes the islands.
-        save_every: seconds between two savings; no result depends on it.
 
     Returns:
-        What was found. It depends on the arguments other than ``parts`` and ``save_every``, not
-        on threads, speed or interruptions.
+        What was found. It depends on the arguments other than ``parts``, not on threads, speed or
+        interruptions.
     """
 
     def run(island: int, budget: int, checkpoint: Checkpoint | None) -> Population:
         campaign = Campaign(network, model, seeds, params, criterion, seed, island, budget)
-        return campaign.run(checkpoint, save_every)
+        return campaign.run(checkpoint)
 
     jobs = {
         f"island-{island}": partial(run, island, budget)

@@ -39,7 +39,6 @@ _KEEPS_SHAPE = (
     "ReLU",
     "Softmax",
 )
-_ACTIVATION_LAYERS = ("Activation", "ELU", "LeakyReLU", "PReLU", "ReLU", "Softmax")
 
 
 def _has_weights(graph: Graph, identity: int) -> bool:

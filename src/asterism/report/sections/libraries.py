@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import polars as pl
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
+from asterism.memo.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
@@ -88,10 +90,13 @@ def _growth(growth: pl.DataFrame, kind: str) -> Markup:
     figure = Figure(figsize=(6, 2.6))
     axes = figure.add_subplot()
     names = growth["strategy"].unique(maintain_order=True).to_list()
+    end = growth["models"].max()
     for name, colour in zip(names, PALETTE, strict=False):
         rows = growth.filter(pl.col("strategy") == name)
         share = [100 * value for value in rows[kind]]
-        axes.plot(rows["models"], share, color=colour, label=name)
+        # A strategy that has no more models, as CRADLE after the seeds, keeps what it covered.
+        models, share = [*rows["models"], end], [*share, share[-1]]
+        axes.plot(models, share, color=colour, label=STRATEGIES.get(name, name))
     axes.set_xlabel("generated models")
     axes.set_ylabel(f"{KINDS[kind]} (%)")
     axes.legend(frameon=False)
@@ -124,7 +129,11 @@ def _model(nodes: list[dict[str, Any]]) -> Markup:
         depth[node["id"]] = level
         place[node["id"]] = (column, -level)
     wide, high = max(x for x, _ in place.values()) + 1, max(depth.values()) + 1
-    figure = Figure(figsize=(3.2 * wide, 0.6 * high + 0.2))
+    captions = {node["id"]: _caption(node) for node in nodes}
+    box_inches = 0.21 + 0.15 * max(len(caption.splitlines()) for caption in captions.values())
+    level_inches = box_inches + 0.24
+    edge = box_inches / level_inches / 2
+    figure = Figure(figsize=(3.2 * wide, level_inches * high + 0.2))
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_xlim(-0.5, wide - 0.5)
@@ -134,21 +143,26 @@ def _model(nodes: list[dict[str, Any]]) -> Markup:
         for source in node["inputs"]:
             arrow = {"arrowstyle": "->", "color": "gray"}
             start = place[source]
-            axes.annotate("", (x, y + 0.3), (start[0], start[1] - 0.3), arrowprops=arrow)
-        text = _caption(node)
+            axes.annotate("", (x, y + edge), (start[0], start[1] - edge), arrowprops=arrow)
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "gray"}
-        axes.text(x, y, text, ha="center", va="center", fontsize=8, bbox=box)
+        axes.text(x, y, captions[node["id"]], ha="center", va="center", fontsize=8, bbox=box)
     return svg(figure, "The minimal model")
 
 
-#: What a box says of a layer, where it has it.
-_TELLING = ("shape", "filters", "units", "kernel_size", "strides", "activation", "padding", "layer")
+#: Characters of a caption's line, so that boxes side by side do not touch.
+_CHARACTERS = 44
+
+#: Sizes, which a box says of a layer though they be the default.
+_SIZES = ("units", "filters", "kernel_size")
 
 
 def _caption(node: dict[str, Any]) -> str:
+    """The layer with its sizes and all that is off its default: one of them may be to blame."""
+    kind, config = node["type"], node["config"]
+    defaults = universe()[kind].defaults() if kind in universe() else {}
     told = [
-        f"{name}={node['config'][name]}"
-        for name in _TELLING
-        if name in node["config"] and node["config"][name] not in ("linear", "valid")
+        f"{name}={value}"
+        for name, value in config.items()
+        if name in _SIZES or name not in defaults or value != defaults[name]
     ]
-    return f"{node['type']}({', '.join(told[:3])})"
+    return "\n".join(wrap(f"{kind}({', '.join(told)})", _CHARACTERS))

@@ -8,10 +8,12 @@ from asterism.report.page import write_page
 
 
 class Params(Section):
-    """Which pairs and compressed models the page shows; earlier results may lie beside theirs."""
+    """Which results the page shows, as earlier ones may lie beside them, and in which order."""
 
     pairs: dict[str, Any]
     compression: dict[str, Any]
+    attack: dict[str, Any]
+    criteria: dict[str, Any]
 
 
 def run(_params: Params) -> None:

@@ -225,7 +225,8 @@ def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
     assert len(found["carlini_wagner"].images) == 4
     assert np.isin(found["fgsm"].sources, split.base).all()
     assert found["fgsm"].linf.max() <= 0.3 + 1e-6
-    assert found["semantic"].summary()["l2_mean"] == 0
+    assert found["semantic"].summary()["l2_mean"] is None
+    assert found["semantic"].summary()["success"] is not None
     own = found["semantic"].positions
     assert np.isin(own, split.pool).all()
     np.testing.assert_array_equal(found["semantic"].images, as_pixels(digits.test_images[own]))
@@ -255,11 +256,24 @@ def test_own_natural_images(classifier, digits, tmp_path):
             classifier, CENTRED, digits.test_images, digits.test_labels, split, wanted, 0
         )
 
-    write_arrays(own, images=digits.test_images[:9])
-    np.testing.assert_array_equal(additions()["own"].images, as_pixels(digits.test_images[:6]))
-    assert not additions()["own"].success.any()  # nobody knows their classes
-    assert (additions()["own"].positions == -1).all()
-    for bad in (digits.test_images[:2], digits.test_images[:9, :14]):
+    write_arrays(own, images=digits.test_images[:200])
+    drawn, again = (additions()["own"] for _ in range(2))
+    np.testing.assert_array_equal(drawn.images, again.images)
+    assert len(drawn.images) == 6
+    places = [
+        int(np.flatnonzero((as_pixels(digits.test_images) == image).all((1, 2, 3)))[0])
+        for image in drawn.images
+    ]
+    assert places == sorted(set(places))
+    assert places != list(range(6))
+    # Nobody knows their classes, and they were not made by changes.
+    assert set(drawn.summary().items()) == {
+        ("inputs", 6),
+        *((name, None) for name in ("success", "success_rounded", "l2_mean", "linf_mean")),
+    }
+    write_arrays(own, images=digits.test_images[:2])
+    np.testing.assert_array_equal(additions()["own"].images, as_pixels(digits.test_images[:2]))
+    for bad in (digits.test_images[:0], digits.test_images[:9, :14]):
         write_arrays(own, images=bad)
         with pytest.raises(UserError, match=r"own\.npz"):
             additions()

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from test_attacks import UNIT, params
 
 from asterism.attacks.addition import as_pixels
@@ -57,16 +58,24 @@ def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
     wanted = {"names": ["noise"], "semantic": "file", "semantic_path": str(own)}
     found, _ = attacked(linear(), images, **wanted)
     assert list(found.additions) == ["noise", "own"]
-    np.testing.assert_array_equal(found.additions["own"].images, as_pixels(images[:6]))
-    assert (found.additions["own"].positions == -1).all()
+    assert len(found.additions["own"].images) == 6
+    assert found.additions["own"].summary()["success"] is None  # nobody knows their angles
     assert "own" not in found.moved
     for bad, message in (
-        (images[:2], r"own\.npz holds 2 images, but 6 are to be added"),
+        (images[:0], r"own\.npz holds no images"),
         (images[:, :3], r"own\.npz needs an array `images`, uint8 of shape \(N, 6, 6, 1\)"),
     ):
         write_arrays(own, images=bad)
         with pytest.raises(UserError, match=message):
             attacked(linear(), images, **wanted)
+
+
+def test_how_many_are_attacked_is_said_where_it_is_fewer_than_asked_for(images):
+    with capture_logs() as told:
+        assert Plan.make(images, params(inputs=8, semantic="none"), 0).inputs == 8
+        assert not told
+        assert Plan.make(images, params(inputs=9, semantic="none"), 0).inputs == 8
+    assert [(line["wanted"], line["possible"]) for line in told] == [(9, 8)]
 
 
 def test_a_linear_regressor_is_moved_as_far_as_it_can_be(images):

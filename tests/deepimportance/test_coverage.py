@@ -9,6 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.config import compose
@@ -255,7 +256,10 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
     assert set(split.base) | set(split.pool) == set(range(120))
     assert len(split.base) == 60
     extreme = np.random.default_rng(0).random((20, 8, 8, 1), np.float32)
-    fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
+    with capture_logs() as told:
+        fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
+    (warning,) = (line for line in told if line["log_level"] == "warning")
+    assert (warning["wanted"], warning["possible"]) == (99, 12)
     sets = {"extreme": compare(Addition.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
     measured = measure(fitted, test[split.base], test[split.pool], sets)
     before, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]

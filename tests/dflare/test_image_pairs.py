@@ -1,5 +1,7 @@
 """The stages' functions on real model files: bad input, nothing to find, the whole way."""
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from asterism.dflare.image_repair import repair_images
 from asterism.dflare.outcome import Findings
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
+from asterism.models.classifier import open_classifier
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
 from places import ROOT
@@ -113,6 +116,22 @@ def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     assert page.body == section(tmp_path).body
     assert "Wilcoxon" in page.body
     assert "data:image/png" in page.body
+    first, second = (len(Path(file).read_bytes()) for file in files[:2])
+    labels = [open_classifier(f, UNIT).predict(data.test_images).argmax(1) for f in files[:2]]
+    of_first, of_second = ((found == data.test_labels).mean() for found in labels)
+    table = page.body.split("The compressed models")[1].split("</table>")[0]
+    assert re.findall("<td>(.*?)</td>", table) == [
+        "pair",
+        "a file of yours",
+        f"{second / 1024:.1f} KiB ({100 * second / first:.1f}%)",
+        "–",
+        f"{100 * of_second:.1f}%",
+        f"{100 * of_first:.1f}%",
+        f"{100 * np.equal(*labels).mean():.1f}%",
+        str((labels[0] != labels[1]).sum()),
+    ]
+    shutil.rmtree(repaired)
+    assert section(tmp_path).body.count("<td>–</td>") > page.body.count("<td>–</td>")
     assert section(tmp_path / "nothing") is None
     write_keys(tmp_path, "another")  # the pair has been dropped, its results still lie there
     assert section(tmp_path) is None
@@ -192,6 +211,8 @@ def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
         tmp_path / "t", tmp_path / "r",
     )  # fmt: skip
     assert "nothing to repair" in results["status"]
+    assert results["test_set"]["agreement"] == 1
+    assert results["test_set"]["deviating_test_images"] == 0
 
 
 def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files, data, tmp_path):

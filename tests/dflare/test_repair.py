@@ -13,7 +13,15 @@ from asterism.dflare.deploy import RepairedModel, write_fused, write_head
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
-from asterism.dflare.repair import Examples, choose, compare_repairers, gather, why_not
+from asterism.dflare.repair import (
+    REPAIRED,
+    Examples,
+    choose,
+    compare_repairers,
+    gather,
+    status_of,
+    why_not,
+)
 from asterism.dflare.repairers import REPAIRERS
 
 OPTIONS = {
@@ -274,6 +282,11 @@ def test_the_best_by_cross_validation_is_chosen(results, chosen):
         for name, (improvement, gain) in results.items()
     }
     assert choose(named) == chosen
+
+
+@pytest.mark.parametrize(("improvement", "helps"), [(0.2, True), (0.0, False), (-17.0, False)])
+def test_a_repairer_that_mends_no_more_than_it_breaks_is_no_repair(improvement, helps):
+    assert (status_of({"improvement_count": improvement}) == REPAIRED) == helps
 
 
 def test_the_gain_on_seeds_is_counted_over_the_seeds():

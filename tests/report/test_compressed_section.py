@@ -5,7 +5,14 @@ import pytest
 from scipy.stats import wilcoxon
 
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.report.sections.compressed import _first_queries, _histogram, _wilcoxon_tests
+from asterism.report.sections.compressed import (
+    _first_queries,
+    _headline,
+    _histogram,
+    _made_by,
+    _wilcoxon_tests,
+)
+from asterism.report.templating import counted, fixed
 
 IMAGE, OUTPUTS = np.zeros((2, 2, 1), np.uint8), np.array([0.4, 0.6], np.float32)
 
@@ -53,3 +60,48 @@ def test_the_histogram_counts_queries_until_the_first_trigger(pair, monkeypatch)
 def test_a_search_that_found_nothing_has_no_first_queries(tmp_path):
     save(tmp_path / "s", {0: ("exhausted", 10), 1: ("out_of_time", 4)})
     assert _first_queries(tmp_path / "s")["first"].to_list() == [None, None]
+
+
+def searched(queries):
+    return {"dflare": {"seeds": 9, "deviates_already": 0, "triggered": 9, "mean_queries": queries}}
+
+
+def repaired(ratio):
+    return {"chosen": "a", "repairers": {"a": {"improvement_ratio": ratio}}}
+
+
+def test_the_headline_is_a_range_only_where_there_is_one():
+    one = dict(_headline({"a": searched(9.8)}, {"a": repaired(0.2)}, "dflare"))
+    assert one["pair searched"] == "1"
+    assert one["mean queries to find one"] == "10"
+    assert one["deviations repaired, net"] == "20.0%"
+    repairs = {"a": repaired(0.2), "b": repaired(-1.7)}
+    two = dict(_headline({"a": searched(9.8), "b": searched(112.0)}, repairs, "dflare"))
+    assert two["pairs searched"] == "2"
+    assert two["mean queries to find one"] == "10 to 112"
+    assert two["deviations repaired, net"] == "-170.0% to 20.0%"
+
+
+ORIGINAL = "artifacts/train_classifier/model.keras"
+
+
+@pytest.mark.parametrize(
+    ("original", "compressed", "made_by"),
+    [
+        (ORIGINAL, "artifacts/compress/pruned/model.keras", "pruned"),
+        ("mine.h5", "artifacts/compress/pruned/model.keras", ""),
+        (ORIGINAL, "mine/pruned/model.keras", ""),
+    ],
+)
+def test_a_model_was_made_where_both_files_are_the_pipelines(original, compressed, made_by):
+    assert _made_by({"original": original, "compressed": compressed}) == made_by
+
+
+def test_numbers_in_words():
+    assert [counted(n, "query", "queries") for n in (0, 1, 1200)] == [
+        "0 queries",
+        "1 query",
+        "1,200 queries",
+    ]
+    assert (counted(1, "pixel"), counted(2, "pixel")) == ("1 pixel", "2 pixels")
+    assert (fixed(None, 2), fixed(1.239, 2)) == ("–", "1.24")

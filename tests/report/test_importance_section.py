@@ -3,12 +3,13 @@
 import re
 
 import pytest
+import yaml
 
 from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.report.sections.importance import _finding, _verdict, importance
+from asterism.report.sections.importance import _finding, _number, _verdict, importance
 from places import ROOT
 
 TINY = [
@@ -111,7 +112,75 @@ def test_every_important_neuron_has_its_histogram(workspace):
     facts = read_json(workspace / "artifacts/measure_importance/neurons.json")
     assert len(facts["neurons"]) == 8
     for neuron in facts["neurons"]:
-        assert f">neuron {neuron['neuron']}: {len(neuron['centroids'])} clusters<" in body
+        assert f">neuron {neuron['neuron']}: {len(neuron['centroids'])} cluster" in body
+
+
+def test_what_was_not_measured_is_a_dash(workspace, changed):
+    unknown = ("success", "success_rounded", "l2_mean", "linf_mean")
+    changed("metrics/attack.json", lambda facts: facts["noise"].update(dict.fromkeys(unknown)))
+    row = str(importance(workspace).body).split("<td>Gaussian noise</td>")[1].split("</tr>")[0]
+    assert re.findall("<td>(.*?)</td>", row) == ["10", "–", "–", "–", "–"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (0, "0.0%"),
+        (0.015462, "1.55%"),
+        (0.015299, "1.53%"),
+        (0.007, "0.700%"),
+        (0.00667, "0.667%"),
+        (0.05, "5.00%"),
+        (0.8857, "88.6%"),
+        (1, "100.0%"),
+        (384.0, "384"),
+    ],
+)
+def test_a_small_share_has_three_digits_that_count(value, text):
+    assert _number(value) == text
+
+
+def test_sets_and_criteria_are_in_the_order_of_the_parameters(workspace):
+    params = yaml.safe_load((workspace / "params.yaml").read_text())
+    body = str(importance(workspace).body)
+    assert re.findall(r"<tr><td>\+ (.*?)</td>", body) == [
+        "FGSM",
+        "Gaussian noise",
+        "natural, most different",
+    ]
+    rows = re.findall("<tr><td>(.*?)</td>", body.split("<h3>All criteria</h3>")[1])
+    assert rows == ["IDC 4", "IDC 8", *(n.replace("_", " ") for n in params["criteria"]["names"])]
+
+
+def test_neurons_whose_every_combination_is_exercised_prove_nothing(workspace, changed):
+    def exercise(*names):
+        changed(
+            "metrics/measure_importance.json",
+            lambda facts: facts["test_set"].update(dict.fromkeys(names, 1.0)),
+        )
+        return str(importance(workspace).body)
+
+    body = exercise("idc_4")
+    assert "of 1 cases" in body
+    assert "are left out, since it cannot rise there" in body
+    assert "Rise of IDC 8 by each addition" in body
+    assert body.count("none is left") == 3
+    body = exercise("idc_8")
+    assert "Here it cannot rise" in body
+    assert "Rise of IDC" not in body
+    assert "left out" not in body
+
+
+def test_few_inputs_have_counts_on_a_linear_scale(workspace, changed):
+    def thin(facts):
+        for neuron in facts["neurons"]:
+            neuron["histogram"] = [8, *[0] * (len(neuron["edges"]) - 2)]
+
+    changed("artifacts/measure_importance/neurons.json", thin)
+    histograms = str(importance(workspace).body).split("Important neurons of")[1].split("</svg>")[0]
+    assert re.findall(r">(\d+)</text>", histograms)
+    assert "$" not in histograms  # which are around the labels of a logarithmic scale
 
 
 def test_own_natural_images_are_called_so(workspace, changed):
@@ -159,13 +228,18 @@ def test_the_regressor_is_shown_where_there_is_one(workspace):
     turned = {"inputs": 5, "success": 0.2, "l2_mean": 1.5, "deviation_degrees_mean": 3.25}
     found = {
         "test_mse": 0.01,
+        "tolerance_degrees": 2.5,
         "test_set": metrics["test_set"],
         "additions": metrics["additions"],
         "attacks": {"fgsm": {**turned, "deviation_degrees_max": 7.5}},
     }
     file = workspace / "metrics/measure_driving.json"
     write_json(file, found)
-    assert "7.50°" in str(importance(workspace).body)
+    regressor = str(importance(workspace).body).split("The regressor")[1]
+    assert "7.50°" in regressor
+    assert "here 2.5°" in regressor
+    assert "test set (60 inputs)" in regressor
+    assert re.findall("<tr><td>(.*?)</td>", regressor)[1:4] == ["IDC 4", "IDC 8", "neuron coverage"]
     write_json(file, {})
     assert "°" not in str(importance(workspace).body)
 

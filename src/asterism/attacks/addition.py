@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints, Victims
-from asterism.attacks.image_set import ImageSet
+from asterism.attacks.image_set import ImageSet, mean_of
 from asterism.attacks.noise import l2, linf
 from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.core.errors import UserError
@@ -60,7 +60,7 @@ class Addition(ImageSet):
     success_rounded: NDArray[np.bool_]
 
     @classmethod
-    def changed(
+    def attacked(
         cls,
         images: Floats,
         victims: Victims,
@@ -98,9 +98,14 @@ class Addition(ImageSet):
             success_rounded=right,
         )
 
-    def summary(self) -> dict[str, float]:
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Images from elsewhere have classes that nobody knows."""
+        return self.changed | (self.positions >= 0)
+
+    def summary(self) -> dict[str, Any]:
         """See :meth:`ImageSet.summary`."""
-        rounded = float(self.success_rounded.mean())
+        rounded = mean_of(self.success_rounded[self.judged])
         return {"inputs": len(self.images), **super().summary(), "success_rounded": rounded}
 
     def save(self, path: Path) -> None:

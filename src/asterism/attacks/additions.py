@@ -47,7 +47,7 @@ def make_additions(
             user's that cannot be added.
     """
     attacks: dict[str, Attack] = {name: ATTACKS[name](params) for name in params.names}
-    natural = natural_additions(images, split, params.inputs, params)
+    natural = natural_additions(images, split, params.inputs, params, seed)
     estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
@@ -82,13 +82,11 @@ def _choose_victims(
 def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> Addition:
     rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
     wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
-    return Addition.changed(found, victims, wrong, wrong_rounded)
+    return Addition.attacked(found, victims, wrong, wrong_rounded)
 
 
 def _judge_natural(estimator: PixelEstimator, addition: Addition, labels: Ints) -> Addition:
-    """Images from elsewhere have classes that nobody knows, and cannot be missed."""
-    known = addition.positions >= 0
-    wrong = known & _missed(estimator, addition.images, labels[addition.positions])
+    wrong = addition.judged & _missed(estimator, addition.images, labels[addition.positions])
     return replace(addition, success=wrong, success_rounded=wrong)
 
 

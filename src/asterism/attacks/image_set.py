@@ -21,7 +21,7 @@ class ImageSet:
         sources: int64 ``(N,)``, positions of the originals among the test inputs; -1 for none.
         l2: float64 ``(N,)``, distance to the original, of pixels in [0, 1]; 0 without one.
         linf: float64 ``(N,)``, the same in the greatest change of one pixel.
-        success: bool ``(N,)``, whether the model handles it wrongly.
+        success: bool ``(N,)``, whether the model handles it wrongly; False where nobody knows.
     """
 
     images: NDArray[Any]
@@ -30,17 +30,32 @@ class ImageSet:
     linf: NDArray[np.float64]
     success: NDArray[np.bool_]
 
-    def summary(self) -> dict[str, float]:
-        """Numbers for the metrics."""
+    @property
+    def changed(self) -> NDArray[np.bool_]:
+        """Which of them were made by changing an original."""
+        return self.sources >= 0
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """Which of them have a right answer that is known."""
+        return self.changed
+
+    def summary(self) -> dict[str, Any]:
+        """Numbers for the metrics, each over the images that have it; None where none has."""
         return {
-            "success": float(self.success.mean()),
-            "l2_mean": float(self.l2.mean()),
-            "linf_mean": float(self.linf.mean()),
+            "success": mean_of(self.success[self.judged]),
+            "l2_mean": mean_of(self.l2[self.changed]),
+            "linf_mean": mean_of(self.linf[self.changed]),
         }
 
     def per_input(self) -> dict[str, NDArray[Any]]:
         """What is known of each image."""
         return {name: array for name, array in vars(self).items() if name != "images"}
+
+
+def mean_of(values: NDArray[Any]) -> float | None:
+    """The mean, None of no values."""
+    return float(values.mean()) if len(values) else None
 
 
 def prefixed(facts: Mapping[str, Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:

@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.addition import Addition, Split, as_pixels
-from asterism.attacks.attack import Floats, Ints
+from asterism.attacks.attack import Ints
 from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_arrays
+from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.core.streams import stream
+
+log = get_logger(__name__)
 
 #: Names of the natural additions: the pool's most different inputs, and images of the user's.
 SEMANTIC, OWN = "semantic", "own"
@@ -23,15 +27,16 @@ Images = NDArray[np.uint8]
 
 
 def natural_additions(
-    images: Images, split: Split, count: int, params: AttackParams
+    images: Images, split: Split, count: int, params: AttackParams, seed: int
 ) -> dict[str, Addition]:
     """The natural addition that is asked for, under its name; nothing where none is.
 
     Args:
         images: all test images, uint8 ``(N, H, W, C)``.
         split: which of them are the test set.
-        count: how many to add.
+        count: how many to add; of the user's own fewer where there are no more.
         params: where they come from.
+        seed: root of the random streams.
 
     Raises:
         UserError: too few images, or a file that holds something else.
@@ -39,8 +44,11 @@ def natural_additions(
     if params.semantic == "none":
         return {}
     if params.semantic == "file":
-        found = read_natural(Path(params.semantic_path), images.shape[1:], count)
-        return {OWN: Addition.natural(found)}
+        path = Path(params.semantic_path)
+        own = read_natural(path, images.shape[1:])
+        drawn = np.sort(stream(seed, "attack", OWN).permutation(len(own))[:count])
+        log.info("own natural images", file=str(path), images=len(own), added=len(drawn))
+        return {OWN: Addition.natural(as_pixels(own[drawn]))}
     chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
     return {SEMANTIC: Addition.natural(as_pixels(images[chosen]), chosen)}
 
@@ -69,21 +77,19 @@ def farthest_first(pool: Images, base: Images, count: int) -> Ints:
     return np.asarray(chosen, np.int64)
 
 
-def read_natural(path: Path, shape: tuple[int, ...], count: int) -> Floats:
-    """The user's own images as pixels in [0, 1].
+def read_natural(path: Path, shape: tuple[int, ...]) -> Images:
+    """The user's own images, uint8 ``(N, H, W, C)``.
 
     Raises:
-        UserError: no uint8 ``images`` of the model's shape in the file, or too few.
+        UserError: no uint8 ``images`` of the model's shape in the file.
     """
     images = read_arrays(path).get("images")
     if images is None or images.dtype != np.uint8 or images.shape[1:] != shape:
         wanted = ", ".join(map(str, shape))
         raise UserError(f"{path} needs an array `images`, uint8 of shape (N, {wanted})")
-    if len(images) < count:
-        raise UserError(
-            f"{path} holds {len(images)} images, but {count} are to be added: lower attack.inputs"
-        )
-    return as_pixels(images[:count])
+    if not len(images):
+        raise UserError(f"{path} holds no images")
+    return images
 
 
 def _to_nearest(pool: Images, few: Images) -> NDArray[np.float64]:

@@ -18,9 +18,11 @@ from asterism.attacks.estimator import on_pixels
 from asterism.attacks.image_set import prefixed
 from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
-from asterism.core.console import progress
+from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
+
+log = get_logger(__name__)
 
 #: Targets this far off an output pull it to one side all the way; only the side matters.
 _FAR = 1e6
@@ -126,7 +128,9 @@ class Plan:
         """
         split = Split.draw(len(images), params.base_share, seed)
         inputs = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
-        return cls(split, inputs, natural_additions(images, split, inputs, params))
+        if inputs < params.inputs:
+            log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)
+        return cls(split, inputs, natural_additions(images, split, inputs, params, seed))
 
 
 def attack_regressor(
@@ -167,7 +171,7 @@ def attack_regressor(
         moved[name], moved_rounded = (
             np.abs(estimator.predict(x).astype(np.float64) - outputs) for x in (found, rounded)
         )
-        additions[name] = Addition.changed(
+        additions[name] = Addition.attacked(
             found, victims, moved[name] > tolerance, moved_rounded > tolerance
         )
     return Deviations(additions | plan.natural, moved)

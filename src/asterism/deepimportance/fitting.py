@@ -10,6 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.console import get_logger
 from asterism.criteria.criterion import CRITERIA, ActivationCriterion
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_classifier
@@ -18,6 +19,8 @@ from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.flattening import flattened
 from asterism.models.preprocessing import PreprocessingParams
+
+log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,10 @@ def fit(
         model, preprocessing, importance.relevance, subject, images, labels
     )
     target = importance.target_class if is_classifier(model) else None
-    important = relevance.ranking(target)[: max(importance.neurons)]
+    ranking, wanted = relevance.ranking(target), max(importance.neurons)
+    if wanted > len(ranking):
+        log.warning("fewer neurons", layer=subject, wanted=wanted, possible=len(ranking))
+    important = ranking[:wanted]
     others = {name: CRITERIA[name](criteria) for name in criteria.names}
     if not is_classifier(model):
         others = {name: c for name, c in others.items() if not c.needs_classes}

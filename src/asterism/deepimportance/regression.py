@@ -96,4 +96,4 @@ def measure_regressor(
             for name, moved in found.moved.items()
         }
     }
-    return metrics | attacks, found
+    return metrics | attacks | {"tolerance_degrees": units.tolerance_degrees}, found

@@ -2,7 +2,8 @@
 
 The coverage of a union is never lower than that of its parts, so that it rises when something is
 added proves nothing. Each addition is therefore held against as many other clean inputs, and as
-many test inputs changed at random by as much as the addition's were.
+many test inputs changed at random by as much as the addition's were (beside natural ones,
+which no change made, by as much as noise of ``attack.noise.std`` would change them).
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def compare(
     clean = stream(seed, "controls", name, "clean").permutation(others)
     base = stream(seed, "controls", name, "perturbed").permutation(split.base)
     lengths = addition.l2
-    if (addition.sources < 0).all():
+    if not addition.changed.any():
         lengths = np.full(size, noise_std * np.sqrt(addition.images[0].size))
     draw = [slice(i * size, (i + 1) * size) for i in range(draws)]
     clean_draws, starts = ([np.sort(order[part]) for part in draw] for order in (clean, base))

@@ -53,13 +53,14 @@ def search_images(
     domain = ImageDomain(params.operators)
     domain.require_shape(data.image_shape)
     seeds = draw_seeds(data.test_images, params.seeds, seed)
-    with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as models:
+    files = Path(pair.original), Path(pair.compressed)
+    with open_pair(*files, preprocessing) as models:
         subject = Subject(Pair(*models), domain, TopLabel())
         with replacing(folder) as temporary:
             summaries = search_pair(params, subject, seeds, seed, temporary, parts)
             for name in params.searches:
                 findings = Findings.load(temporary / name)
                 write_confusion(temporary / name / "confusion.csv", findings)
-            write_models(temporary / "models.json", models)
+            write_models(temporary / "models.json", zip(files, models, strict=True))
             write_json(temporary / "summary.json", summaries)
     return summaries

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from asterism.core.artifacts import replacing, write_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
@@ -15,7 +18,7 @@ from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Subject
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.pair import Answers, Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import Seeds, load_seeds, search_pair, summarise
@@ -49,9 +52,10 @@ def repair_images(
             the two fit together, also ``repaired.onnx``, compressed model and head in one.
 
     Returns:
-        ``status``; for each repairer its counts and ratios; ``chosen``, the best by
-        cross-validation; the search of the original against the compressed and the repaired
-        model; and ``not_fused``, why there is no ``repaired.onnx`` where there should be one.
+        ``status``; how both models do on the test images (``test_set``); for each repairer its
+        counts and ratios; ``chosen``, the best by cross-validation; the search of the original
+        against the compressed and the repaired model; and ``not_fused``, why there is no
+        ``repaired.onnx`` where there should be one.
 
     Raises:
         UserError: ``params.search`` is not among the searches that were run.
@@ -64,29 +68,68 @@ def repair_images(
     seeds, findings = load_seeds(found), Findings.load(found / params.search)
     with open_pair(Path(pair.original), Path(pair.compressed), preprocessing) as (f, g):
         models = Pair(f, g)
-        examples = drepair.gather(models.ask(seeds.items), findings)
+        of_seeds = models.ask(seeds.items)
+        of_rest = models.ask(drepair.unused_images(data.test_images, seeds))
+        facts: dict[str, Any] = {}
+        facts["test_set"] = _on_test_images(of_seeds, of_rest, seeds, data.test_labels)
+        examples = drepair.gather(of_seeds, findings)
         obstacle = drepair.why_not(examples)
         if obstacle:
+            facts["status"] = obstacle
             with replacing(folder) as temporary:
-                write_json(temporary / "summary.json", {"status": obstacle})
-            return {"status": obstacle}
-        rest = drepair.unused_images(data.test_images, seeds)
-        test = drepair.examples_of(models.ask(rest))
+                write_json(temporary / "summary.json", facts)
+            return facts
+        test = drepair.examples_of(of_rest)
         results = drepair.compare_repairers(params, examples, test, seed)
         chosen = drepair.choose(results)
+        status = drepair.status_of(results[chosen])
+        if status != drepair.REPAIRED:
+            log.warning(status, repairer=chosen)
         repairer = drepair.train(params, chosen, examples, seed)
         with replacing(folder) as temporary:
             drepair.save_repaired(repairer, chosen, temporary, g.logits)
             repaired = RepairedModel(g, repairer)
-            summary = {
-                "status": "repaired",
-                "repairers": results,
-                "chosen": chosen,
-                "search_before": summarise(findings),
-                "search_after": _search_again(params, trigger, f, repaired, seeds, seed, temporary),
-            } | _write_one_file(Path(pair.compressed), repairer, g.logits, temporary)
+            summary = (
+                facts
+                | {
+                    "status": status,
+                    "repairers": results,
+                    "chosen": chosen,
+                    "search_before": summarise(findings),
+                    "search_after": _search_again(
+                        params, trigger, f, repaired, seeds, seed, temporary
+                    ),
+                }
+                | _write_one_file(Path(pair.compressed), repairer, g.logits, temporary)
+            )
             write_json(temporary / "summary.json", summary)
         return summary
+
+
+def _on_test_images(
+    of_seeds: Answers, of_rest: Answers, seeds: Seeds, labels: NDArray[np.int64]
+) -> dict[str, Any]:
+    """Accuracy and agreement on the test images that both models have an answer for."""
+    told = [
+        (answers.f[row].argmax(), answers.g[row].argmax(), truth[row])
+        for answers, truth in (
+            (of_seeds, labels[seeds.numbers]),
+            (of_rest, np.delete(labels, seeds.numbers)),
+        )
+        for row in range(len(truth))
+        if row not in answers.failures
+    ]
+    original, compressed, truth = np.array(told, np.int64).reshape(-1, 3).T
+
+    def share(same: NDArray[np.bool_]) -> float | None:
+        return float(same.mean()) if len(same) else None
+
+    return {
+        "original_accuracy": share(original == truth),
+        "accuracy": share(compressed == truth),
+        "agreement": share(compressed == original),
+        "deviating_test_images": int((compressed != original).sum()),
+    }
 
 
 def _write_one_file(

@@ -24,6 +24,9 @@ from asterism.dflare.trigger import Seeds
 
 log = get_logger(__name__)
 
+#: The status of a repair that helps.
+REPAIRED = "repaired"
+
 
 @dataclass(frozen=True)
 class Examples:
@@ -146,6 +149,13 @@ def choose(results: dict[str, dict[str, Any]]) -> str:
         return lost, float(results[name]["improvement_ratio"])
 
     return max(results, key=rank)
+
+
+def status_of(result: dict[str, Any]) -> str:
+    """What came of a repair by the cross-validation's result for the chosen repairer."""
+    if result["improvement_count"] > 0:
+        return REPAIRED
+    return "nothing gained: the chosen repairer breaks at least as many inputs as it repairs"
 
 
 def make_repairer(params: RepairParams, name: str, examples: Examples, seed: int) -> Repairer:

@@ -252,7 +252,10 @@ def load_seeds(folder: Path) -> Seeds:
     return Seeds(arrays["items"], arrays["numbers"])
 
 
-def write_models(path: Path, models: Iterable[Any]) -> None:
+def write_models(path: Path, models: Iterable[tuple[Path, Any]]) -> None:
     """What the models' files are and how they are run."""
-    facts = [{"name": model.name, "notes": list(model.notes)} for model in models]
+    facts = [
+        {"name": model.name, "bytes": file.stat().st_size, "notes": list(model.notes)}
+        for file, model in models
+    ]
     write_json(path, facts)

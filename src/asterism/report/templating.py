@@ -21,7 +21,17 @@ def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f}%"
 
 
-_ENVIRONMENT.filters["percent"] = percent
+def fixed(value: float | None, digits: int) -> str:
+    """1.25 with one digit as ``1.2``; a dash for what was not measured."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
+
+
+_ENVIRONMENT.filters |= {"percent": percent, "fixed": fixed, "counted": counted}
 
 
 def render(template: str, **context: Any) -> Markup:

@@ -40,12 +40,15 @@ def compressed(workspace: Path) -> Section | None:
     if not searches:
         return None
     repairs = _summaries(workspace / "artifacts/repair", shown.pairs)
-    compressions = _summaries(workspace / "artifacts/compress", shown.compression)
+    made = _summaries(workspace / "artifacts/compress", shown.compression)
     folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
     body = render(
         "compressed.html.j2",
-        compressions=compressions,
+        models={
+            f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
+            for f in folders
+        },
         searches=searches,
         repairs=repairs,
         ratios=_ratios(searches),
@@ -73,6 +76,27 @@ def _summaries(folder: Path, names: Iterable[str]) -> dict[str, Any]:
     return {name: read_json(path) for name, path in paths.items() if path.is_file()}
 
 
+def _made_by(pair: dict[str, str]) -> str:
+    """The compression that made a pair's compressed model of the classifier; else nothing."""
+    if pair.get("original") != "artifacts/train_classifier/model.keras":
+        return ""
+    folder = Path(pair["compressed"]).parent
+    return folder.name if folder.parent == Path("artifacts/compress") else ""
+
+
+def _taken(folder: Path, repair: dict[str, Any]) -> dict[str, Any]:
+    """What is known of files from elsewhere, as far as these stages have run, as of made ones."""
+    original, compressed = (model["bytes"] for model in read_json(folder / "models.json"))
+    return {
+        "method": "a file of yours",
+        "bytes": compressed,
+        "original_bytes": original,
+        **dict.fromkeys(("deflated_bytes", "original_deflated_bytes")),
+        **dict.fromkeys(("accuracy", "original_accuracy", "agreement", "deviating_test_images")),
+        **repair.get("test_set", {}),
+    }
+
+
 def _first_search(searches: dict[str, Any]) -> str:
     names = {name for summary in searches.values() for name in summary}
     return "dflare" if "dflare" in names else min(names)
@@ -86,17 +110,23 @@ def _headline(
     triggered = sum(s["triggered"] for s in found)
     queries = [s["mean_queries"] for s in found if s["mean_queries"] is not None]
     facts = [
-        ("pairs searched", str(len(searches))),
+        (f"pair{'s' if len(searches) > 1 else ''} searched", str(len(searches))),
         ("seeds with a triggering input", percent(triggered / seeds if seeds else None)),
     ]
     if queries:
-        facts.append(("mean queries to find one", f"{min(queries):.0f} to {max(queries):.0f}"))
+        facts.append(("mean queries to find one", _range([f"{q:.0f}" for q in sorted(queries)])))
     best = [
         r["repairers"][r["chosen"]]["improvement_ratio"] for r in repairs.values() if "chosen" in r
     ]
     if best:
-        facts.append(("deviations repaired, net", f"{percent(min(best))} to {percent(max(best))}"))
+        facts.append(("deviations repaired, net", _range([percent(b) for b in sorted(best)])))
     return tuple(facts)
+
+
+def _range(ascending: list[str]) -> str:
+    """From the first to the last; one where they read the same."""
+    first, last = ascending[0], ascending[-1]
+    return first if first == last else f"{first} to {last}"
 
 
 def _notes(folders: list[Path]) -> list[str]:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from markupsafe import Markup
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, read_json
 from asterism.core.figures import PALETTE
+from asterism.core.params import Section as Params
+from asterism.core.params import read_params
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
-from asterism.report.templating import render
+from asterism.report.templating import counted, render
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
@@ -44,6 +48,17 @@ VERDICTS = {
 NO_VERDICT = "one draw: no verdict"
 
 NOT_CHECKED = "Nothing was added to check it, or too much for two draws of its controls."
+CANNOT_RISE = "Here it cannot rise: the test set exercises every combination already."
+
+#: Up to here the histograms' counts are drawn linearly, from here on logarithmically.
+LINEAR_UP_TO = 10
+
+
+class _Named(Params):
+    """What was asked for by name; the page keeps its order."""
+
+    attack: dict[str, Any]
+    criteria: dict[str, Any]
 
 
 @SECTIONS.register("importance")
@@ -55,8 +70,11 @@ def importance(workspace: Path) -> Section | None:
     metrics = read_json(metrics_file)
     folder = workspace / "artifacts/measure_importance"
     learnt = read_json(folder / "neurons.json")
-    alone, additions = metrics["test_set"], metrics["additions"]
-    idc = sorted(metrics["combinations"], key=lambda name: int(name.removeprefix("idc_")))
+    named = read_params(_Named, workspace / "params.yaml")
+    attacks, criteria = named.attack["names"], named.criteria["names"]
+    alone, additions = metrics["test_set"], _in_order(metrics["additions"], attacks)
+    idc = _idc(alone)
+    rising = [name for name in idc if alone[name] < 1]
     rnn = workspace / "metrics/attack_rnn.json"
     body = render(
         "importance.html.j2",
@@ -65,21 +83,21 @@ def importance(workspace: Path) -> Section | None:
         heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
         histograms=_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
-        attacks=read_json(workspace / "metrics/attack.json"),
+        attacks=_in_order(read_json(workspace / "metrics/attack.json"), attacks),
         idc=idc,
+        rising=rising,
         combinations=metrics["combinations"],
         subset=metrics["smallest_subset"],
         alone=alone,
         together=metrics["all_tests"],
         additions=additions,
-        criteria=[name for name in alone if name != "inputs" and name not in idc],
-        gains=_gains(alone, additions, idc[0]),
-        gains_of=_spoken(idc[0]),
+        criteria=[*idc, *_others(alone, criteria)],
+        gains={_spoken(name): _gains(alone, additions, name) for name in rising[:1]},
         verdict=_verdict,
         control=_control,
-        finding=_finding(additions, idc),
-        rnn={k: v for k, v in read_json(rnn).items() if "success" in v} if rnn.exists() else {},
-        driving=_driving(workspace / "metrics/measure_driving.json"),
+        finding=_finding(additions, rising) if rising else CANNOT_RISE,
+        rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
+        driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
         spoken=_spoken,
         title=_title,
         number=_number,
@@ -101,6 +119,28 @@ def importance(workspace: Path) -> Section | None:
     )
 
 
+def _in_order(found: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """What was found, in the order of these names; what has none of them comes after."""
+    places = {name: place for place, name in enumerate(names)}
+    return {name: found[name] for name in sorted(found, key=lambda n: places.get(n, len(names)))}
+
+
+def _idc(facts: Mapping[str, Any]) -> list[str]:
+    """The coverages by their numbers of important neurons."""
+    names = (name for name in facts if name.startswith("idc_"))
+    return sorted(names, key=lambda name: int(name.removeprefix("idc_")))
+
+
+def _others(facts: Mapping[str, Any], names: list[str]) -> list[str]:
+    """The criteria other than IDC that a set has values of."""
+    return [name for name in _in_order(facts, names) if name not in ("inputs", *_idc(facts))]
+
+
+def _attacked(sets: Mapping[str, Any]) -> dict[str, Any]:
+    """Those of a recurrent network's input sets that were attacked."""
+    return {name: facts for name, facts in sets.items() if "success" in facts}
+
+
 def _spoken(name: str) -> str:
     """``idc_6`` as ``IDC 6``, ``k_multisection`` as ``k multisection``."""
     return name.replace("idc", "IDC").replace("_", " ")
@@ -111,12 +151,12 @@ def _title(name: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    """Shares as percent, with the digits that a small one needs; counts as they are."""
+    """Shares as percent, small ones with three digits that count; counts as they are."""
     if value is None:
         return "–"
     if value > 1:
         return f"{value:,.1f}".removesuffix(".0")
-    return f"{100 * value:.1f}%" if value >= 0.01 or value == 0 else f"{100 * value:.3g}%"
+    return f"{100 * value:#.3g}%" if 0 < value < 0.1 else f"{100 * value:.1f}%"
 
 
 def _control(facts: dict[str, Any], control: str) -> str:
@@ -153,9 +193,14 @@ def _finding(additions: dict[str, Any], idc: list[str]) -> str:
     return " ".join([f"Here it {how}.", *sentences]) if holds else NOT_CHECKED
 
 
-def _driving(file: Path) -> dict[str, Any] | None:
+def _driving(file: Path, attacks: list[str], criteria: list[str]) -> dict[str, Any] | None:
     """The regressor's metrics, where there were driving data."""
-    return (read_json(file) if file.exists() else None) or None
+    found = read_json(file) if file.exists() else {}
+    if not found:
+        return None
+    alone = found["test_set"]
+    ordered = {key: _in_order(found[key], attacks) for key in ("attacks", "additions")}
+    return found | ordered | {"criteria": [*_idc(alone), *_others(alone, criteria)]}
 
 
 def _heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
@@ -194,9 +239,12 @@ def _histograms(neurons: list[dict[str, Any]]) -> Markup:
         axes.stairs(neuron["histogram"], edges, fill=True, color=PALETTE[4])
         for centroid in neuron["centroids"]:
             axes.axvline(centroid, color=PALETTE[5], linewidth=1.2)
-        axes.set_yscale("symlog", linthresh=10)
-        count = len(neuron["centroids"])
-        axes.set_title(f"neuron {neuron['neuron']}: {count} clusters", fontsize=8)
+        if max(neuron["histogram"]) > LINEAR_UP_TO:
+            axes.set_yscale("symlog", linthresh=LINEAR_UP_TO)
+        else:
+            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+        clusters = counted(len(neuron["centroids"]), "cluster")
+        axes.set_title(f"neuron {neuron['neuron']}: {clusters}", fontsize=8)
     for axes in grid[len(neurons) :]:
         axes.set_axis_off()
     figure.supxlabel("activation over the training inputs", fontsize=8)
@@ -219,6 +267,7 @@ def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Mark
         )
     labels = [textwrap.fill(_title(name), 14) for name in additions]
     axes.set_xticks(places, labels, fontsize=8)
+    axes.set_ylim(bottom=0)
     axes.set_ylabel("rise of IDC (points)")
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
     return svg(figure, f"Rise of {_spoken(idc)} by each addition and by its controls")

@@ -13,7 +13,9 @@ from asterism.core.params import Section
 class PairParams(Section):
     """An original and its compressed model; the key in ``params.yaml`` names the pair."""
 
-    original: str = Field(description="a model file: .keras, .h5, .onnx, .tflite or .pt2")
+    original: str = Field(
+        description="a model file: .keras, .h5, .hdf5, .onnx, .tflite, .lite or .pt2"
+    )
     compressed: str = Field(description="a model file of any of these formats")
 
 

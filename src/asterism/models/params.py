@@ -56,7 +56,7 @@ class RnnFile(Section):
     """The user's own recurrent network."""
 
     source: Literal["file"]
-    path: str = Field(description="a .keras, .h5 or .onnx file")
+    path: str = Field(description="a .keras, .h5, .hdf5 or .onnx file")
     layer: str | None = Field(description="layer to profile; null: the last recurrent one")
 
 
@@ -86,7 +86,7 @@ class ClassifierFile(Section):
     """The user's own Keras classifier."""
 
     source: Literal["file"]
-    path: str = Field(description="a .keras or .h5 file, or Keras 2's .json")
+    path: str = Field(description="a .keras, .h5 or .hdf5 file, or Keras 2's .json")
     weights: str = Field(
         description="a .json's weights, beside it under the same name as .h5; else conf/no_file"
     )

@@ -149,7 +149,8 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
             target.attrs["keras_version"] = "2.0.0"
             target.attrs["backend"] = "tensorflow"
             copied = target.create_group("model_weights")
-            saved = source.get("model_weights", source)
+            at_root = "layer_names" in source.attrs
+            saved = source if at_root else source.get("model_weights", source)
             for name, value in saved.attrs.items():
                 copied.attrs[name] = value
             for name in saved:

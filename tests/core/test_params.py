@@ -25,6 +25,7 @@ class Given(Section):
 
 class Whole(Section):
     grid: Grid
+    place: str | int | None = None
     model: Annotated[Made | Given, Field(discriminator="source")]
 
 
@@ -61,6 +62,9 @@ def test_reads_its_part_and_leaves_the_rest(tmp_path):
         ("units: [4, 2]", "units: [4], unit: 2", ["model.unit", "did you mean 'units'?"]),
         ("source: make", "source: magic", ["model.source", "'magic'", "'make', 'file'"]),
         ("grid: {k: 3, share: 0.5}", "", ["grid", "missing"]),
+        ("share: 0.5", "share: .inf", ["grid.share is inf: input should be a finite number"]),
+        ("grid:", "place: 1.5\ngrid:", ["place is 1.5: ", "valid string or ", "valid integer"]),
+        ("source: make", "source: file", ["the parameter model.path is missing"]),
     ],
 )
 def test_a_wrong_parameter_is_explained_in_one_line(tmp_path, old, new, parts):

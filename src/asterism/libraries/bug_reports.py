@@ -14,6 +14,7 @@ import yaml
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
 from asterism.core.machine import available_threads
+from asterism.core.params import NO_FILE
 from asterism.libraries.bench import Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs
@@ -22,7 +23,6 @@ from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import exit_status, script_of, tolerated
 from asterism.libraries.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.triage import UniqueFinding
-from asterism.memo.params import NO_FILE
 from asterism.memo.weights import Stored
 
 #: Fresh processes that a reproducer is run in.

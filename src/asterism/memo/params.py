@@ -9,9 +9,6 @@ from pydantic import Field
 from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 
-#: The committed placeholder that stands for no file of the user's.
-NO_FILE = "conf/no_file"
-
 Routes = Annotated[list[str], accepted_by("asterism.libraries.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]
 

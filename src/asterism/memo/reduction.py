@@ -12,12 +12,13 @@ import numpy as np
 from asterism.core.artifacts import read_json
 from asterism.core.console import progress
 from asterism.core.errors import UserError
+from asterism.core.params import NO_FILE
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of, graph_of_json
 from asterism.memo.light_keras import import_keras
-from asterism.memo.params import NO_FILE, ReduceParams
+from asterism.memo.params import ReduceParams
 from asterism.memo.reduce import reduce_model, renumbered, work
 from asterism.memo.seeds import make_seed_model
 from asterism.memo.weights import Arrays

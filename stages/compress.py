@@ -5,6 +5,7 @@ from pathlib import Path
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import write_json
+from asterism.core.errors import concerning
 from asterism.core.params import Section, Seed
 from asterism.core.registry import unknown
 from asterism.data import DataParams, load
@@ -24,12 +25,14 @@ def run(params: Params, name: str) -> None:
     """Compress, compare with the original, save."""
     if name not in params.compression:
         raise unknown("compressed model", name, sorted(params.compression))
-    facts = compress(
-        params.compression[name],
-        Path("artifacts/train_classifier/model.keras"),
-        Path("artifacts/compress") / name,
-        load(params.data),
-        params.preprocessing,
-        params.seed,
-    )
+    data = load(params.data)
+    with concerning(f"compression.{name}"):
+        facts = compress(
+            params.compression[name],
+            Path("artifacts/train_classifier/model.keras"),
+            Path("artifacts/compress") / name,
+            data,
+            params.preprocessing,
+            params.seed,
+        )
     write_json(Path(f"metrics/compress-{name}.json"), facts)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.data import Dataset
-from asterism.models.architectures import ARCHITECTURES
+from asterism.models.architectures import build
 from asterism.models.classifier import gives_logits, probe_images
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.keras_files import load_keras
@@ -84,7 +84,9 @@ def train_classifier(
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
     make_deterministic(seed, "train_classifier")
-    model = ARCHITECTURES[params.architecture](data.image_shape, data.classes)
+    model = build(
+        params.architecture, data.image_shape, data.classes, key="classifier.architecture"
+    )
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)
     history = fit(

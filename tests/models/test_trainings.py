@@ -57,7 +57,7 @@ def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
 def test_an_architecture_that_the_images_are_too_small_for_is_told():
     data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
     unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
-    message = r"classifier\.architecture is 'dave2', which cannot take images \(28, 28, 1\)"
+    message = r"classifier\.architecture is 'dave2', which cannot be built for .* \(28, 28, 1\)"
     with pytest.raises(UserError, match=message):
         train_classifier(classifier(architecture="dave2"), unit, data, 0)
 

@@ -29,4 +29,7 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, key: str) -> 
         return architecture(shape, classes)
     except ValueError as error:
         reason = str(error).splitlines()[0]
-        raise UserError(f"{key} is {name!r}, which cannot take images {shape}: {reason}") from None
+        raise UserError(
+            f"{key} is {name!r}, which cannot be built for images of shape {shape}: choose another "
+            f"one, or larger images (Keras says: {reason})"
+        ) from None

@@ -5,6 +5,7 @@ from pathlib import Path
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import write_json
+from asterism.core.errors import concerning
 from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.preprocessing import PreprocessingParams
@@ -26,12 +27,14 @@ def variants(params: Params) -> list[str]:
 
 def run(params: Params, name: str) -> None:
     """Compress, compare with the original, save."""
-    facts = compress(
-        params.compression[name],
-        Path("artifacts/train_classifier/model.keras"),
-        Path("artifacts/compress") / name,
-        load(params.data),
-        params.preprocessing,
-        params.seed,
-    )
+    data = load(params.data)
+    with concerning(f"compression.{name}"):
+        facts = compress(
+            params.compression[name],
+            Path("artifacts/train_classifier/model.keras"),
+            Path("artifacts/compress") / name,
+            data,
+            params.preprocessing,
+            params.seed,
+        )
     write_json(Path(f"metrics/compress-{name}.json"), facts)

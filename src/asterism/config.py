@@ -63,6 +63,18 @@ class Params(Section):
             )
         return self
 
+    @model_validator(mode="after")
+    def _pairs_take_compressed_models_that_are_made(self) -> Self:
+        known = sorted(self.compression)
+        for key, pair in self.pairs.items():
+            match Path(pair.compressed).parts:
+                case ("artifacts", "compress", name, *_) if name not in known:
+                    raise ValueError(
+                        f"pairs.{key}.compressed is {pair.compressed}, but compression makes no "
+                        f"{name!r}{closest(name, known)} (it makes: {', '.join(known)})"
+                    )
+        return self
+
 
 def compose(conf: Path, overrides: list[str]) -> str:
     """The text of ``params.yaml`` for Hydra overrides: what ``dvc exp run -S`` writes.
@@ -83,9 +95,16 @@ def compose(conf: Path, overrides: list[str]) -> str:
         try:
             compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
         except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(f"conf: {str(error).strip().splitlines()[0]}") from None
+            raise UserError(f"conf: {_as_one_line(str(error))}") from None
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
     validate(Params, yaml.safe_load(text), source="conf", names=True)
     return text
+
+
+def _as_one_line(told: str) -> str:
+    """Hydra's message with its lists of choices, without the folders that it searched."""
+    told = told.partition("\nConfig search path:")[0]
+    told = told.replace(":\n\t", ": ").replace("\n\t", ", ")
+    return "; ".join(line.rstrip(".") for line in told.splitlines() if line.strip(" ^"))

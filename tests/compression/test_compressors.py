@@ -160,6 +160,11 @@ def test_saved_models_hold_no_optimiser(original):
             "sparsity is 1.5",
         ),
         ("litert_full_integer", {}, "calibration_images is missing"),
+        (
+            "distillation",
+            {"student": "dave2", "temperature": 2.0, "alpha": 0.5, "training": TRAINING},
+            r"student is 'dave2', which cannot be built for .* \(28, 28, 1\)",
+        ),
     ],
 )  # fmt: skip
 def test_wrong_options_are_one_line(method, options, message, data, original, tmp_path):

@@ -63,6 +63,23 @@ def test_damaged_files_are_named_in_one_line(tmp_path, content):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path.write_text("images\n"), "it is damaged, or is no .npz file"),
+        (lambda path: path.mkdir(), "is a folder, no .npz file"),
+        (lambda path: None, "there is no .npz file"),
+    ],
+)
+def test_what_is_no_archive_is_never_called_a_pickle_to_trust(tmp_path, make, message):
+    path = tmp_path / "notes.npz"
+    make(path)
+    with pytest.raises(UserError) as error:
+        artifacts.read_arrays(path)
+    assert message in str(error.value)
+    assert "pickle" not in str(error.value)
+
+
 def test_a_flipped_byte_raises_nothing_but_one_line(tmp_path):
     path = tmp_path / "x.npz"
     matrix = sparse.csr_array(np.eye(9, dtype=np.int64))

@@ -4,7 +4,8 @@ import pytest
 from pydantic import Field
 
 from asterism.core.errors import UserError
-from asterism.core.params import Distinct, File, Section, read_params
+from asterism.core.files import File
+from asterism.core.params import Distinct, Section, read_params
 
 
 class Grid(Section):
@@ -26,6 +27,7 @@ class Given(Section):
 
 class Whole(Section):
     grid: Grid
+    place: str | int | None = None
     model: Annotated[Made | Given, Field(discriminator="source")]
 
 
@@ -65,6 +67,9 @@ def test_reads_its_part_and_leaves_the_rest(tmp_path):
         ("units: [4, 2]", "units: [4], marks: [a, b, a]", ["model.marks: 'a' is there twice"]),
         ("units: [4, 2]", "units: [4], marks: [.nan]", ["marks.0 is nan", 'quote it: "nan"']),
         ("source: make", "source: file, path: '', x: [0]", ["model.path", "''", "at least 1"]),
+        ("share: 0.5", "share: .inf", ["grid.share is inf: input should be a finite number"]),
+        ("grid:", "place: 1.5\ngrid:", ["place is 1.5: ", "valid string or ", "valid integer"]),
+        ("source: make", "source: file", ["the parameter model.path is missing"]),
     ],
 )
 def test_a_wrong_parameter_is_explained_in_one_line(tmp_path, old, new, parts):

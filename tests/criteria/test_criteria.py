@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
+from asterism.core.errors import UserError
 from asterism.criteria import density, distances, key_table, surprise
 from asterism.criteria.criterion import CRITERIA, Activations
 from asterism.criteria.params import CriteriaParams
@@ -276,6 +277,15 @@ def test_likelihood_surprise_is_the_density_that_scipy_estimates():
     for x, c, value in zip(test.subject, test.decisions, found, strict=True):
         mine = training.subject[training.decisions == c].astype(float)
         assert value == pytest.approx(-gaussian_kde(mine.T).logpdf(x.astype(float))[0], rel=1e-5)
+
+
+@pytest.mark.parametrize("beyond", [0.0, -1.0])
+def test_a_bound_below_every_surprise_is_refused(beyond):
+    low, _ = fitted("likelihood_surprise").bounds
+    criterion = CRITERIA["likelihood_surprise"](params(lsc_upper=low + beyond))
+    criterion.fit(TRAINING)
+    with pytest.raises(UserError, match=r"criteria\.lsc_upper is .*: it has to be above that"):
+        criterion.update(draw(5, 1))
 
 
 def test_a_class_without_references_surprises_infinitely():

@@ -58,20 +58,40 @@ def test_driving_data_are_read_and_parted(drive):
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda f: (f / "7.png").unlink(), r"7\.png is missing"),
-        (lambda f: (f / "7.png").write_bytes(b"x"), r"7\.png is missing or no image"),
+        (lambda f: (f / "7.png").unlink(), r"there is no image .*7\.png"),
+        (lambda f: (f / "7.png").write_bytes(b"x"), r"7\.png is no image, or is damaged"),
         (lambda f: (f / "driving_log.csv").unlink(), "cannot read the table"),
-        (lambda f: (f / "driving_log.csv").write_text("a,b\n1,2\n"), "no column 'image'"),
-        (
-            lambda f: (f / "driving_log.csv").write_text("image,angle\n1.png,left\n"),
-            "row 1 has no number",
+        (lambda f: (f / "driving_log.csv").write_bytes(b"image,\xff\n"), "cannot read the table"),
+        *(
+            (lambda f, text=text: (f / "driving_log.csv").write_text(text), message)
+            for text, message in (
+                ("", r"no column 'image' \(its columns: none\)"),
+                ("a,b\n1,2\n", r"no column 'image' \(its columns: a, b\)"),
+                ("image,angle\n1.png,0\n2.png,left\n", "row 2 has no number as its angle"),
+                ("image,angle\n1.png,inf\n", "row 1 has no number as its angle"),
+                ("image,angle\n1.png,\n", "row 1 has no number as its angle"),
+                ("image,angle\n1.png,0\n,1\n", "row 2 names no image"),
+                ("image,angle\n1.png,0,9\n", "row 1 has 3 cells, but there are 2 columns"),
+                ("image,angle\n1.png,0\n", "needs at least two rows"),
+            )
         ),
     ],
 )
-def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message):
+def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message, capfd):
     damage(drive)
     with pytest.raises(UserError, match=message):
         load_driving(params(drive), 0)
+    assert "WARN" not in capfd.readouterr().err  # as OpenCV does
+
+
+def test_spaces_around_the_cells_and_a_mark_at_the_start_mean_nothing(drive):
+    table = drive / "driving_log.csv"
+    plain = load_driving(params(drive), 0)
+    quoted = table.read_text().replace("\n7.png", '\n"7.png"')
+    table.write_text(quoted.replace(",", " , "), "utf-8-sig")
+    spaced = load_driving(params(drive), 0)
+    for name, values in vars(plain).items():
+        np.testing.assert_array_equal(getattr(spaced, name), values)
 
 
 def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):

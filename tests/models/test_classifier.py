@@ -11,6 +11,7 @@ import pytest
 import torch
 from model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx import TensorProto, helper, numpy_helper
+from structlog.testing import capture_logs
 
 from asterism.core.errors import UserError
 from asterism.models.classifier import FileClassifier, open_classifier
@@ -69,6 +70,19 @@ def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
     expected = model.predict(given.astype(np.float32) / 255, verbose=0)
     assert classifier.predict(given) == pytest.approx(expected, abs=1e-5)
     assert np.array_equal(classifier.predict(given[7:9]), classifier.predict(given)[7:9])
+
+
+def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(tmp_path):
+    inputs = keras.Input(SHAPE)
+    rows = keras.layers.GRU(5)(keras.layers.Reshape(SHAPE[:2])(inputs))
+    model = keras.Model(inputs, keras.layers.Dense(CLASSES, "softmax")(rows))
+    path = write(model, tmp_path / "gru.keras")
+    with capture_logs() as told:
+        classifier = open_classifier(path, UNIT)
+    assert classifier.notes == ("runs in Keras, in batches of 32",)
+    (reason,) = (entry["reason"] for entry in told if "reason" in entry)
+    assert "cannot open model.onnx: " in reason
+    assert str(tmp_path) not in reason
 
 
 def test_exports_to_onnx_are_the_same_bytes(tmp_path):

@@ -78,11 +78,13 @@ def test_keras_2_json_and_weights(tmp_path, model):
     assert np.allclose(load_keras(tmp_path / "model.json")(inputs), model(inputs))
 
 
-@pytest.mark.parametrize("suffix", ["json", "h5"])
-def test_the_convolutions_of_keras_2(tmp_path, suffix):
+@pytest.mark.parametrize("form", ["json", "json beside a whole model", "h5"])
+def test_the_convolutions_of_keras_2(tmp_path, form):
     model = convolutional()
-    if suffix == "json":
+    if form.startswith("json"):
         path = write_keras_2(model, tmp_path / "model.json")
+        if form != "json":
+            model.save(path.with_suffix(".h5"))
     else:
         path = tmp_path / "model.h5"
         model.save(path)

@@ -14,6 +14,7 @@ from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
+from asterism.models.classifier import open_classifier
 from asterism.models.image_classifier import obtain_classifier
 from asterism.models.params import ClassifierFile
 from asterism.models.preprocessing import PreprocessingParams
@@ -107,6 +108,89 @@ def test_other_images_than_the_data_are_refused(tmp_path, digits):
         obtain(tmp_path / "m.keras", digits)
 
 
+def odd_model(kind):
+    """A file that Keras reads, and that is no classifier of digits."""
+    L = keras.layers
+    image, outputs = keras.Input((28, 28, 1)), L.Dense(10, "softmax")
+    match kind:
+        case "two_inputs":
+            size = keras.Input((3,))
+            return keras.Model(
+                [image, size], L.Add()([outputs(L.Flatten()(image)), L.Dense(10)(size)])
+            )
+        case "two_outputs":
+            return keras.Model(image, [outputs(L.Flatten()(image)), L.Dense(2)(L.Flatten()(image))])
+        case "a_map":
+            return keras.Model(image, outputs(L.Conv2D(4, 3)(image)))
+        case "any_size":
+            free = keras.Input((None, None, 1))
+            return keras.Model(free, outputs(L.GlobalAveragePooling2D()(free)))
+        case "channels_first":
+            first = keras.Input((1, 28, 28))
+            return keras.Model(first, outputs(L.Flatten()(first)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "as_a_pair"),
+    [
+        ("two_inputs", "an image classifier takes", True),
+        ("two_outputs", r"a classifier gives \(batch, classes\)", True),
+        ("a_map", r"outputs of shape \[None, 26, 26, 10\]; a classifier gives", True),
+        ("any_size", "only the batch may have a free size", True),
+        ("channels_first", r"\(1, 28, 28\), but the images are \(28, 28, 1\)", False),
+    ],
+)
+def test_what_is_no_classifier_of_these_images_is_one_line(
+    tmp_path, digits, kind, message, as_a_pair
+):
+    path = tmp_path / "m.keras"
+    odd_model(kind).save(path)
+    with pytest.raises(UserError, match=message):
+        obtain(path, digits)
+    if as_a_pair:
+        with pytest.raises(UserError, match=message):
+            open_classifier(path, UNIT)
+
+
+def standardising(activation):
+    """A classifier that divides each image by its deviation: NaN for those of one grey level."""
+    keras.utils.set_random_seed(0)
+    ops, image = keras.ops, keras.Input((28, 28, 1))
+    centred = image - ops.mean(image, axis=(1, 2, 3), keepdims=True)
+    scaled = centred / ops.std(image, axis=(1, 2, 3), keepdims=True)
+    return keras.Model(image, keras.layers.Dense(10, activation)(keras.layers.Flatten()(scaled)))
+
+
+@pytest.mark.parametrize(("activation", "logits"), [("softmax", False), ("linear", True)])
+def test_images_that_a_classifier_fails_on_do_not_decide_what_it_gives(
+    tmp_path, digits, activation, logits
+):
+    path = tmp_path / "m.keras"
+    model = standardising(activation)
+    model.save(path)
+    found, _ = obtain(path, digits)
+    assert len(found.layers) == len(model.layers) + logits
+    pair = open_classifier(path, UNIT)
+    assert pair.logits == logits
+    black = np.zeros((1, 28, 28, 1), np.uint8)
+    given = np.concatenate([digits.test_images[:3], black])
+    probabilities = pair.predict(given)
+    assert np.isnan(probabilities[3]).all()
+    assert probabilities[:3].sum(axis=1) == pytest.approx(np.ones(3), abs=1e-5)
+    assert found.predict(UNIT.apply(given), verbose=0) == pytest.approx(
+        probabilities, abs=1e-5, nan_ok=True
+    )
+
+
+def test_nan_for_every_image_is_refused(tmp_path, digits):
+    model = small()
+    model.set_weights([np.full_like(values, np.nan) for values in model.get_weights()])
+    model.save(tmp_path / "m.keras")
+    for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
+        with pytest.raises(UserError, match="NaN or infinite outputs for images of every kind"):
+            take(tmp_path / "m.keras")
+
+
 def test_a_score_for_each_class_is_needed(tmp_path, digits):
     layers = [keras.Input((28, 28, 1)), keras.layers.Flatten(), keras.layers.Dense(1, "sigmoid")]
     keras.Sequential(layers).save(tmp_path / "m.keras")
@@ -114,6 +198,15 @@ def test_a_score_for_each_class_is_needed(tmp_path, digits):
         obtain(tmp_path / "m.keras", digits)
 
 
-def test_a_missing_file_is_one_line(tmp_path, digits):
-    with pytest.raises(UserError, match="there is no model file"):
-        obtain(tmp_path / "none.keras", digits)
+def test_a_file_that_is_none_is_one_line(tmp_path, digits):
+    (tmp_path / "folder.keras").mkdir()
+    small().save(tmp_path / "m.keras")
+    (tmp_path / "cut.keras").write_bytes((tmp_path / "m.keras").read_bytes()[:2000])
+    for name, message in (
+        ("none.keras", r"there is no model file .*none\.keras"),
+        ("folder.keras", r"folder\.keras is a folder, no model file"),
+        ("cut.keras", r"cut\.keras is damaged, or is no \.keras file"),
+    ):
+        for take in (lambda path: obtain(path, digits), lambda path: open_classifier(path, UNIT)):
+            with pytest.raises(UserError, match=message):
+                take(tmp_path / name)

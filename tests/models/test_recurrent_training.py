@@ -133,5 +133,5 @@ def test_an_onnx_file_is_stored_with_the_weights_that_lie_beside_it(tmp_path, di
 def test_an_architecture_without_weights_is_refused(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
-    with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5 or \.onnx"):
+    with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5, \.hdf5 or \.onnx"):
         store_file(params, 10, tmp_path / "stored")

@@ -6,11 +6,14 @@ import pytest
 
 from asterism.config import compose
 from asterism.core.artifacts import read_json, read_table
+from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.models.image_classifier import learning_rate_schedule
+from asterism.data import DataParams, load
+from asterism.models.image_classifier import learning_rate_schedule, train_classifier
 from asterism.models.keras_files import load_keras
 from asterism.models.params import ClassifierParams
+from asterism.models.preprocessing import PreprocessingParams
 from places import ROOT
 
 STUDY = {
@@ -49,6 +52,14 @@ def test_the_learning_rate_falls_by_steps_and_by_epochs(decay):
     base = [0.5, 0.5, 0.5, 0.5, 0.05, 0.05]
     expected = [rate / (1 + decay * step) for step, rate in enumerate(base)]
     assert seen == pytest.approx(expected, rel=1e-5)
+
+
+def test_an_architecture_that_the_images_are_too_small_for_is_told():
+    data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
+    unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+    message = r"classifier\.architecture is 'dave2', which cannot be built for .* \(28, 28, 1\)"
+    with pytest.raises(UserError, match=message):
+        train_classifier(classifier(architecture="dave2"), unit, data, 0)
 
 
 @pytest.mark.slow

@@ -24,6 +24,8 @@ CHOICES = sorted(
     for file in CONF.glob("*/*.yaml")
     if file.parent.name not in ("experiment", "hydra")
 )
+#: What a choice says in its first lines that it is used with.
+TOGETHER = {("pair", "all"): ["compression=all"]}
 EXPERIMENTS = sorted(CONF.glob("experiment/*.yaml"))
 
 
@@ -50,7 +52,8 @@ def test_params_yaml_is_the_composition_of_the_defaults():
 
 @pytest.mark.parametrize(("group", "choice"), CHOICES)
 def test_every_choice_composes(group, choice):
-    overrides = [f"{group}={choice}", *needed(CONF / group / f"{choice}.yaml")]
+    together = TOGETHER.get((group, choice), [])
+    overrides = [f"{group}={choice}", *together, *needed(CONF / group / f"{choice}.yaml")]
     validate(Params, yaml.safe_load(compose(CONF, overrides)))
 
 
@@ -84,6 +87,25 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("abstraction=null", "abstraction=null: "),
         ("fuzz/selection=null", "fuzz/selection=null: "),
         ("a b=c", "a b=c"),
+        ("nonsense", "'nonsense'; missing EQUAL"),
+        ("preprocessing=nope", "cifar10, imagenet, raw, symmetric, unit"),
+        ("driving=folder", "driving.path has to be given"),
+        ("+experiment=study_dave2", "driving.path has to be given"),
+        ("attack.semantic=file", "attack: semantic is 'file': semantic_path has to name an .npz"),
+        ("pair=all", "pairs.float16.compressed is artifacts/compress/float16/model.tflite, but"),
+        (
+            "~compression.pruned",
+            "but compression makes no 'pruned' (it makes: distilled,",
+        ),
+        ("importance.layer=1.5", "importance.layer is 1.5: input should be a valid string or"),
+        ("driving.layer=true", "driving.layer is True: input should be a valid string or"),
+        ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
+        ("preprocessing.scale=inf", "preprocessing.scale is inf: input should be a finite"),
+        ("criteria.neuron_threshold=nan", "criteria.neuron_threshold is nan"),
+        ("criteria.lsc_upper=nan", "criteria.lsc_upper is nan"),
+        ("criteria.layers=[]", "criteria.layers is []"),
+        ("attack.carlini_wagner.confidence=inf", "attack.carlini_wagner.confidence is inf"),
+        ("driving.angles.degrees=inf", "driving.angles.degrees is inf"),
         ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
         ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
         ("fuzz.weights.median_blur=-1", "fuzz: weights gives median_blur -1"),
@@ -99,6 +121,15 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("execute.draws=[normal,wide,normal]", "execute.draws: 'normal' is there twice"),
         ("execute.routes=[jax:jit,jax:jit]", "execute.routes: 'jax:jit' is there twice"),
         ("importance.neurons=[6,6]", "importance.neurons: 6 is there twice"),
+        ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
+        (
+            "trigger.operators.median_blur.sizes=[]",
+            "the mutator median_blur: at least one kernel size is needed",
+        ),
+        (
+            "trigger.operators.median_blur.sizes=[2]",
+            "the mutator median_blur: kernel sizes must be odd, not [2]",
+        ),
     ],
 )
 def test_a_wrong_override_is_one_line(override, message):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from asterism.core.files import NO_FILE, File
 from asterism.core.names import named
-from asterism.core.params import Distinct, File, Section
+from asterism.core.params import Distinct, Section
 
 
 class GradientSignParams(Section):
@@ -73,4 +74,12 @@ class AttackParams(Section):
     semantic: Literal["none", "pool", "file"] = Field(
         description="natural inputs to add: the pool's most different ones, or your own"
     )
-    semantic_path: File = Field(description="your own: an .npz with uint8 `images`")
+    semantic_path: File = Field(
+        description="your own: an .npz with uint8 `images`; else conf/no_file"
+    )
+
+    @model_validator(mode="after")
+    def _own_images_have_a_file(self) -> Self:
+        if self.semantic == "file" and self.semantic_path == NO_FILE:
+            raise ValueError("semantic is 'file': semantic_path has to name an .npz of your images")
+        return self

@@ -58,6 +58,14 @@ def replacing(path: Path) -> Iterator[Path]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def require_file(path: Path, kind: str) -> None:
+    """Raise a :class:`UserError` unless there is a file; ``kind`` says what it should be."""
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, no {kind}")
+    if not path.is_file():
+        raise UserError(f"there is no {kind} {path}")
+
+
 def write_json(path: Path, value: Any) -> None:
     """Facts and metrics: keys sorted, floats in shortest form, NaN and infinity refused."""
     text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
@@ -92,11 +100,11 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     Raises:
         UserError: missing, damaged, or holding an object array (which would need pickle).
     """
+    require_file(path, ".npz file")
     try:
-        archive = np.load(path, allow_pickle=False)
-        if isinstance(archive, np.ndarray):
-            raise ValueError("it is an .npy file, one array without a name")
-        with archive:
+        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+            raise ValueError("it is damaged, or is no .npz file")
+        with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except _UNREADABLE as error:
         raise UserError(f"cannot read arrays from {path}: {error}") from None

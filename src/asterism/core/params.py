@@ -29,9 +29,12 @@ from asterism.core.registry import closest
 
 
 class Section(BaseModel):
-    """Base of every group of parameters: immutable, strict about types, no unknown keys."""
+    """Base of every group of parameters: immutable, strict about types, no unknown keys.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    Numbers are finite.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
     #: ``package.module:callable`` that has to take the whole section where names are checked;
     #: single parameters are marked by :mod:`asterism.core.names`.
@@ -44,9 +47,6 @@ class Section(BaseModel):
 
 #: Root of a run's random streams.
 Seed = Annotated[int, Field(ge=0)]
-
-#: A file that a stage depends on. DVC knows no empty path, not even for a file that is not wanted.
-File = Annotated[str, Field(min_length=1)]
 
 T = TypeVar("T")
 
@@ -112,7 +112,7 @@ def validate(
         with checked_names() if names else nullcontext():
             return schema.model_validate(values)
     except ValidationError as error:
-        raise UserError(f"{source}: {_explain(error.errors()[0], schema, values)}") from None
+        raise UserError(f"{source}: {_explain(error.errors(), schema, values)}") from None
 
 
 def _not_given(values: Any, prefix: str = "") -> Iterator[str]:
@@ -123,8 +123,14 @@ def _not_given(values: Any, prefix: str = "") -> Iterator[str]:
         yield prefix
 
 
-def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any]) -> str:
-    location, sections = _follow(error["loc"], schema, values)
+def why_refused(error: ErrorDetails) -> str:
+    """What a validator that raised a ``ValueError`` says, without Pydantic's own words."""
+    return error["msg"].removeprefix("Value error, ")
+
+
+def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str, Any]) -> str:
+    error = errors[0]
+    location, sections = _follow(error, schema, values)
     key = ".".join(location)
     if error["type"] == "missing":
         return f"the parameter {key} is missing (conf/ holds the defaults)"
@@ -133,14 +139,16 @@ def _explain(error: ErrorDetails, schema: type[Section], values: dict[str, Any])
         expected = f" (known: {', '.join(known)})" if known else ""
         return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
     if error["type"] in (REFUSED, "value_error"):  # whoever raised it says what is wrong
-        reason = error["msg"].removeprefix("Value error, ")
-        return f"{key}: {reason}" if key else reason
+        return f"{key}: {why_refused(error)}" if key else why_refused(error)
     if error["type"] == "union_tag_invalid":
         context = error["ctx"]
         tag, given, expected = (context[k] for k in ("discriminator", "tag", "expected_tags"))
         hint = closest(given, _quoted(expected))
         return f"{key}.{tag.strip(_QUOTE)} is {given!r}: it should be {expected}{hint}"
-    told = f"{key} is {error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
+    # The members of a union refuse a value one by one.
+    together = [e["msg"] for e in errors if _follow(e, schema, values)[0] == location]
+    reasons = " or ".join(reason[0].lower() + reason[1:] for reason in together)
+    told = f"{key} is {error['input']!r}: {reasons}"
     if error["type"] == "literal_error":
         given, choices = str(error["input"]), _quoted(error["ctx"]["expected"])
         # A word that YAML or Hydra reads as a number, such as nan.
@@ -155,19 +163,20 @@ def _quoted(choices: str) -> list[str]:
 
 
 def _follow(
-    location: tuple[int | str, ...], schema: type[Section], values: Any
+    error: ErrorDetails, schema: type[Section], values: Any
 ) -> tuple[list[str], list[type[Section]]]:
     """The error's place as the file spells it, and the sections that may stand around it.
 
     Pydantic's location names the member of a union after the key that holds it; the file does
-    not, so parts that the values do not have are left out, the last one excepted.
+    not, so parts that the values do not have are left out, but for one that is missing.
     """
+    location = error["loc"]
     path: list[str] = []
     sections: list[type[Section]] = [schema]
     for depth, part in enumerate(location):
         last = depth == len(location) - 1
         inside = part in values if isinstance(values, dict) else isinstance(part, int)
-        if not (inside or last):
+        if not (inside or (last and error["type"] == "missing")):
             sections = [s for s in sections if _tagged(s, part)] or sections
             continue
         path.append(str(part))

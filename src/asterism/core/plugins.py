@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
+from asterism.core.params import Section, validate, why_refused
 from asterism.core.registry import Registry, closest
 
 T = TypeVar("T")
@@ -57,6 +57,5 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
-        raise UserError(
-            f"the {registry.kind} {where} is {first['input']!r}: {first['msg']}"
-        ) from None
+        given = "" if first["type"] == "value_error" else f" is {first['input']!r}"
+        raise UserError(f"the {registry.kind} {where}{given}: {why_refused(first)}") from None

@@ -17,7 +17,8 @@ class CriteriaParams(Section):
         description="criteria by name, in the order of reports"
     )
     layers: Distinct[str] | None = Field(
-        description="layers whose neurons count; null: every hidden layer with an activation"
+        min_length=1,
+        description="layers whose neurons count; null: every hidden layer with an activation",
     )
     neuron_threshold: float = Field(description="a neuron above it is covered (neuron coverage)")
     neuron_scaled: bool = Field(
@@ -27,8 +28,8 @@ class CriteriaParams(Section):
     top_k: int = Field(ge=1, description="most active neurons of a layer (TKNC, TKNP)")
     surprise_buckets: int = Field(ge=1, description="buckets of the range of surprise")
     lsc_upper: float | None = Field(
-        description="largest likelihood surprise that counts; null: as far beyond the training "
-        "inputs' largest as that is from their smallest"
+        description="largest likelihood surprise that counts, above the training inputs' smallest; "
+        "null: as far beyond their largest as that is from their smallest"
     )
     dsc_upper: float = Field(gt=0, description="largest distance surprise that counts")
     surprise_min_variance: float = Field(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.errors import UserError
 from asterism.core.row_file import RowFile
 from asterism.criteria.criterion import CRITERIA, ActivationCriterion, Activations
 from asterism.criteria.density import Density
@@ -101,6 +102,11 @@ class LikelihoodSurprise(SurpriseCoverage):
         if not self._densities:
             low = high = 0.0
         given = self.params.lsc_upper
+        if given is not None and given <= low:
+            raise UserError(
+                f"criteria.lsc_upper is {given}, but no training input's surprise is below "
+                f"{low:.4g}: it has to be above that"
+            )
         self._range = (low, given if given is not None else high + max(high - low, 1e-9))
 
     def _surprise(self, traces: Floats, group: int) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError, concerning
-from asterism.core.no_file import NO_FILE
+from asterism.core.files import NO_FILE
 from asterism.core.registry import Registry
 from asterism.data.params import DataParams
 

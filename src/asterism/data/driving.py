@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.artifacts import read_table
+from asterism.core.artifacts import require_file
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.core.params import File, Section
+from asterism.core.files import File
+from asterism.core.params import Section
 from asterism.core.streams import stream
 
 
@@ -65,37 +68,68 @@ def load_driving(params: DrivingParams, seed: int) -> Driving:
     """Read the folder that the parameters name.
 
     Raises:
-        UserError: no such table or column, an angle that is no number, or an image that is
-            missing or damaged; the message names it.
+        UserError: no such table or column, a row that is incomplete or whose angle is no number,
+            or an image that is missing or damaged; the message names it.
     """
     folder = Path(params.path)
-    table = read_table(folder / params.table)
-    for column in (params.image_column, params.angle_column):
-        if column not in table.columns:
-            raise UserError(
-                f"{folder / params.table} has no column {column!r} (its columns: "
-                f"{', '.join(table.columns)})"
-            )
-    angles = table[params.angle_column].cast(float, strict=False).to_numpy()
-    if not np.isfinite(angles).all():
-        row = int(np.flatnonzero(~np.isfinite(angles))[0])
-        raise UserError(f"{folder / params.table}: row {row + 1} has no number as its angle")
-    if len(angles) < 2:
-        raise UserError(f"{folder / params.table} needs at least two rows")
-    names = table[params.image_column].to_list()
+    names, angles = _read_log(folder / params.table, params)
     images = np.stack(
-        [_read(folder / str(name).strip(), params) for name in progress(names, label="reading")]
+        [_read_image(folder / name, params) for name in progress(names, label="reading")]
     )
     order = stream(seed, "driving", "split").permutation(len(images))
     cut = min(max(1, round(len(images) * params.test_share)), len(images) - 1)
     test, train = np.sort(order[:cut]), np.sort(order[cut:])
-    targets = angles.astype(np.float32)
+    targets = np.asarray(angles, np.float32)
     return Driving(images[train], targets[train], images[test], targets[test])
 
 
-def _read(path: Path, params: DrivingParams) -> NDArray[np.uint8]:
+def _read_log(path: Path, params: DrivingParams) -> tuple[list[str], list[float]]:
+    """Paths and angles, row by row."""
+    columns, *rows = _read_cells(path)
+    for column in (params.image_column, params.angle_column):
+        if column not in columns:
+            raise UserError(
+                f"{path} has no column {column!r} (its columns: {', '.join(columns) or 'none'})"
+            )
+    names, angles = [], []
+    for number, cells in enumerate(rows, start=1):
+        if len(cells) != len(columns):
+            raise UserError(
+                f"{path}: row {number} has {len(cells)} cells, but there are {len(columns)} columns"
+            )
+        row = dict(zip(columns, cells, strict=True))
+        if not row[params.image_column]:
+            raise UserError(f"{path}: row {number} names no image")
+        names.append(row[params.image_column])
+        angles.append(_number(row[params.angle_column]))
+        if not math.isfinite(angles[-1]):
+            raise UserError(f"{path}: row {number} has no number as its angle")
+    if len(rows) < 2:
+        raise UserError(f"{path} needs at least two rows")
+    return names, angles
+
+
+def _read_cells(path: Path) -> list[list[str]]:
+    """The table's lines, the columns' names first, without the spaces around cells."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            lines = [line for line in csv.reader(file, skipinitialspace=True) if line]
+    except (OSError, ValueError, csv.Error) as error:
+        raise UserError(f"cannot read the table {path}: {error}") from None
+    return [[cell.strip() for cell in line] for line in lines] or [[]]
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError:
+        return math.nan
+
+
+def _read_image(path: Path, params: DrivingParams) -> NDArray[np.uint8]:
+    require_file(path, "image")  # OpenCV would warn of a missing one in a line of its own
     pixels = cv2.imread(str(path), cv2.IMREAD_COLOR)
     if pixels is None:
-        raise UserError(f"{path} is missing or no image")
+        raise UserError(f"{path} is no image, or is damaged")
     small = cv2.resize(pixels, (params.width, params.height), interpolation=cv2.INTER_AREA)
     return np.asarray(small[..., ::-1], np.uint8)

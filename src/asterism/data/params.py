@@ -6,8 +6,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from asterism.core.files import File
 from asterism.core.names import named
-from asterism.core.params import File, Section
+from asterism.core.params import Section
 
 
 class DataParams(Section):

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from asterism.core.files import File
 from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 
@@ -13,8 +14,10 @@ from asterism.core.params import Section
 class PairParams(Section):
     """An original and its compressed model; the key in ``params.yaml`` names the pair."""
 
-    original: str = Field(description="a model file: .keras, .h5, .onnx, .tflite or .pt2")
-    compressed: str = Field(description="a model file of any of these formats")
+    original: File = Field(
+        description="a model file: .keras, .h5, .hdf5, .onnx, .tflite, .lite or .pt2"
+    )
+    compressed: File = Field(description="a model file of any of these formats")
 
 
 class SearchParams(Section):

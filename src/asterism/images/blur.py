@@ -39,7 +39,9 @@ class SizedBlur(Mutator):
     beyond_edge: ClassVar[str] = "reflect"
 
     def __post_init__(self) -> None:
-        if not self.sizes or min(self.sizes) < 1:
+        if not self.sizes:
+            raise ValueError("at least one kernel size is needed")
+        if min(self.sizes) < 1:
             raise ValueError(f"kernel sizes must be at least 1, not {list(self.sizes)}")
         if self.centred and any(size % 2 == 0 for size in self.sizes):
             raise ValueError(f"kernel sizes must be odd, not {list(self.sizes)}")

@@ -13,8 +13,8 @@ import yaml
 
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
+from asterism.core.files import NO_FILE
 from asterism.core.machine import available_threads
-from asterism.core.no_file import NO_FILE
 from asterism.libraries.bench import Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs

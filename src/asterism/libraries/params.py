@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from asterism.core.params import Distinct, File, Section
+from asterism.core.files import File
+from asterism.core.params import Distinct, Section
 from asterism.memo.params import Routes
 
 #: Kinds of inputs that a model is run on.

@@ -6,8 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.files import File
 from asterism.core.names import accepted_by, named
-from asterism.core.params import Distinct, File, Section
+from asterism.core.params import Distinct, Section
 
 Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]

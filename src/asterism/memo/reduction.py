@@ -12,7 +12,7 @@ import numpy as np
 from asterism.core.artifacts import read_json
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.core.no_file import NO_FILE
+from asterism.core.files import NO_FILE
 from asterism.memo.coverage import elements_of
 from asterism.memo.graph import Graph, Node
 from asterism.memo.keras_build import build

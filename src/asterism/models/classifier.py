@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core import machine
+from asterism.core.artifacts import require_file
 from asterism.core.errors import UserError
 from asterism.models.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.preprocessing import PreprocessingParams
@@ -93,12 +94,7 @@ class FileClassifier:
         self._settle_batching(self._preprocess(probes))
         self._grain = self._measure_grain(self._preprocess(probes))
         raw = self._run(self._preprocess(probes))
-        if not np.isfinite(raw).all():
-            raise UserError(
-                f"{path} gives NaN or infinite outputs for ordinary images: check the file and "
-                "the preprocessing"
-            )
-        self.logits = not are_probabilities(raw, self._runtime.output_step)
+        self.logits = gives_logits(raw, path, self._runtime.output_step)
         self.notes = self._runtime.notes + (
             ("its outputs are logits, a softmax was added",) if self.logits else ()
         )
@@ -185,21 +181,34 @@ def probe_images(shape: tuple[int, int, int]) -> Images:
     return noise.astype(np.uint8)
 
 
-def are_probabilities(raw: Batch, step: float = 0.0) -> bool:
-    """Whether outputs are probabilities, as far as their values tell.
+def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
+    """Whether outputs for :func:`probe_images` are no probabilities, as far as their values tell.
+
+    A classifier may fail on some images, as one does on a black one that it divides by its
+    deviation; the rows without NaN or infinity decide.
 
     Args:
         raw: outputs ``(N, K)``.
+        path: the file, for messages.
         step: distance of neighbouring values where outputs are quantised: each of the K may be off
             by that, so that those of many classes add up to anything.
+
+    Raises:
+        UserError: no row is finite.
     """
-    in_range = raw.min() >= -1e-3 and raw.max() <= 1 + 1e-3
-    return bool(in_range and np.abs(raw.sum(axis=1) - 1).max() <= 0.05 + raw.shape[1] * step)
+    finite = raw[np.isfinite(raw).all(axis=1)]
+    if not len(finite):
+        raise UserError(
+            f"{path} gives NaN or infinite outputs for images of every kind: check the file and "
+            "the preprocessing"
+        )
+    in_range = finite.min() >= -1e-3 and finite.max() <= 1 + 1e-3
+    tolerance = 0.05 + finite.shape[1] * step
+    return not (in_range and np.abs(finite.sum(axis=1) - 1).max() <= tolerance)
 
 
 def _find_format(path: Path) -> type[Format]:
-    if not path.is_file():
-        raise UserError(f"there is no model file {path}")
+    require_file(path, "model file")
     formats = [FORMATS[name] for name in FORMATS]
     suffixes = sorted(suffix for f in formats for suffix in f.suffixes)
     with path.open("rb") as file:
@@ -227,7 +236,7 @@ __all__ = [
     "Classifier",
     "FileClassifier",
     "Runtime",
-    "are_probabilities",
+    "gives_logits",
     "open_classifier",
     "probe_images",
     "softmax",

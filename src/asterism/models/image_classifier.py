@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.data import Dataset
-from asterism.models.architectures import ARCHITECTURES
-from asterism.models.classifier import are_probabilities, probe_images
+from asterism.models.architectures import build
+from asterism.models.classifier import gives_logits, probe_images
+from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.keras_files import load_keras
 from asterism.models.params import ClassifierFile, ClassifierParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -33,8 +34,8 @@ def obtain_classifier(
     The history of a classifier that was not trained here is empty.
 
     Raises:
-        UserError: the user's file is no Keras model, takes other images than the data are, or has
-            fewer outputs than the data have classes.
+        UserError: the user's file is no Keras model of a classifier, takes other images than the
+            data are, gives NaN for all of them, or has fewer outputs than the data have classes.
     """
     if isinstance(params, ClassifierParams):
         return train_classifier(params, preprocessing, data, seed)
@@ -44,33 +45,36 @@ def obtain_classifier(
             f"classifier.weights must be {path.with_suffix('.h5')}, the weights of {path}"
         )
     model = load_keras(path)
-    shape = tuple(model.inputs[0].shape[1:])
-    if shape != data.image_shape:
-        raise UserError(
-            f"{path} takes inputs of shape {shape}, but the images are {data.image_shape}"
-        )
-    _require_an_output_a_class(model, data.classes, path)
-    return _with_softmax(model, preprocessing), {"loss": [], "accuracy": []}
+    _require_that_it_suits(model, data, path)
+    return _with_softmax(model, preprocessing, path), {"loss": [], "accuracy": []}
 
 
-def _with_softmax(model: keras.Model, preprocessing: PreprocessingParams) -> keras.Model:
+def _with_softmax(
+    model: keras.Model, preprocessing: PreprocessingParams, path: Path
+) -> keras.Model:
     """The model itself, or with a softmax behind it where its outputs are logits."""
     import keras
 
-    height, width, channels = model.inputs[0].shape[1:]
+    height, width, channels = model.input_shape[1:]
     probes = preprocessing.apply(probe_images((height, width, channels)))
-    if are_probabilities(model.predict(probes, verbose=0)):
+    if not gives_logits(model.predict(probes, verbose=0), path):
         return model
     log.info("its outputs are logits, a softmax was added", model=model.name)
     softmax = keras.layers.Softmax(name="added_softmax")
     return keras.Model(model.inputs, softmax(model.outputs[0]), name=model.name)
 
 
-def _require_an_output_a_class(model: keras.Model, classes: int, path: Path) -> None:
-    outputs = int(model.outputs[0].shape[-1])
-    if outputs < classes:
+def _require_that_it_suits(model: keras.Model, data: Dataset, path: Path) -> None:
+    layout = Layout(model.input_shape, path)
+    if layout.channels_first or layout.input_shape != data.image_shape:
         raise UserError(
-            f"{path} has {outputs} output{'s' * (outputs != 1)}, but the data have {classes} "
+            f"{path} takes inputs of shape {tuple(model.input_shape[1:])}, but the images are "
+            f"{data.image_shape}"
+        )
+    outputs = require_vector(model.output_shape, path)
+    if outputs < data.classes:
+        raise UserError(
+            f"{path} has {outputs} output{'s' * (outputs != 1)}, but the data have {data.classes} "
             "classes: a classifier needs a score for each"
         )
 
@@ -80,7 +84,9 @@ def train_classifier(
 ) -> tuple[keras.Model, dict[str, list[float]]]:
     """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
     make_deterministic(seed, "train_classifier")
-    model = ARCHITECTURES[params.architecture](data.image_shape, data.classes)
+    model = build(
+        params.architecture, data.image_shape, data.classes, key="classifier.architecture"
+    )
     trained = _augmented(model) if params.augment else model
     compile_for(trained, params.training)
     history = fit(

@@ -16,7 +16,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import h5py
 
-from asterism.core.artifacts import replacing
+from asterism.core.artifacts import replacing, require_file
 from asterism.core.errors import UserError
 from asterism.models.keras_2 import register_activations, to_keras_3
 
@@ -30,7 +30,8 @@ _NO_DATE = (1980, 1, 1, 0, 0, 0)
 def load_keras(path: Path) -> keras.Model:
     """A Keras model from ``.keras``, ``.h5`` (Keras 3 or 2) or Keras 2's ``.json`` and weights.
 
-    A ``.json`` file's weights lie beside it under the same name with the suffix ``.h5``.
+    ``.hdf5`` is another name of ``.h5``. A ``.json`` file's weights lie beside it under the same
+    name with the suffix ``.h5``; a whole model in that file will do.
     The model comes uncompiled. Nothing in the file is executed: a Lambda layer with Python code
     inside is refused.
 
@@ -39,12 +40,13 @@ def load_keras(path: Path) -> keras.Model:
     """
     import keras
 
-    if not path.is_file():
-        raise UserError(f"there is no model file {path}")
+    require_file(path, "model file")
     register_activations()
     try:
         match path.suffix:
             case ".keras":
+                if not zipfile.is_zipfile(path):  # Keras would call it missing
+                    raise UserError(f"{path} is damaged, or is no .keras file")
                 return keras.saving.load_model(path, compile=False, safe_mode=True)
             case ".h5" | ".hdf5":
                 return _load_h5(path)
@@ -54,7 +56,7 @@ def load_keras(path: Path) -> keras.Model:
         raise
     except Exception as error:  # whatever a foreign file makes Keras raise
         raise UserError(f"Keras cannot read {path}: {_first_line(error)}") from error
-    raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5 or .json")
+    raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5, .hdf5 or .json")
 
 
 def save_keras(model: keras.Model, path: Path) -> None:
@@ -116,7 +118,7 @@ def _load_h5(path: Path) -> keras.Model:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
     version = version.decode() if isinstance(version, bytes) else str(version)
     config = {"keras_version": version, **json.loads(text)}
-    return _load_legacy(config, path, path, group="model_weights")
+    return _load_legacy(config, path, path)
 
 
 def _load_json(path: Path) -> keras.Model:
@@ -127,14 +129,17 @@ def _load_json(path: Path) -> keras.Model:
         raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
     config = json.loads(path.read_text(encoding="utf-8"))
     if "module" not in config:
-        return _load_legacy(config, path, weights, group="/")
+        return _load_legacy(config, path, weights)
     model = keras.models.model_from_json(json.dumps(config))
     model.load_weights(weights)
     return model
 
 
-def _load_legacy(config: dict[str, Any], path: Path, weights: Path, group: str) -> keras.Model:
-    """A model from a config in the old form and the weights below ``group`` of an HDF5 file."""
+def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Model:
+    """A model from a config in the old form and the weights of an HDF5 file.
+
+    The file holds them at its root, or below ``model_weights`` where it holds a whole model.
+    """
     import keras
 
     with tempfile.TemporaryDirectory() as folder:
@@ -144,10 +149,12 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path, group: str) 
             target.attrs["keras_version"] = "2.0.0"
             target.attrs["backend"] = "tensorflow"
             copied = target.create_group("model_weights")
-            for name, value in source[group].attrs.items():
+            at_root = "layer_names" in source.attrs
+            saved = source if at_root else source.get("model_weights", source)
+            for name, value in saved.attrs.items():
                 copied.attrs[name] = value
-            for name in source[group]:
-                source.copy(source[group][name], copied, name)
+            for name in saved:
+                source.copy(saved[name], copied, name)
         return keras.saving.load_model(whole, compile=False)
 
 

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.files import File, no_file
 from asterism.core.names import named
-from asterism.core.no_file import no_file
 from asterism.core.params import Section
 
 #: The optimisers that Keras makes of their lower-case names, and one more.
@@ -59,7 +59,7 @@ class RnnFile(Section):
     """The user's own recurrent network."""
 
     source: Literal["file"]
-    path: str = Field(description="a .keras, .h5 or .onnx file")
+    path: File = Field(description="a .keras, .h5, .hdf5 or .onnx file")
     layer: str | None = Field(description="layer to profile; null: the last recurrent one")
 
 
@@ -93,8 +93,8 @@ class ClassifierFile(Section):
     """The user's own Keras classifier."""
 
     source: Literal["file"]
-    path: str = Field(description="a .keras or .h5 file, or Keras 2's .json")
-    weights: str = Field(
+    path: File = Field(description="a .keras, .h5 or .hdf5 file, or Keras 2's .json")
+    weights: File = Field(
         description="a .json's weights, beside it under the same name as .h5; else conf/no_file"
     )
 

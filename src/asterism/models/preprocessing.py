@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from asterism.core.errors import UserError
 from asterism.core.params import Section
@@ -21,13 +21,9 @@ class PreprocessingParams(Section):
 
     scale: float = Field(gt=0, description="factor on the uint8 values, applied first")
     mean: list[float] = Field(min_length=1, description="subtracted; one value, or one per channel")
-    std: list[float] = Field(min_length=1, description="divisor; one value, or one per channel")
-
-    @model_validator(mode="after")
-    def _is_possible(self) -> Self:
-        if not all(value > 0 for value in self.std):
-            raise ValueError("std must be above 0")
-        return self
+    std: list[Annotated[float, Field(gt=0)]] = Field(
+        min_length=1, description="divisor; one value, or one per channel"
+    )
 
     def apply(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Images uint8 ``(N, H, W, C)`` as the float32 of the same shape that a model takes.

@@ -10,7 +10,7 @@ from pydantic import Field
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.names import named
 from asterism.core.params import Section
-from asterism.models.architectures import ARCHITECTURES
+from asterism.models.architectures import build
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
 from asterism.models.training import compile_for, fit, make_deterministic
@@ -43,10 +43,9 @@ class Distillation(Compressor):
         import keras
 
         make_deterministic(material.seed, "compress", "distillation")
-        shape = material.inputs.shape[1:]
-        student = ARCHITECTURES[options.student](
-            (shape[0], shape[1], shape[2]), int(model.output_shape[-1])
-        )
+        height, width, channels = material.inputs.shape[1:]
+        classes = int(model.output_shape[-1])
+        student = build(options.student, (height, width, channels), classes, key="student")
         distiller = keras.distillation.Distiller(
             teacher=_with_logits(model),
             student=_with_logits(student),

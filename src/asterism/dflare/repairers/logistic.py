@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,9 @@ class Logistic(Repairer):
 
     class _Options(Section):
         top_k: int = Field(ge=2, description="how many of the largest probabilities give margins")
-        strengths: list[float] = Field(min_length=1, description="inverse regularisation to try")
+        strengths: list[Annotated[float, Field(gt=0)]] = Field(
+            min_length=1, description="inverse regularisation to try"
+        )
 
     Options = _Options
 

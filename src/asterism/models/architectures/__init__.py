@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from asterism.core.errors import UserError
 from asterism.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -15,3 +16,20 @@ if TYPE_CHECKING:
 Architecture = Callable[[tuple[int, int, int], int], "keras.Model"]
 
 ARCHITECTURES: Registry[Architecture] = Registry("architecture", "asterism.models.architectures")
+
+
+def build(name: str, shape: tuple[int, int, int], classes: int, *, key: str) -> keras.Model:
+    """An untrained model of the architecture that the parameter ``key`` names.
+
+    Raises:
+        UserError: no such architecture, or one that images of this shape are too small for.
+    """
+    architecture = ARCHITECTURES[name]
+    try:
+        return architecture(shape, classes)
+    except ValueError as error:
+        reason = str(error).splitlines()[0]
+        raise UserError(
+            f"{key} is {name!r}, which cannot be built for images of shape {shape}: choose another "
+            f"one, or larger images (Keras says: {reason})"
+        ) from None

@@ -115,7 +115,8 @@ def _export(model: keras.Model, native: KerasRuntime, folder: Path) -> bool:
             save_onnx(model, target)
             faithful = _agree(native, OnnxRuntime(target))
         except Exception as error:  # whatever the exporter meets in a foreign model
-            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            said = str(error).replace(str(target), target.name)  # what matters comes after it
+            reason = (said.splitlines() or [type(error).__name__])[0][:200]
             log.info("not exported to ONNX", model=model.name, reason=reason)
         write_json(temporary / "facts.json", {"faithful": faithful})
     return faithful

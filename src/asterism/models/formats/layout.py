@@ -26,13 +26,16 @@ class Layout:
 
     def __init__(self, shape: Sequence[object], path: Path) -> None:
         sizes = [s if isinstance(s, int) and s > 0 else None for s in shape]
-        if len(sizes) != 4 or None in sizes[1:]:
+        if len(sizes) != 4:
             raise UserError(
                 f"{path} takes inputs of shape {list(shape)}; an image classifier takes "
                 "(batch, height, width, channels) or (batch, channels, height, width)"
             )
         _, a, b, c = sizes
-        assert a is not None and b is not None and c is not None
+        if a is None or b is None or c is None:
+            raise UserError(
+                f"{path} takes inputs of shape {list(shape)}: only the batch may have a free size"
+            )
         if c not in _CHANNELS and a not in _CHANNELS:
             raise UserError(
                 f"{path} takes inputs of shape {list(shape)}: no axis of 1 or 3 channels"

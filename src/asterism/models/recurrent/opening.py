@@ -43,7 +43,9 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
 
         engine = engine_for(load_keras(path), layer)
     else:
-        raise UserError(f"{path} is no recurrent network: the suffix must be .keras, .h5 or .onnx")
+        raise UserError(
+            f"{path} is no recurrent network: the suffix must be .keras, .h5, .hdf5 or .onnx"
+        )
     model = RecurrentModel(engine)
     if model.logits:
         log.info("outputs are no probabilities; a softmax is applied", model=str(path))

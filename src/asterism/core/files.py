@@ -1,11 +1,18 @@
-"""The file that stands for none: DVC's lists of dependencies need a path in any case."""
+"""Files of the user's, which parameters name and stages depend on.
+
+DVC needs a path for each, also where no file is wanted.
+"""
 
 from __future__ import annotations
 
-from pydantic import AfterValidator
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
 
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
+
+File = Annotated[str, Field(min_length=1)]
 
 
 def no_file(instead: str) -> AfterValidator:

@@ -70,6 +70,8 @@ def _choose_victims(
 ) -> Victims:
     correct = estimator.correct(images[split.base], labels[split.base])
     correct = split.base[correct]
+    if not len(correct):
+        raise UserError("no input of the test set is classified correctly: is `preprocessing` right?")
     if len(correct) < count:
         raise UserError(
             f"attack.inputs is {count}, but only {len(correct)} inputs of the test set are "

@@ -116,8 +116,15 @@ class Converter(Plugin):
         """Write the model to ``target``."""
 
 
-LIBRARIES: Registry[type[Library]] = Registry("library", "asterism.libraries.backends")
-CONVERTERS: Registry[type[Converter]] = Registry("converter", "asterism.libraries.converters")
+#: Environment variable that names modules with libraries and converters of the user's own.
+EXTRA_MODULES = "ASTERISM_LIBRARIES"
+
+LIBRARIES: Registry[type[Library]] = Registry(
+    "library", "asterism.libraries.backends", EXTRA_MODULES
+)
+CONVERTERS: Registry[type[Converter]] = Registry(
+    "converter", "asterism.libraries.converters", EXTRA_MODULES
+)
 
 
 def by_name(names: Sequence[str], inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:

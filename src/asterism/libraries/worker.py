@@ -7,7 +7,6 @@ library's exceptions are answers; its crashes are for the parent to see.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -27,9 +26,6 @@ from asterism.libraries.subject import Subject
 from asterism.memo.light_keras import import_keras
 
 Answer = dict[str, Any]
-
-#: Environment variable that names modules with libraries of the user's own.
-EXTRA_MODULES = "ASTERISM_LIBRARIES"
 
 
 class Worker:
@@ -142,9 +138,6 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
 def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
     """Serve the library called ``name`` in this process."""
     warnings.simplefilter("ignore")
-    # A library that lies outside this package registers itself when its module is imported.
-    for module in filter(None, os.environ.get(EXTRA_MODULES, "").split(",")):
-        importlib.import_module(module)
     with (
         os.fdopen(request_descriptor, encoding="utf-8") as requests,
         os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,

@@ -10,6 +10,9 @@ from typing import Any
 #: How a step can end. Everything from ``error`` on is a failure of the library.
 STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
 
+#: Those that reports call otherwise.
+_WORDS = {"blocked": "no file to read"}
+
 #: What a step does.
 STAGES = ("build", "convert", "compile", "run")
 
@@ -45,6 +48,11 @@ class Outcome:
     def killed(self) -> bool:
         """Whether the process died, or had to be ended."""
         return self.status in STATUSES[4:]
+
+    @property
+    def words(self) -> str:
+        """The status as reports call it."""
+        return _WORDS.get(self.status, self.status)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value; ``Outcome(**value)`` reads it."""

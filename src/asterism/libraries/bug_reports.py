@@ -162,7 +162,7 @@ def _script(
         moved = result.outputs.get(PERTURBED, {}).get(draw)
         expected = reference[draw]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, bench.variables(graph), inputs, expected, tolerances)
+    return script_of(found, stored, bench.described(graph), inputs, expected, tolerances)
 
 
 def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:

@@ -48,7 +48,8 @@ class Worker:
                 converter.convert(subject, subject.file(converter.name, converter.suffix))
                 return {"status": "ok", "stage": "convert"}
             if request["step"] == "describe":
-                return {"status": "ok", "stage": "build", "variables": subject.variables()}
+                facts = {"arguments": subject.arguments(), "variables": subject.variables()}
+                return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))

@@ -181,14 +181,6 @@ class Bench:
         return tuple(r for r in chosen if r not in self.left_out)
 
     @property
-    def versions(self) -> dict[str, str]:
-        """Versions of everything under test that runs."""
-        found: dict[str, str] = {}
-        for handle in self._handles.values():
-            found |= handle.versions
-        return dict(sorted(found.items()))
-
-    @property
     def seconds(self) -> dict[str, float]:
         """Time that each step took in all, for logs and benchmarks."""
         return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}

@@ -109,7 +109,7 @@ class Converter(Plugin):
 
     @abstractmethod
     def script(self) -> str:
-        """Source of ``convert(model)``, which returns the path of the file that it wrote."""
+        """Source of ``convert(model, path)``, which writes the file."""
 
     @abstractmethod
     def convert(self, subject: Subject, target: Path) -> None:

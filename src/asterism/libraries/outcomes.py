@@ -81,10 +81,14 @@ def steady(message: str, limit: int = 600, *, end: bool = False) -> str:
 
     Args:
         message: what was said.
-        limit: characters that are kept.
+        limit: characters that are kept; an ellipsis stands for the others, with whole words.
         end: keep the last ones, as of a log, in place of the first.
     """
     for pattern, replacement in _NOISE:
         message = re.sub(pattern, replacement, message)
     words = " ".join(message.split())
-    return words[-limit:] if end else words[:limit]
+    if len(words) <= limit:
+        return words
+    if end:
+        return f"… {words[-limit:].partition(' ')[2]}"
+    return f"{words[:limit].rpartition(' ')[0]} …"

@@ -7,6 +7,7 @@ fails.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -63,13 +64,19 @@ def script_of(
     compared = compared_nodes(found.graph, found.finding.draws)
     steps = ["model = build()"]
     if converter is not None:
-        steps.append("model = convert(model)")
-    steps.append("outputs = run(model, INPUTS)" if library is not None else "outputs = []")
+        steps += [
+            "folder = tempfile.TemporaryDirectory()",
+            f'path = os.path.join(folder.name, "model{converter.suffix}")',
+            "convert(model, path)",
+        ]
+    given = "model" if converter is None else "path"
+    steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
     parts = [
         _HEAD.format(
             title=found.signature.replace('"""', "'''"),
             environment=_environment(backend or "tensorflow"),
             versions=_version_lines(library, converter),
+            more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
         _build(found.graph, stored, layers),
@@ -86,11 +93,12 @@ def script_of(
 
 def exit_status(script: Path) -> int:
     """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
-    with tempfile.TemporaryDirectory() as folder:  # the files that it converts models to
+    with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
         try:
             done = subprocess.run(
                 [sys.executable, str(script.resolve())],
                 cwd=folder,
+                env={**os.environ, "TMPDIR": folder},
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
@@ -182,7 +190,7 @@ Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 
 import os
 import sys
-
+{more}
 {begin}
 
 {environment}

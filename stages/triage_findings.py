@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.params import Section, Seed
-from asterism.libraries.bug_reports import Reporter, read_known_issues
+from asterism.libraries.bug_reports import Reporter, folder_name, read_known_issues
 from asterism.libraries.execution import open_bench
 from asterism.libraries.keras_files import write_keras_files
 from asterism.libraries.oracle import Finding
@@ -39,10 +39,10 @@ def run(params: Params) -> None:
         triage = Triage(bench, params.judge, params.triage, params.seed)
         with Reporter(bench, params.judge, params.seed, stored, folder, known) as reporter:
             unique, left = triage.run(findings, graphs, params.execute.draws, reporter.start)
+            write_keras_files([folder / folder_name(found) for found in unique], WEIGHTS)
             reports = [reporter.finish(found) for found in unique]
         summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
         write_json(folder / "unique.json", summary)
-        write_keras_files([folder / report.folder for report in reports], WEIGHTS)
     metrics = {
         "findings": len(findings),
         "unique": len(unique),

@@ -11,7 +11,7 @@ from asterism.core.params import read_params
 from asterism.core.parts import SharedParts
 from asterism.core.stage import load_script
 from asterism.libraries import execution
-from asterism.libraries.bench import Bench, Result
+from asterism.libraries.bench import Bench, Described, Result
 from asterism.libraries.execution import Record, execute
 from asterism.libraries.handle import Limits
 from asterism.libraries.outcomes import Outcome
@@ -48,8 +48,9 @@ def test_what_is_missing_or_broken_is_left_out_and_the_run_goes_on(bench):
     assert {o["status"] for task in record.tasks for o in task["outcomes"]} == {"ok"}
 
 
-def test_weights_are_asked_of_the_next_worker_where_one_is_missing(bench):
-    assert bench.variables(GRAPHS[1]) == {1: [("kernel", (3, 2)), ("bias", (2,))]}
+def test_layers_are_asked_of_the_next_worker_where_one_is_missing(bench):
+    variables = [("kernel", (3, 2)), ("bias", (2,))]
+    assert bench.described(GRAPHS[1]) == {1: Described({"units": 2}, variables)}
 
 
 def test_a_record_is_read_as_it_was_written(bench, tmp_path):

@@ -79,9 +79,9 @@ def test_a_script_converts_as_the_worker_does(bench, graph, tmp_path):
     expected = result.outputs["tensorflow:eager"]["normal"]
     finding = Finding(0, "values differ", "run", "litert", (ROUTES[1],), ("normal",))
     unique = UniqueFinding("s", finding, graph, None, {0}, 2)
-    shapes, script = bench.variables(graph), tmp_path / "repro.py"
+    layers, script = bench.described(graph), tmp_path / "repro.py"
     for status, offset in ((0, 0.0), (1, 0.1)):
         wanted = [array.astype(np.float64) + offset for array in expected]
         allowed = [np.full(array.shape, 1e-5) for array in expected]
-        script.write_text(script_of(unique, {}, shapes, inputs, wanted, allowed))
+        script.write_text(script_of(unique, {}, layers, inputs, wanted, allowed))
         assert exit_status(script) == status

@@ -75,7 +75,7 @@ def test_a_reproducer_of_a_gradient_says_whether_it_is_right(bench, route, tmp_p
     unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
     for answer, offset in ((0, 0.0), (1, 0.1)):
         allowed = [np.full(expected.shape, 1e-5)]
-        text = script_of(unique, {}, bench.variables(GRAPH), inputs, [expected + offset], allowed)
+        text = script_of(unique, {}, bench.described(GRAPH), inputs, [expected + offset], allowed)
         script = tmp_path / "repro.py"
         script.write_text(text)
         done = subprocess.run(

@@ -100,7 +100,7 @@ def test_a_nursery_that_died_is_replaced(nursery, folder):
 def test_a_worker_can_also_be_started_anew(folder):
     handle = Handle("small", LIMITS, ENVIRONMENT)
     try:
-        assert handle.start() and "keras" in handle.versions
+        assert handle.start()
         assert psutil.Process(handle._process.pid).ppid() == os.getpid()
         assert handle.ask(request(folder, "abort"))["status"] == "crash"
         assert handle.ask(request(folder, "none"))["status"] == "ok"

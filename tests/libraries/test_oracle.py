@@ -169,10 +169,13 @@ def test_special_weights_have_the_severity_of_special_inputs():
         assert [f.severity for f in found] == [severity, severity]
 
 
-def test_of_a_log_the_end_is_kept():
+def test_of_a_message_whole_words_are_kept_and_of_a_log_the_last_ones():
     log = " ".join(f"line {i}" for i in range(500))
-    assert log.startswith(steady(log)) and log.endswith(steady(log, end=True))
-    assert len(steady(log)) == len(steady(log, end=True)) == 600
+    begin, end = steady(log), steady(log, end=True)
+    assert begin.endswith(" …") and log.startswith(begin[:-1])
+    assert end.startswith("… ") and log.endswith(end[1:])
+    assert 590 < len(begin) < 605 and 590 < len(end) < 605
+    assert steady("a short one") == steady("a short one", end=True) == "a short one"
 
 
 def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():

@@ -110,6 +110,19 @@ def test_the_one_parameter_that_matters_is_found_in_few_steps():
     assert str(layer_at_fault(small, small.layers[0])) == "Dense(activation=tanh)"
 
 
+def test_kernels_and_filters_shrink_with_the_input_as_far_as_they_may():
+    config = {"filters": 24, "kernel_size": [5, 4], "data_format": "channels_first"}
+    graph = chain(Tensor((9, 8, 7)), [layer("Conv2D", **config)])
+
+    def shows(candidate):
+        return candidate.nodes[candidate.layers[0]].config["filters"] >= 2
+
+    small = Shrinker(shows, 100).shrink(graph)
+    node = small.nodes[small.layers[0]]
+    assert (node.config["filters"], node.config["kernel_size"]) == (2, [1, 1])
+    assert small.nodes[small.inputs[0]].config["shape"] == [1, 1, 1]
+
+
 def test_a_layer_with_fewer_parameters_off_their_defaults_explains_one_with_more():
     plain = LayerAtFault("Conv2D", frozenset())
     same = LayerAtFault("Conv2D", frozenset({("padding", "same")}))

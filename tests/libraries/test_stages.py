@@ -1,13 +1,13 @@
 """The three stages after generation, on two tiny models and a library with an injected bug."""
 
 import os
+import shutil
+import subprocess
+import sys
 
 import pytest
 
-from asterism.config import compose
 from asterism.core.artifacts import read_json, read_table
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
 from asterism.libraries.execution import Record
 from asterism.memo.graph import Graph
 from asterism.memo.store import write_models, write_weights
@@ -23,28 +23,61 @@ OVERRIDES = [
 ]
 
 
-@pytest.mark.slow
-def test_from_models_to_a_confirmed_script(tmp_path, monkeypatch):
-    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", OVERRIDES))
-    switch = tmp_path / "switch"
-    switch.write_text("perturb")
-    monkeypatch.setenv(SWITCH, str(switch))
+def command(folder, *arguments):
+    """A command in a folder, as its user types it; what it printed."""
+    done = subprocess.run(
+        [sys.executable, *map(str, arguments)], cwd=folder, capture_output=True, text=True
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with the configuration, for commands that know a library outside of the package."""
+    shutil.copytree(ROOT / "conf", tmp_path / "conf")
     monkeypatch.setenv("ASTERISM_LIBRARIES", "libraries.injected_library")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")]))
-    monkeypatch.chdir(tmp_path)
-    write_models(tmp_path / "artifacts/generate_models", {"00000": GRAPHS[0], "00001": GRAPHS[1]})
-    write_weights(tmp_path / "artifacts/reduce_models/weights.npz", {})
+    return tmp_path
+
+
+PARAMS = ("-c", "from asterism.cli import main; main()", "params")
+
+
+def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
+    command(project, *PARAMS, *OVERRIDES)
+    assert "injected:eager" in (project / "params.yaml").read_text()
+    refused = {
+        "libraries.injected_library": ("injected:no", "injected has no route 'no'"),
+        "libraries.none": ("injected:eager", "ASTERISM_LIBRARIES names libraries.none"),
+        "": ("injected:eager", "no library is called 'injected'"),
+    }
+    for modules, (route, said) in refused.items():
+        monkeypatch.setenv("ASTERISM_LIBRARIES", modules)
+        with pytest.raises(RuntimeError, match=said) as error:
+            command(project, *PARAMS, f"execute.routes=[{route}]")
+        assert str(error.value).count("\n") == 1
+
+
+@pytest.mark.slow
+def test_from_models_to_a_confirmed_script(project, monkeypatch):
+    command(project, *PARAMS, *OVERRIDES)
+    switch = project / "switch"
+    switch.write_text("perturb")
+    monkeypatch.setenv(SWITCH, str(switch))
+    write_models(project / "artifacts/generate_models", {"00000": GRAPHS[0], "00001": GRAPHS[1]})
+    write_weights(project / "artifacts/reduce_models/weights.npz", {})
     for name in ("execute_models", "judge_models", "triage_findings"):
-        stage = load_script(ROOT / "stages", name)
-        stage.run(read_params(stage.Params))
-    artifacts = tmp_path / "artifacts"
+        command(project, ROOT / "stages", name)
+    artifacts = project / "artifacts"
     assert read_json(artifacts / "execute_models/left_out.json") == {}
     assert len(Record.load(artifacts / "execute_models").tasks) == 2
     outcomes = read_table(artifacts / "execute_models/outcomes.csv")
     assert set(outcomes["ok"]) == {2}
-    judged = read_json(tmp_path / "metrics/judge_models.json")
+    judged = read_json(project / "metrics/judge_models.json")
     assert judged["by_symptom"] == {"values differ": 1} and judged["invalid_rate"] == 0
-    triaged = read_json(tmp_path / "metrics/triage_findings.json")
+    triaged = read_json(project / "metrics/triage_findings.json")
     assert (triaged["unique"], triaged["reproduced_in_three_processes"]) == (1, 1)
     (unique,) = read_json(artifacts / "triage_findings/unique.json")
     assert unique["layer"] == f"{TARGET}()" and unique["confirmed"] == [1, 1, 1]

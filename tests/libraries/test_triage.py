@@ -3,12 +3,12 @@
 import pytest
 
 from asterism.libraries.ablation import ablate
-from asterism.libraries.bench import Result
-from asterism.libraries.oracle import Finding
+from asterism.libraries.bench import Result, Task
+from asterism.libraries.oracle import Finding, judge
 from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams, TriageParams
-from asterism.libraries.routes import REFERENCES
-from asterism.libraries.showing import Showing
+from asterism.libraries.routes import REFERENCES, converter_of
+from asterism.libraries.showing import Showing, Shown
 from asterism.libraries.triage import Triage
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
@@ -26,8 +26,9 @@ def types(graph):
 class TwoDefects:
     """In the whole model LeakyReLU is wrong; in every smaller one that has it, ReLU is."""
 
-    def finding(self, graph, finding, **_):
-        return finding if self.wrong(graph) else None
+    def look(self, graph, finding, **_):
+        answers = dict.fromkeys(Everything().usable(), "ok")
+        return Shown(finding if self.wrong(graph) else None, answers)
 
     def wrong(self, graph):
         kinds = types(graph)
@@ -40,7 +41,7 @@ class TwoDefects:
 
 
 def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
-    triage = Triage(None, JUDGE, PARAMS, 0)
+    triage = Triage(Everything(), JUDGE, PARAMS, 0)
     defects = TwoDefects()
     monkeypatch.setattr(triage, "_show", defects)
     monkeypatch.setattr(triage, "_suspect", defects.layer)
@@ -53,11 +54,8 @@ def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
 class OldOpsetsOnly:
     """A finding that shows where a converter writes an old version of its format."""
 
-    def finding(self, graph, finding, *, opset=None):
-        return finding if opset is not None and opset < 15 else None
-
-    def everywhere(self, graph, finding, batch):
-        return set(), Result(0, outcomes={"jax:jit": Outcome(0, "jax:jit", "run", "ok")})
+    def look(self, graph, finding, *, opset=None, **_):
+        return Shown(finding if opset is not None and opset < 15 else None, {})
 
 
 @pytest.mark.parametrize(
@@ -70,18 +68,19 @@ class OldOpsetsOnly:
 )
 def test_opsets_are_varied_where_the_format_has_some(routes, expected):
     finding = Finding(0, "values differ", "run", "x", routes, ("normal",))
-    answers = ablate(OldOpsetsOnly(), GRAPH, finding, ["normal"], ("jax:jit", *REFERENCES))
+    answers = ablate(OldOpsetsOnly(), GRAPH, finding, ["normal"])
     found = {what: answer for what, answer in answers.items() if "opset" in what}
     assert found == {f"{c} opset {v}": a for c, many in expected.items() for v, a in many.items()}
-    assert answers["jax:jit"] == "ok" and not set(REFERENCES) & set(answers)
+    assert answers["batch of 1"] == "gone"
 
 
 class Everything:
-    """A bench where every route works."""
+    """A bench where every route can be used."""
 
     def usable(self, wanted=None):
         return wanted or (
             "jax:eager",
+            "jax:jit",
             "openvino:tf2onnx",
             "pytorch:eager",
             "tensorflow:xla",
@@ -103,3 +102,51 @@ def test_blaming_a_converter_is_asked_of_all_that_it_takes():
     )
     routes = Showing(Everything(), JUDGE, 0, 10)._routes(finding)
     assert {*finding.routes, "onnxruntime:keras_onnx", "tensorflow:xla"} <= set(routes)
+
+
+class TakesTheOtherFile(Everything):
+    """ONNX Runtime refuses one converter's file; of a small model it is given the other's too.
+
+    Nothing converts a model in float16.
+    """
+
+    def run(self, task):
+        small = len(task.graph.layers) == 1
+        unfit = any(n.config["dtype"] == "float16" for n in task.graph.nodes.values())
+        files = {
+            "keras_onnx": "unsupported" if unfit else "ok",
+            "tf2onnx": "ok" if small and not unfit else "unsupported",
+        }
+        outcomes = {}
+        for route in self.usable(task.routes):
+            source, end, stage = converter_of(route), "ok", "run"
+            if source is not None:
+                outcomes[source] = Outcome(0, source, "convert", files[source])
+                end, stage = ("ok", "run") if files[source] == "ok" else ("blocked", "convert")
+            if route == "onnxruntime:keras_onnx" and not unfit:
+                end, stage = "error", "compile"
+            outcomes[route] = Outcome(0, route, stage, end, "Refused" * (end == "error"))
+        return Result(0, tuple(task.inputs), outcomes)
+
+
+def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_routes():
+    bench = TakesTheOtherFile()
+    (whole,) = judge(GRAPH, bench.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    assert (whole.library, whole.routes) == ("onnxruntime", ("onnxruntime:keras_onnx",))
+    told = []
+    (found,), _ = Triage(bench, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"], told.append)
+    assert len(found.graph.layers) == 1 and told == [found]
+    assert found.finding.library == "keras_onnx"
+    assert found.signature == "runtime crash | keras_onnx | Refused"
+    assert "onnxruntime:tf2onnx" in found.finding.witnesses
+    assert found.ablation["onnxruntime:keras_onnx"] == "shows"
+    assert found.ablation["onnxruntime:tf2onnx"] == "ok"
+    assert not set(REFERENCES) & set(found.ablation)
+
+
+def test_what_could_not_run_is_not_gone():
+    bench = TakesTheOtherFile()
+    (whole,) = judge(GRAPH, bench.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    (found,), _ = Triage(bench, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"])
+    answers = [found.ablation[f"dtype {d}"] for d in ("float32", "float64", "float16")]
+    assert answers == ["shows", "shows", "no file to read"]

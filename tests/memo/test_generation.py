@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,13 +16,14 @@ from asterism.memo.campaign import Campaign
 from asterism.memo.chains import generate
 from asterism.memo.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.generate import STRATEGIES, attempt, campaign
-from asterism.memo.graph import Graph, chain, infer
+from asterism.memo.graph import Graph, Node, WeightEdit, chain, infer
 from asterism.memo.keras_build import build
 from asterism.memo.operator import OPERATORS, Context
 from asterism.memo.params import GenerateParams
 from asterism.memo.strategies.search import Memo
 from asterism.memo.tables import growth_table
 from asterism.memo.tensors import Tensor
+from asterism.memo.weights import WEIGHT_EDITS, layer_weights
 from memo.small_graphs import branching, convolutional, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -235,8 +237,6 @@ def test_a_mutant_that_raises_coverage_replaces_its_seed_or_joins():
         memo = Memo(SEEDS, params(pool=pool))
         mutant = memo.propose(stream(2, "x"), Coverage())
         assert mutant is not None
-        from dataclasses import replace
-
         memo.reward(replace(mutant, gain=7))
         assert len(memo._pool) == size
         assert mutant.graph in memo._pool
@@ -267,19 +267,19 @@ def test_keras_refuses_at_most_two_percent():
     assert len(refused) <= 0.02 * len(mutants), refused
 
 
-@pytest.mark.parametrize("kind", ["gaussian_fuzz", "weight_shuffle", "neuron_block", "special"])
-def test_weight_mutations_change_weights_and_nothing_else(kind):
-    from dataclasses import replace
-
-    from asterism.memo.graph import Node, WeightEdit
-    from asterism.memo.weights import layer_weights
-
-    node = Node("Dense", {"units": 4}, seed=3)
+@pytest.mark.parametrize("kind", WEIGHT_EDITS.names())
+@pytest.mark.parametrize("read", [False, True])
+def test_weight_edits_change_weights_and_nothing_else(kind, read):
+    node = Node("Dense", {"units": 4}, seed=3, weights="read")
     shapes = [("kernel", (5, 4)), ("bias", (4,))]
-    plain = layer_weights(node, shapes, {})
-    edited = layer_weights(replace(node, edits=(WeightEdit(kind, 1),)), shapes, {})
-    again = layer_weights(replace(node, edits=(WeightEdit(kind, 1),)), shapes, {})
-    assert [a.shape for a in edited] == [(5, 4), (4,)]
-    assert any(not np.array_equal(a, b) for a, b in zip(plain, edited, strict=True))
-    for a, b in zip(edited, again, strict=True):
+    arrays = [(name, np.random.default_rng(7).normal(size=s).astype("f4")) for name, s in shapes]
+    stored = {"read": arrays} if read else {}
+    plain = layer_weights(node, shapes, stored)
+    edited = replace(node, edits=(WeightEdit(kind, 1),))
+    once, again = (layer_weights(edited, shapes, stored) for _ in range(2))
+    assert [a.shape for a in once] == [(5, 4), (4,)]
+    assert any(not np.array_equal(a, b) for a, b in zip(plain, once, strict=True))
+    for a, b in zip(once, again, strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(plain, layer_weights(node, shapes, stored), strict=True):
         np.testing.assert_array_equal(a, b)

@@ -250,7 +250,15 @@ def with_unread_output():
     return keras.Model(inputs, inner(inputs)[1])
 
 
+def with_operations():
+    """Sums and products of tensors that no layer makes; a layer of the same name has weights."""
+    first = layers.Dense(4, name="add")(inputs := keras.Input((6,)))
+    second = layers.Dense(4)(inputs)
+    return keras.Model(inputs, layers.Dense(2)((first + second) * first - second))
+
+
 READ = {
+    "operations": with_operations,
     "time-distributed": lambda: sequential(
         (5, 6), layers.TimeDistributed(layers.Dense(8, activation="relu"))
     ),
@@ -336,6 +344,24 @@ def test_what_no_graph_can_say_is_refused_by_name(what):
     with pytest.raises(UserError, match=what) as refused:
         graph_of(REFUSED[what](), 4)
     assert "odd" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("operate", "said"),
+    [
+        (lambda n: n * 2.0 + 1, "a Multiply, .* takes 2"),
+        (lambda n: keras.ops.maximum(n, 0.0), "a Maximum, .* takes 2"),
+        (lambda n: keras.ops.dot(n, n), "a Dot, is given no 'axes'"),
+        (lambda n: n**2, "is a Power"),
+    ],
+)
+def test_an_operation_that_is_no_layer_is_refused_by_name(operate, said):
+    inputs = keras.Input((5,))
+    model = keras.Model(inputs, operate(inputs))
+    with pytest.raises(UserError, match=said):
+        graph_of(model, 4)
+    with pytest.raises(UserError, match=said):
+        graph_of_json(model.to_json(), 4)
 
 
 def test_the_whole_model_computes_in_the_dtype_that_it_is_built_in():

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from asterism.core.streams import stream
 from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.keras_build import build
+from asterism.memo.keras_arguments import arguments
+from asterism.memo.keras_build import build, told
 from asterism.memo.keras_options import (
     activations,
     constraints,
@@ -63,7 +64,6 @@ def test_options_follow_keras_own_registries():
 
 
 #: Defaults that are ours on purpose: by Keras' own, the layer does nothing or rarely fits.
-#: Reproducers write these arguments out in any case.
 OURS = {("GroupNormalization", "groups"), ("Cropping2D", "cropping")}
 
 
@@ -81,7 +81,7 @@ def plain(value, name):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_defaults_are_keras_own(name):
-    """A reproducer leaves out what is at its default, so that must be Keras'."""
+    """A parameter that is shrunk goes back to its default."""
     spec = universe()[name]
     arguments = dict(inspect.signature(getattr(keras.layers, name)).parameters)
     if spec.parameter("layer") is not None:  # a wrapper has the parameters of what is inside too
@@ -98,6 +98,48 @@ def test_defaults_are_keras_own(name):
         else:
             ours = None if parameter.default == "none" else parameter.default
             assert plain(ours, parameter.name) == plain(theirs.default, parameter.name)
+
+
+def configured(kind, config):
+    keras.backend.clear_session()  # layers inside of wrappers are numbered
+    return getattr(keras.layers, kind).from_config({**config, "name": "x"}).get_config()
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_told_what_is_not_keras_default_and_nothing_else(name):
+    graph, identity = next(d for n in range(12) if (d := drawn(name, n)) is not None)
+    whole = arguments(graph, graph.nodes[identity])
+    needed = told(name, whole)
+    assert configured(name, needed) == configured(name, whole)
+    for argument in needed:
+        fewer = {k: v for k, v in needed.items() if k != argument}
+        try:
+            assert configured(name, fewer) != configured(name, whole)
+        except (TypeError, KeyError, ValueError) as error:  # Keras makes no layer without it
+            assert argument in str(error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "needed"),
+    [
+        (
+            "Conv1D",
+            {"filters": 2, "kernel_size": [3], "strides": [1], "padding": "valid", "groups": 1}
+            | {"activation": "linear", "kernel_regularizer": None, "dtype": "float32"},
+            {"filters": 2, "kernel_size": [3]},
+        ),
+        (
+            "LSTM",
+            {"units": 1, "activation": "tanh", "recurrent_activation": "relu"},
+            {"units": 1, "recurrent_activation": "relu"},
+        ),
+        ("MaxPooling2D", {"pool_size": [3, 3], "strides": [3, 3]}, {"pool_size": [3, 3]}),
+        ("GroupNormalization", {"groups": 1, "axis": -1}, {"groups": 1}),
+        ("LSTM", {"units": 1, "activation": None}, {"units": 1, "activation": None}),
+    ],
+)
+def test_defaults_are_seen_in_all_their_spellings(kind, config, needed):
+    assert told(kind, config) == needed
 
 
 def test_shape_inference_does_not_need_keras():

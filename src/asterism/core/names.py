@@ -76,10 +76,14 @@ def names_in(registry: str) -> list[str]:
     """The names in the registry at ``module:VARIABLE``, sorted, read from the plug-ins' source.
 
     Importing the plug-ins may take as long as importing TensorFlow. They are imported all the
-    same where a name is computed, so that the source does not spell it.
+    same where a name is computed, so that the source does not spell it, and where some lie outside
+    of the package.
     """
     module, _, variable = registry.partition(":")
-    package = importlib.import_module(_find(registry).package)
+    found = _find(registry)
+    if found.outside:
+        return list(found.names())
+    package = importlib.import_module(found.package)
     files = [file for folder in package.__path__ for file in Path(folder).rglob("*.py")]
     here = importlib.import_module(module).__file__
     names: list[str] = []
@@ -89,7 +93,7 @@ def names_in(registry: str) -> list[str]:
             continue
         for argument in _registered(ast.parse(source), variable):
             if not (isinstance(argument, ast.Constant) and isinstance(argument.value, str)):
-                return list(_find(registry).names())
+                return list(found.names())
             names.append(argument.value)
     return sorted(names)
 

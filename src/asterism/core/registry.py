@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import pkgutil
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
@@ -35,11 +36,14 @@ class Registry(Generic[T]):
     Args:
         kind: what the plug-ins are, as an error message calls them (``"mutator"``).
         package: dotted name of the package whose modules hold the plug-ins.
+        variable: environment variable that names, with commas between, modules of the user's own
+            that hold some too; None where all lie in the package.
     """
 
-    def __init__(self, kind: str, package: str) -> None:
+    def __init__(self, kind: str, package: str, variable: str | None = None) -> None:
         self.kind = kind
         self.package = package
+        self._variable = variable
         self._discovered = False
         self._items: dict[str, T] = {}
 
@@ -78,6 +82,12 @@ class Registry(Generic[T]):
         self._discover()
         return sorted(self._items)
 
+    @property
+    def outside(self) -> list[str]:
+        """Modules that hold plug-ins and do not lie in the package."""
+        named = os.environ.get(self._variable, "") if self._variable is not None else ""
+        return list(filter(None, named.split(",")))
+
     def _discover(self) -> None:
         if self._discovered:
             return
@@ -86,6 +96,19 @@ class Registry(Generic[T]):
             package = importlib.import_module(self.package)
             for module in pkgutil.iter_modules(package.__path__):
                 importlib.import_module(f"{self.package}.{module.name}")
+            for name in self.outside:
+                self._import_outside(name)
         except BaseException:
             self._discovered = False  # the next look-up says again why, not that a name is unknown
             raise
+
+    def _import_outside(self, name: str) -> None:
+        try:
+            importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise  # the module is there, and something that it needs is not
+            raise UserError(
+                f"{self._variable} names {name}, which is no module that Python finds "
+                "(PYTHONPATH says where it looks)"
+            ) from None

@@ -7,35 +7,29 @@ from dataclasses import replace
 
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.oracle import Finding
-from asterism.libraries.routes import converter_of, under_test
-from asterism.libraries.showing import Showing
+from asterism.libraries.routes import converter_of
+from asterism.libraries.showing import Showing, Shown
 from asterism.memo.graph import Graph
 
 
-def ablate(
-    show: Showing, graph: Graph, finding: Finding, draws: Sequence[str], routes: Sequence[str]
-) -> dict[str, str]:
-    """What was varied, and whether it still ``shows`` or is ``gone``; routes say their status too.
+def ablate(show: Showing, graph: Graph, finding: Finding, draws: Sequence[str]) -> dict[str, str]:
+    """What was varied, and whether the finding still ``shows``, is ``gone`` or cannot be told.
 
     Args:
         show: asks whether a model shows a finding.
         graph: the minimal model.
         finding: as it shows there.
         draws: inputs to try.
-        routes: all that there are: optimisation levels, XLA, formats.
     """
-    answers: dict[str, str] = {}
+    varied: dict[str, Shown] = {}
     for dtype in ("float32", "float64", "float16"):
-        answers[f"dtype {dtype}"] = _word(show.finding(with_dtype(graph, dtype), finding))
+        varied[f"dtype {dtype}"] = show.look(with_dtype(graph, dtype), finding)
     for draw in draws:
-        answers[f"input {draw}"] = _word(show.finding(graph, replace(finding, draws=(draw,))))
+        varied[f"input {draw}"] = show.look(graph, replace(finding, draws=(draw,)))
     for converter, opset in _opsets(finding):
-        answers[f"{converter} opset {opset}"] = _word(show.finding(graph, finding, opset=opset))
-    wrong, result = show.everywhere(graph, finding, batch=1)
-    answers["batch of 1"] = "shows" if wrong & set(finding.routes) else "gone"
-    for route in under_test(routes):
-        answers[route] = "shows" if route in wrong else result.outcomes[route].status
-    return answers
+        varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
+    varied["batch of 1"] = show.look(graph, finding, batch=1)
+    return {what: shown.answer(finding.routes) for what, shown in varied.items()}
 
 
 def _opsets(finding: Finding) -> Iterator[tuple[str, int]]:
@@ -56,7 +50,3 @@ def with_dtype(graph: Graph, dtype: str) -> Graph:
             for i, n in graph.nodes.items()
         }
     )
-
-
-def _word(shown: Finding | None) -> str:
-    return "shows" if shown is not None else "gone"

@@ -30,7 +30,7 @@ from asterism.libraries.routes import (
     under_test,
 )
 from asterism.memo.graph import Graph, Node, chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.tensors import Config, Tensor
 from asterism.memo.weights import Variable
 
 log = get_logger(__name__)
@@ -81,6 +81,19 @@ class Result:
     draws: tuple[str, ...] = ()
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What Keras says of a layer.
+
+    Args:
+        arguments: what its constructor has to be told, beside Keras' defaults.
+        variables: name and shape of each of its weights.
+    """
+
+    arguments: Config
+    variables: list[Variable]
 
 
 class Bench:
@@ -173,14 +186,6 @@ class Bench:
         return tuple(r for r in chosen if r not in self.left_out)
 
     @property
-    def versions(self) -> dict[str, str]:
-        """Versions of everything under test that runs."""
-        found: dict[str, str] = {}
-        for handle in self._handles.values():
-            found |= handle.versions
-        return dict(sorted(found.items()))
-
-    @property
     def seconds(self) -> dict[str, float]:
         """Time that each step took in all, for logs and benchmarks."""
         return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
@@ -191,25 +196,25 @@ class Bench:
             yield from handle.news
             handle.news = []
 
-    def variables(self, graph: Graph) -> dict[int, list[Variable]]:
-        """Name and shape of each weight, by node: asked of a worker, for only those have Keras.
+    def described(self, graph: Graph) -> dict[int, Described]:
+        """What a worker says of each layer, by its node: only workers have Keras.
 
-        There are none of a model that Keras refuses.
+        It is nothing of a model that Keras refuses.
         """
         folder = self._folder(graph)
         request = self._request(Task(-1, graph, {}), folder)
         request |= {"step": "describe", "route": "describe"}
-        found: dict[str, list[list[Any]]] = {}
+        found: dict[int, Described] = {}
         for name in self._describers():
             answer = self._threads[name].submit(self._handles[name].ask, request).result()
             if answer["status"] == "ok":
-                found = answer["variables"]
+                for node, arguments in answer["arguments"].items():
+                    variables = answer["variables"].get(node, ())
+                    named = [(variable, tuple(shape)) for variable, shape in variables]
+                    found[int(node)] = Described(arguments, named)
                 break
         shutil.rmtree(folder)
-        return {
-            int(node): [(variable, tuple(shape)) for variable, shape in many]
-            for node, many in found.items()
-        }
+        return found
 
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,15 +19,20 @@ from asterism.core.machine import available_threads
 from asterism.libraries.bench import Bench, Task
 from asterism.libraries.compare import spread_of
 from asterism.libraries.inputs import draw_inputs
+from asterism.libraries.keras_files import GRAPH, MODEL
 from asterism.libraries.oracle import Finding, tolerance_of
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.reproducer import exit_status, script_of, tolerated
 from asterism.libraries.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.triage import UniqueFinding
+from asterism.libraries.versions import installed_versions
 from asterism.memo.weights import Stored
 
 #: Fresh processes that a reproducer is run in.
 CONFIRMATIONS = 3
+
+#: Characters of a script that a report can hold: issue trackers take 65,536 in all.
+LONGEST = 50_000
 
 
 @dataclass(frozen=True)
@@ -100,25 +106,23 @@ class Reporter:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, found: UniqueFinding) -> None:
-        """Write the script and run it in fresh processes."""
-        script = self._target / folder_name(found) / "repro.py"
-        script.parent.mkdir(parents=True, exist_ok=True)
+        """Write the script and the model, and run the script in fresh processes."""
+        folder = self._target / folder_name(found)
+        write_json(folder / GRAPH, found.graph.to_json())
+        script = folder / "repro.py"
         text = _script(found, self._bench, self._judging, self._seed, self._stored)
         script.write_text(text, encoding="utf-8")
         runs = [self._pool.submit(exit_status, script) for _ in range(CONFIRMATIONS)]
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
-        """Write the report, with how the script's processes ended."""
+        """Write the report: how the script's processes ended, and what lies beside it."""
         name, signature = folder_name(found), found.signature
         confirmed = tuple(run.result() for run in self._confirming[signature])
         links = (link for part, link in self._known_issues.items() if part in signature)
         report = Report(name, signature, confirmed, next(links, ""))
         folder = self._target / name
-        text = (folder / "repro.py").read_text(encoding="utf-8")
-        page = _markdown(found, report, self._bench.versions, text)
-        (folder / "report.md").write_text(page, encoding="utf-8")
-        write_json(folder / "model.json", found.graph.to_json())
+        (folder / "report.md").write_text(_markdown(found, report, folder), encoding="utf-8")
         return report
 
 
@@ -162,26 +166,21 @@ def _script(
         moved = result.outputs.get(PERTURBED, {}).get(draw)
         expected = reference[draw]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, bench.variables(graph), inputs, expected, tolerances)
+    return script_of(found, stored, bench.described(graph), inputs, expected, tolerances)
 
 
-def _markdown(found: UniqueFinding, report: Report, versions: dict[str, str], script: str) -> str:
+def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
-    actual = (
-        f"{finding.symptom}: {finding.excess:.3g} times the tolerance; D_MAD {finding.d_mad:.3g}."
-        if finding.by_values
-        else f"`{finding.exception}`: {finding.message}"
-    )
     statuses = ", ".join(map(str, report.confirmed))
     ablation = "\n".join(f"| {what} | {answer} |" for what, answer in found.ablation.items())
     known = f"\nKnown: {report.known}\n" if report.known else ""
-    packages = "\n".join(f"- {name} {version}" for name, version in versions.items())
+    packages = "\n".join(f"- {name} {v}" for name, v in installed_versions().items())
     return f"""# {finding.library}: {finding.symptom} ({found.layer or finding.exception})
 {known}
 ## Description
 
-{found.signature}
+`{found.signature}`
 
 Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original_layers}; \
 {len(found.models)} generated model(s) showed it. Routes: {", ".join(finding.routes)}.
@@ -189,10 +188,8 @@ Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original
 ## Steps to reproduce
 
 `python repro.py` (exit statuses in three fresh processes: {statuses}; 1 is the bug).
-Where Keras takes the model, `model.keras` is it, with its weights, for `keras.saving.load_model`.
-
-```python
-{script}```
+{_model(folder)}
+{_script_of(folder)}
 
 ## Expected behaviour
 
@@ -200,9 +197,12 @@ Where Keras takes the model, `model.keras` is it, with its weights, for `keras.s
 
 ## Actual behaviour
 
-{actual}
+{_actual(finding)}
 
 ## What was varied
+
+`shows`: the same goes wrong. `gone`, `ok`: it runs, and that does not. `no file to read`: the \
+converter whose file the route reads wrote none. Another word says how it ended without results.
 
 | varied | result |
 |---|---|
@@ -214,6 +214,19 @@ Where Keras takes the model, `model.keras` is it, with its weights, for `keras.s
 """
 
 
+def _model(folder: Path) -> str:
+    if not (folder / MODEL).exists():
+        return "Keras writes no file of the model."
+    return "The model with its weights is also `model.keras`, for `keras.saving.load_model`."
+
+
+def _script_of(folder: Path) -> str:
+    script = (folder / "repro.py").read_text(encoding="utf-8")
+    if len(script) > LONGEST:
+        return f"The script, of {len(script):,} characters, is too long for an issue: attach it."
+    return f"```python\n{script}```"
+
+
 def _expected(finding: Finding) -> str:
     witnesses = ", ".join(finding.witnesses[:3])
     if finding.by_values:
@@ -221,3 +234,26 @@ def _expected(finding: Finding) -> str:
     if witnesses:
         return f"The model runs, as it does in {witnesses}."
     return "The model runs, or raises an exception." if finding.deadly else "The model runs."
+
+
+#: How far off outputs are, in words.
+_DISTANCES = {
+    "NaN/Inf mask differs": ": {:.0f} element(s)",
+    "values differ": ": {:.3g} times the tolerance",
+}
+
+
+def _actual(finding: Finding) -> str:
+    if finding.by_values:
+        distance = _DISTANCES.get(finding.symptom, "").format(finding.excess)
+        return f"{finding.symptom}{distance}; D_MAD {finding.d_mad:.3g}."
+    said = f"`{finding.exception or finding.symptom}`"
+    if not finding.message:
+        return f"{said}."
+    lines = textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False)
+    return f"""{said}, with this message. NAME, NUMBER, ADDRESS and _N stand for what differs from \
+run to run, and … for the rest of a long one.
+
+```text
+{lines}
+```"""

@@ -22,7 +22,8 @@ class Difference:
     Args:
         kind: one of :data:`DIFFERENCES`.
         output: which output of the model.
-        excess: the worst deviation as a multiple of its tolerance; 0 where shapes differ.
+        excess: how far off. Of values the worst deviation as a multiple of its tolerance, of
+            a NaN/Inf mask the number of its elements that differ, 0 of shapes and dtypes.
     """
 
     kind: str

@@ -55,7 +55,6 @@ class Handle:
         nursery: Nursery | None = None,
     ) -> None:
         self.library = library
-        self.versions: dict[str, str] = {}
         self.broken: str | None = None
         #: Time spent by step, for logs and benchmarks.
         self.seconds: dict[str, float] = {}
@@ -81,7 +80,6 @@ class Handle:
             return False
         answer = self._receive(Limits(START_SECONDS, 1 << 20))
         if answer["status"] == "ready":
-            self.versions = answer["versions"]
             return True
         self.broken = str(answer.get("message", answer["status"]))
         self.stop()

@@ -109,15 +109,22 @@ class Converter(Plugin):
 
     @abstractmethod
     def script(self) -> str:
-        """Source of ``convert(model)``, which returns the path of the file that it wrote."""
+        """Source of ``convert(model, path)``, which writes the file."""
 
     @abstractmethod
     def convert(self, subject: Subject, target: Path) -> None:
         """Write the model to ``target``."""
 
 
-LIBRARIES: Registry[type[Library]] = Registry("library", "asterism.libraries.backends")
-CONVERTERS: Registry[type[Converter]] = Registry("converter", "asterism.libraries.converters")
+#: Environment variable that names modules with libraries and converters of the user's own.
+EXTRA_MODULES = "ASTERISM_LIBRARIES"
+
+LIBRARIES: Registry[type[Library]] = Registry(
+    "library", "asterism.libraries.backends", EXTRA_MODULES
+)
+CONVERTERS: Registry[type[Converter]] = Registry(
+    "converter", "asterism.libraries.converters", EXTRA_MODULES
+)
 
 
 def by_name(names: Sequence[str], inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:

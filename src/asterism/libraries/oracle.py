@@ -57,7 +57,7 @@ class Finding:
         exception: type, with module.
         frame: innermost frame inside the libraries.
         message: of the exception.
-        excess: worst deviation as a multiple of its tolerance.
+        excess: how far off the worst output is, see :class:`Difference`.
         d_mad: CRADLE's metric between a wrong route and a witness, for comparison.
     """
 

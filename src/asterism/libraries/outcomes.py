@@ -10,6 +10,9 @@ from typing import Any
 #: How a step can end. Everything from ``error`` on is a failure of the library.
 STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
 
+#: Those that reports call otherwise.
+_WORDS = {"blocked": "no file to read"}
+
 #: What a step does.
 STAGES = ("build", "convert", "compile", "run")
 
@@ -46,6 +49,11 @@ class Outcome:
         """Whether the process died, or had to be ended."""
         return self.status in STATUSES[4:]
 
+    @property
+    def words(self) -> str:
+        """The status as reports call it."""
+        return _WORDS.get(self.status, self.status)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON value; ``Outcome(**value)`` reads it."""
         return asdict(self)
@@ -73,10 +81,14 @@ def steady(message: str, limit: int = 600, *, end: bool = False) -> str:
 
     Args:
         message: what was said.
-        limit: characters that are kept.
+        limit: characters that are kept; an ellipsis stands for the others, with whole words.
         end: keep the last ones, as of a log, in place of the first.
     """
     for pattern, replacement in _NOISE:
         message = re.sub(pattern, replacement, message)
     words = " ".join(message.split())
-    return words[-limit:] if end else words[:limit]
+    if len(words) <= limit:
+        return words
+    if end:
+        return f"… {words[-limit:].partition(' ')[2]}"
+    return f"{words[:limit].rpartition(' ')[0]} …"

@@ -7,6 +7,7 @@ fails.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.bench import Described
 from asterism.libraries.compare import Tolerance
 from asterism.libraries.launch import variables
 from asterism.libraries.library import CONVERTERS, LIBRARIES, Library
@@ -26,8 +28,8 @@ from asterism.libraries.script_checks import OTHERWISE, check_of, values_check, 
 from asterism.libraries.triage import UniqueFinding
 from asterism.memo.graph import INPUT, Graph
 from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
-from asterism.memo.spec import universe
-from asterism.memo.weights import Stored, Variable, layer_weights
+from asterism.memo.tensors import Config
+from asterism.memo.weights import Stored, layer_weights
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
@@ -36,7 +38,7 @@ _SECONDS = 300
 def script_of(
     found: UniqueFinding,
     stored: Stored,
-    shapes: dict[int, list[Variable]],
+    layers: dict[int, Described],
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
     tolerances: Sequence[NDArray[Any]],
@@ -46,7 +48,7 @@ def script_of(
     Args:
         found: the unique finding.
         stored: arrays that nodes may name.
-        shapes: name and shape of each weight of each layer, by node.
+        layers: what Keras says of each layer, by node; empty where it refuses the model.
         inputs: the batch that shows it.
         expected: outputs of the float64 reference; empty where something failed.
         tolerances: tolerated deviation of each of their elements.
@@ -62,16 +64,22 @@ def script_of(
     compared = compared_nodes(found.graph, found.finding.draws)
     steps = ["model = build()"]
     if converter is not None:
-        steps.append("model = convert(model)")
-    steps.append("outputs = run(model, INPUTS)" if library is not None else "outputs = []")
+        steps += [
+            "folder = tempfile.TemporaryDirectory()",
+            f'path = os.path.join(folder.name, "model{converter.suffix}")',
+            "convert(model, path)",
+        ]
+    given = "model" if converter is None else "path"
+    steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
     parts = [
         _HEAD.format(
             title=found.signature.replace('"""', "'''"),
             environment=_environment(backend or "tensorflow"),
             versions=_version_lines(library, converter),
+            more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
-        _build(found.graph, stored, shapes),
+        _build(found.graph, stored, layers),
         converter.script() if converter is not None else "",
         _running(library, option, gradients=found.finding.of_gradients),
         f"\nINPUTS = {_arrays(inputs)}\n",
@@ -85,11 +93,12 @@ def script_of(
 
 def exit_status(script: Path) -> int:
     """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
-    with tempfile.TemporaryDirectory() as folder:  # the files that it converts models to
+    with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
         try:
             done = subprocess.run(
                 [sys.executable, str(script.resolve())],
                 cwd=folder,
+                env={**os.environ, "TMPDIR": folder},
                 capture_output=True,
                 timeout=_SECONDS,
                 check=False,
@@ -120,7 +129,7 @@ def _version_lines(*plugins: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def _build(graph: Graph, stored: Stored, shapes: dict[int, list[Variable]]) -> str:
+def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
     lines = ["", "", "def build():"]
     weights = []
     for identity, node in graph.nodes.items():
@@ -130,12 +139,13 @@ def _build(graph: Graph, stored: Stored, shapes: dict[int, list[Variable]]) -> s
                 f"    n{identity} = keras.Input({shape}, dtype={dtype!r}, name='n{identity}_input')"
             )
             continue
-        lines.append(f"    layer{identity} = {_layer(graph, identity)}")
+        said = layers.get(identity) or Described(arguments(graph, node), [])
+        lines.append(f"    layer{identity} = {_layer(node.type, said.arguments)}")
         sources = ", ".join(f"n{i}" for i in node.inputs)
         many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
         lines.append(f"    n{identity} = layer{identity}({f'[{sources}]' if many else sources})")
-        if shapes.get(identity):
-            arrays = layer_weights(node, shapes[identity], stored)
+        if said.variables:
+            arrays = layer_weights(node, said.variables, stored)
             weights.append(f"    layer{identity}.set_weights({_arrays(arrays)})")
     given = ", ".join(f"n{i}" for i in graph.inputs)
     results = ", ".join(f"n{i}" for i in graph.outputs)
@@ -148,29 +158,10 @@ def _build(graph: Graph, stored: Stored, shapes: dict[int, list[Variable]]) -> s
     return "\n".join(lines) + "\n\n"
 
 
-def _layer(graph: Graph, identity: int) -> str:
-    node = graph.nodes[identity]
-    config = arguments(graph, node)
+def _layer(kind: str, config: Config) -> str:
     if any(isinstance(v, dict) for v in config.values()):
-        return f"keras.layers.{node.type}.from_config({config!r})"
-    defaults = {p.name: p.default for p in universe()[node.type].parameters}
-    shown = {
-        name: value
-        for name, value in config.items()
-        if value is not None
-        and (name in _REQUIRED or defaults.get(name) != node.config.get(name))
-        and (name, value) != ("dtype", "float32")
-    }
-    return f"keras.layers.{node.type}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
-
-
-#: Arguments without a default in Keras' own constructors.
-_REQUIRED = frozenset(
-    {"filters", "kernel_size", "units", "pool_size", "output_size", "rate", "stddev", "n", "dims"}
-    | {"target_shape", "equation", "output_shape", "input_dim", "output_dim", "num_heads"}
-    | {"key_dim", "head_dim", "num_query_heads", "num_key_value_heads", "height", "width"}
-    | {"scale", "axes", "groups", "activation", "cropping", "padding", "size", "strides"}
-)
+        return f"keras.layers.{kind}.from_config({config!r})"
+    return f"keras.layers.{kind}({', '.join(f'{k}={v!r}' for k, v in config.items())})"
 
 
 def _arrays(arrays: Sequence[NDArray[Any]]) -> str:
@@ -199,7 +190,7 @@ Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 
 import os
 import sys
-
+{more}
 {begin}
 
 {environment}

@@ -89,10 +89,12 @@ def differs(actual, expected, tolerance, dtype):
         wrong |= np.isinf(expected) & (np.sign(actual) != np.sign(expected))
         finite = np.isfinite(actual) & np.isfinite(expected)
         difference = np.where(finite, np.abs(actual.astype("float64") - expected), 0.0)
-        print("largest difference", difference.max(initial=0.0))
+        count = int((wrong & judged).sum())
+        print("elements whose NaN or infinity differs", count)
+        print("largest difference of the others", difference.max(initial=0.0))
         excess = np.max(np.where(judged, difference / tolerance, 0.0), initial=0.0)
         print("as a multiple of its tolerance", excess)
-    return bool((wrong & judged).any() or excess > 1)
+    return bool(count or excess > 1)
 '''
 
 _VALUES = """
@@ -177,12 +179,16 @@ _WATCH = """
 
 def watch():
     import subprocess
+    import tempfile
 
     print("expected: the model runs")
-    try:
-        status = subprocess.run([sys.executable, __file__, "watched"], timeout=SECONDS).returncode
-    except subprocess.TimeoutExpired:
-        status = None
+    command = [sys.executable, __file__, "watched"]
+    with tempfile.TemporaryDirectory() as folder:  # a process that dies removes no files
+        environment = {**os.environ, "TMPDIR": folder}
+        try:
+            status = subprocess.run(command, env=environment, timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            status = None
     print("actual  : the process ended with", status, "(None: it still ran after SECONDS seconds)")
     if LIVES:
         print("the bug lives")

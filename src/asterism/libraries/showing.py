@@ -5,13 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from asterism.libraries.bench import Bench, Result, Task
+from asterism.libraries.bench import Bench, Task
 from asterism.libraries.inputs import draw_inputs
 from asterism.libraries.library import CONVERTERS
 from asterism.libraries.oracle import Finding, judge, signature
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.routes import FLOAT64, converter_of, library_of
 from asterism.memo.graph import Graph
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a model did that may show a finding.
+
+    Args:
+        finding: as the model shows it, with whom to blame there; None where it does not.
+        answers: for every route and converter that it ran in, ``shows`` or how its step ended.
+    """
+
+    finding: Finding | None
+    answers: dict[str, str]
+
+    def answer(self, routes: Sequence[str]) -> str:
+        """``shows``, ``gone``, or why none of these routes can tell."""
+        if self.finding is not None:
+            return "shows"
+        ends = [self.answers[r] for r in routes if r in self.answers]
+        return "gone" if "ok" in ends else next(iter(ends), "gone")
 
 
 @dataclass(frozen=True)
@@ -30,40 +50,44 @@ class Showing:
     seed: int
     hang_seconds: float
 
-    def finding(
-        self, graph: Graph, finding: Finding, *, opset: int | None = None, patient: bool = False
-    ) -> Finding | None:
-        """The finding on another model, or None where that does not show it.
+    def look(
+        self,
+        graph: Graph,
+        finding: Finding,
+        *,
+        everywhere: bool = False,
+        batch: int | None = None,
+        opset: int | None = None,
+    ) -> Shown:
+        """Run another model and look for the finding.
 
         Args:
             graph: the other model.
             finding: what to look for.
+            everywhere: run it in all routes, and wait for a hang as long as the bench itself does;
+                otherwise only where the finding shows, with witnesses.
+            batch: items in its inputs; None for as many as there are.
             opset: version of the format that converters write; None for their own.
-            patient: wait for a hang as long as the bench itself does.
         """
         needed = finding.draws if finding.by_values else finding.draws[:1]
-        hurried = finding.symptom == "hang" and not patient
+        task = self.task(finding.model, graph, needed)
+        hurried = finding.symptom == "hang" and not everywhere
         task = replace(
-            self.task(finding.model, graph, needed),
-            routes=self._routes(finding),
+            task,
+            inputs={d: [a[:batch] for a in arrays] for d, arrays in task.inputs.items()},
+            routes=None if everywhere else self._routes(finding),
             seconds=self.hang_seconds if hurried else None,
             opset=opset,
         )
         result = self.bench.run(task)
-        for other in judge(graph, result, self.judging, self.seed).findings:
-            same = (other.symptom, other.library) == (finding.symptom, finding.library)
-            if same and (other.by_values or signature(other) == signature(finding)):
-                return other
-        return None
-
-    def everywhere(self, graph: Graph, finding: Finding, batch: int) -> tuple[set[str], Result]:
-        """The routes that show a finding's symptom on a smaller batch, and what all of them did."""
-        task = self.task(finding.model, graph, finding.draws)
-        fewer = {d: [a[:batch] for a in arrays] for d, arrays in task.inputs.items()}
-        seconds = self.hang_seconds if finding.symptom == "hang" else None
-        result = self.bench.run(replace(task, inputs=fewer, seconds=seconds))
-        shown = judge(graph, result, self.judging, self.seed).findings
-        return {r for f in shown if f.symptom == finding.symptom for r in f.routes}, result
+        judged = judge(graph, result, self.judging, self.seed).findings
+        alike = [f for f in judged if _is_alike(f, finding)]
+        shown = {route for f in alike for route in f.routes}
+        same = [f for f in alike if set(f.routes) & set(finding.routes)]
+        return Shown(
+            min(same, key=lambda f: f.library != finding.library, default=None),
+            {r: "shows" if r in shown else o.words for r, o in result.outcomes.items()},
+        )
 
     def task(self, model: int, graph: Graph, draws: Sequence[str]) -> Task:
         """A model with its inputs."""
@@ -96,3 +120,11 @@ class Showing:
 
 def _reads(route: str, converters: Sequence[str]) -> bool:
     return converter_of(route) in converters
+
+
+def _is_alike(other: Finding, finding: Finding) -> bool:
+    """Whether the same goes wrong, whoever is to blame."""
+    if other.symptom != finding.symptom:
+        return False
+    blamed = replace(other, library=finding.library)
+    return other.by_values or signature(blamed) == signature(finding)

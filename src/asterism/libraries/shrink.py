@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 from asterism.memo.graph import INPUT, Graph, Node, input_node
 from asterism.memo.reduce import bypass, renumbered, without_branch
@@ -125,25 +126,28 @@ class Shrinker:
         return graph
 
     def _shapes(self, graph: Graph) -> Iterator[Graph]:
-        """One axis of one input smaller, one count of one layer smaller."""
-        for identity in graph.inputs:
-            shape = list(graph.nodes[identity].config["shape"])
-            for at, size in enumerate(shape):
-                for smaller in sorted({1, 2, 3, size // 2} & set(range(1, size))):
-                    config = {**graph.nodes[identity].config, "shape": list(shape)}
-                    config["shape"][at] = smaller
-                    try:
-                        yield graph.change(identity, config=config)
-                    except InvalidLayerError:
-                        continue
-        for identity in graph.layers:
+        """One axis of one input smaller, one number of one layer's size smaller."""
+        for identity in (*graph.inputs, *graph.layers):
             config = graph.nodes[identity].config
-            for name in ("filters", "units"):
-                if config.get(name, 1) > 1:
+            for name in (n for n in _SIZES if n in config):
+                for smaller in _smaller(config[name]):
                     try:
-                        yield graph.change(identity, config={**config, name: 1})
+                        yield graph.change(identity, config={**config, name: smaller})
                     except InvalidLayerError:
                         continue
+
+
+#: What says how large an input is, and a layer.
+_SIZES = ("shape", "filters", "units", "kernel_size")
+
+
+def _smaller(size: Any) -> Iterator[Any]:
+    """A number, or one of several, smaller: to what is worth a try."""
+    if isinstance(size, int):
+        yield from sorted({1, 2, 3, size // 2} & set(range(1, size)))
+    else:
+        for at, one in enumerate(size):
+            yield from ([*size[:at], smaller, *size[at + 1 :]] for smaller in _smaller(one))
 
 
 #: A node and the name of one of its parameters, or of its edits of weights.

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 from asterism.core.artifacts import read_json
 from asterism.memo.graph import INPUT, Graph
-from asterism.memo.keras_arguments import layer_name
+from asterism.memo.keras_arguments import arguments, layer_name
+from asterism.memo.tensors import Config
 from asterism.memo.weights import Variable, variables_of
 
 
@@ -67,6 +68,14 @@ class Subject:
             if node.type != INPUT
         }
         return {i: variables_of(layer) for i, layer in layers.items() if layer.weights}
+
+    def arguments(self) -> dict[str, Config]:
+        """What each layer's constructor has to be told, by the layer's node."""
+        from asterism.memo.keras_build import told
+
+        graph = self.graph()
+        layers = ((i, graph.nodes[i]) for i in graph.layers)
+        return {str(i): told(node.type, arguments(graph, node)) for i, node in layers}
 
     def stored(self) -> Any:
         """Arrays of the layers that were read, by the name that nodes give."""

@@ -12,6 +12,7 @@ from asterism.libraries.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.localise import first_diverging
 from asterism.libraries.oracle import Finding, signature
 from asterism.libraries.params import JudgeParams, TriageParams
+from asterism.libraries.routes import under_test
 from asterism.libraries.showing import Showing
 from asterism.libraries.shrink import Shrinker
 from asterism.memo.graph import Graph
@@ -29,7 +30,7 @@ class UniqueFinding:
         layer: the first diverging layer, for values.
         models: the generated models that showed it.
         original_layers: size of the model that was shrunk.
-        ablation: what was varied on the minimal model, and whether it still shows.
+        ablation: what was varied on the minimal model, routes too, and whether it still shows.
     """
 
     signature: str
@@ -82,8 +83,7 @@ class Triage:
                     report(found)
             known.models |= {f.model for f in group}
         for found in unique.values():
-            usable = self._bench.usable()
-            found.ablation = ablate(self._show, found.graph, found.finding, draws, usable)
+            found.ablation = ablate(self._show, found.graph, found.finding, draws) | found.ablation
         return [unique[s] for s in sorted(unique)], left
 
     def _suspect(self, finding: Finding, graph: Graph) -> int | None:
@@ -114,13 +114,18 @@ class Triage:
         def shows(smaller: Graph) -> bool:
             if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
                 return False
-            found = self._show.finding(smaller, finding)
-            return found is not None and self._goes_wrong_in(kind, found, smaller)
+            found = self._show.look(smaller, finding).finding
+            if found is None or found.library != finding.library:
+                return False
+            return self._goes_wrong_in(kind, found, smaller)
 
         minimal = Shrinker(shows, self._params.max_steps).shrink(graph, suspect)
-        shown = self._show.finding(minimal, finding, patient=True)
-        if shown is None:  # the finding needs the weights or inputs of the whole model
-            minimal, shown = graph, finding
+        # Which routes are right may differ from the whole model, and so whom to blame.
+        judged = self._show.look(minimal, finding, everywhere=True)
+        if judged.finding is None:  # it needs the weights or inputs of the whole model
+            minimal = graph
+            judged = self._show.look(graph, finding, everywhere=True)
+        shown = judged.finding or finding
         layer = None
         if shown.by_values:
             node = self._suspect(shown, minimal)
@@ -132,6 +137,7 @@ class Triage:
             layer,
             set(),
             len(graph.layers),
+            {r: judged.answers[r] for r in under_test(self._bench.usable())},
         )
 
     def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:

@@ -7,7 +7,6 @@ library's exceptions are answers; its crashes are for the parent to see.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -27,9 +26,6 @@ from asterism.libraries.subject import Subject
 from asterism.memo.light_keras import import_keras
 
 Answer = dict[str, Any]
-
-#: Environment variable that names modules with libraries of the user's own.
-EXTRA_MODULES = "ASTERISM_LIBRARIES"
 
 
 class Worker:
@@ -52,7 +48,8 @@ class Worker:
                 converter.convert(subject, subject.file(converter.name, converter.suffix))
                 return {"status": "ok", "stage": "convert"}
             if request["step"] == "describe":
-                return {"status": "ok", "stage": "build", "variables": subject.variables()}
+                facts = {"arguments": subject.arguments(), "variables": subject.variables()}
+                return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))
@@ -128,7 +125,8 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
         if library.keras_backend is not None:
             import_keras(library.keras_backend)
         library.start()
-        send({"status": "ready", "versions": library.versions()})
+        library.versions()  # one that is not installed has none
+        send({"status": "ready"})
     except Exception as error:  # a broken installation is reported, and the run goes on
         send({"status": "broken", "message": steady(f"{type(error).__name__}: {error}")})
         return
@@ -142,9 +140,6 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
 def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
     """Serve the library called ``name`` in this process."""
     warnings.simplefilter("ignore")
-    # A library that lies outside this package registers itself when its module is imported.
-    for module in filter(None, os.environ.get(EXTRA_MODULES, "").split(",")):
-        importlib.import_module(module)
     with (
         os.fdopen(request_descriptor, encoding="utf-8") as requests,
         os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from asterism.memo.graph import INPUT, Graph
@@ -70,6 +71,28 @@ def build(
     return keras.Model(
         given[0] if len(given) == 1 else given, results[0] if len(results) == 1 else results
     )
+
+
+def told(kind: str, config: Config) -> Config:
+    """The arguments that a layer's constructor has to be told: those not at Keras' own default.
+
+    Keras has many ways of writing one value. So an argument is left out where the layer without
+    it has the same configuration.
+    """
+    import keras
+
+    def made(given: Config) -> Config:
+        named = _throughout(given, lambda layer: {**layer, "name": "layer"})
+        found: Config = getattr(keras.layers, kind).from_config(named).get_config()
+        return found
+
+    whole, needed = made(config), dict(config)
+    for argument in (a for a in config if a in whole):
+        fewer = {k: v for k, v in needed.items() if k != argument}
+        with suppress(Exception):  # Keras makes no layer without it
+            if made(fewer) == whole:
+                needed = fewer
+    return needed
 
 
 def _throughout(config: Config, change: Callable[[Config], Config]) -> Config:

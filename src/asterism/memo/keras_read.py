@@ -164,7 +164,7 @@ class _Reader:
 
     def _layer(self, layer: Any, model: Any, inputs: list[int], prefix: str) -> list[int]:
         kind, name = layer["class_name"], _name(layer)
-        inner = model.get_layer(name) if model is not None else None
+        inner = _layer_called(name, model)
         if kind in _MODELS:
             return self.read(layer["config"], inner, kind, inputs, f"{prefix}{name}/")
         if kind == "CustomScaleLayer":  # of keras.applications' InceptionResNetV2
@@ -183,7 +183,7 @@ class _Reader:
             config = declared_config(spec, layer["config"])
         except InvalidLayerError as error:
             raise UserError(f"the layer {name!r} is a {kind}, and {error}") from None
-        arrays = named_arrays_of(inner) if inner else []
+        arrays = named_arrays_of(inner) if inner is not None else []
         key = f"{prefix}{name}" if arrays else None
         if key is not None:
             self.arrays[key] = arrays
@@ -196,8 +196,15 @@ class _Reader:
             self.tensors[identity] = output_of(node, [self.tensors[i] for i in node.inputs])
         except InvalidLayerError as error:
             raise UserError(f"{name!r}, a {node.type}, cannot be in a graph: {error}") from None
+        except KeyError as argument:  # an operation is called as a layer is, and takes others
+            raise UserError(f"{name!r}, a {node.type}, is given no {argument}") from None
         self.nodes[identity] = node
         return identity
+
+
+def _layer_called(name: str, model: Any) -> Any:
+    """A model's layer; None for an operation, which has no weights, and where there is no model."""
+    return next((layer for layer in getattr(model, "layers", ()) if layer.name == name), None)
 
 
 def _unlisted(layer: Any, read: Sequence[_Reference]) -> int:

@@ -51,7 +51,7 @@ def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> 
     arrays = []
     for index, ((name, shape), array) in enumerate(zip(variables, kept, strict=True)):
         if array is not None and array.ndim == len(shape) and array.size:
-            arrays.append(fit(array, shape))
+            arrays.append(fit(array, shape).copy())  # edits write into theirs
         else:
             arrays.append(draw_weights(name, shape, stream(node.seed, "weights", index)))
     for edit in node.edits:

@@ -25,15 +25,14 @@ class KerasOnnx(Converter):
     def script(self) -> str:
         """Source of a function that converts a Keras model."""
         return """
-def convert(model):
+def convert(model, path):
     import torch
 
     examples = [
         torch.zeros((1, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
     ]
     model(examples if len(examples) > 1 else examples[0], training=False)
-    model.export("model.onnx", format="onnx", verbose=False)
-    return "model.onnx"
+    model.export(path, format="onnx", verbose=False)
 """
 
     def convert(self, subject: Subject, target: Path) -> None:

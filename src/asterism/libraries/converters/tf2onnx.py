@@ -30,7 +30,7 @@ class Tf2Onnx(Converter):
     def script(self) -> str:
         """Source of a function that converts a Keras model."""
         return """
-def convert(model):
+def convert(model, path):
     import tensorflow as tf
     import tf2onnx
 
@@ -42,10 +42,7 @@ def convert(model):
         lambda *inputs: model(list(inputs) if len(inputs) > 1 else inputs[0], training=False),
         input_signature=signature,
     )
-    tf2onnx.convert.from_function(
-        function, input_signature=signature, opset=18, output_path="model.onnx"
-    )
-    return "model.onnx"
+    tf2onnx.convert.from_function(function, input_signature=signature, opset=18, output_path=path)
 """
 
     def convert(self, subject: Subject, target: Path) -> None:

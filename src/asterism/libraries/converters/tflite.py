@@ -32,7 +32,7 @@ class TfLite(Converter):
     def script(self) -> str:
         """Source of a function that converts a Keras model."""
         return """
-def convert(model):
+def convert(model, path):
     import tensorflow as tf
 
     given = [
@@ -40,9 +40,8 @@ def convert(model):
         for n, (i, t) in enumerate(zip(INPUTS, model.inputs))
     ]
     model = keras.Model(given, model(given if len(given) > 1 else given[0]))
-    with open("model.tflite", "wb") as file:
+    with open(path, "wb") as file:
         file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
-    return "model.tflite"
 """
 
     def convert(self, subject: Subject, target: Path) -> None:

@@ -1,0 +1,110 @@
+"""Reports of findings: what an issue tracker shows of them is what was seen."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from asterism.libraries.bug_reports import LONGEST, Report, _markdown
+from asterism.libraries.library import CONVERTERS, LIBRARIES
+from asterism.libraries.oracle import Finding
+from asterism.libraries.reproducer import script_of
+from asterism.libraries.triage import UniqueFinding
+from asterism.memo.graph import chain
+from asterism.memo.tensors import Tensor
+from memo.small_graphs import layer
+
+GRAPH = chain(Tensor((2,)), [layer("ReLU")])
+REPORT = Report("folder", "signature", (1, 1, 1), "")
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes the report of a finding on a script of a length; its text."""
+
+    def write(symptom="runtime crash", script="pass\n", **more):
+        (tmp_path / "repro.py").write_text(script)
+        finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **more)
+        found = UniqueFinding("a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"})
+        return _markdown(found, REPORT, tmp_path)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("symptom", "said"),
+    [
+        ("NaN/Inf mask differs", "NaN/Inf mask differs: 968 element(s); D_MAD 0.5."),
+        ("values differ", "values differ: 968 times the tolerance; D_MAD 0.5."),
+        ("wrong shape", "wrong shape; D_MAD 0.5."),
+    ],
+)
+def test_how_far_off_outputs_are_has_its_unit(written, symptom, said):
+    assert said in written(symptom, excess=968.0, d_mad=0.5).splitlines()
+
+
+def test_a_message_stands_in_a_block_of_its_own(written):
+    words = "<unknown>:0: error: " + "failed to legalise _N " * 30
+    text = written(exception="a.Error", message=words)
+    block = text.split("```text\n")[1].split("\n```")[0]
+    assert block.split() == words.split() and max(map(len, block.splitlines())) <= 100
+    assert "```text" not in written(exception="SIGSEGV")
+
+
+def test_a_report_fits_into_an_issue(written):
+    assert "```python\npass\n```" in written()
+    text = written(script="x = 1\n" * LONGEST, exception="a.Error", message="word " * 120)
+    assert len(text) < 65_536 and "300,000 characters" in text
+
+
+def test_it_says_whether_the_models_file_is_there(written, tmp_path):
+    assert "Keras writes no file" in written()
+    (tmp_path / "model.keras").touch()
+    assert "The model with its weights is also `model.keras`" in written()
+
+
+def test_versions_are_those_of_converters_too(written):
+    assert "- tf2onnx " in written() and "- onnxruntime " in written()
+
+
+@LIBRARIES.register("reads_a_file")
+class ReadsAFile(LIBRARIES["onnxruntime"]):
+    """Says how many bytes a converted file has."""
+
+    options = ("bytes",)
+
+    def source(self, option):
+        return "writes_a_file"
+
+    def script(self, option):
+        return "\ndef run(path, inputs):\n    raise ValueError(os.path.getsize(path))\n"
+
+
+@CONVERTERS.register("writes_a_file")
+class WritesAFile(CONVERTERS["tf2onnx"]):
+    """Writes its file in no time."""
+
+    keras_backend = "numpy"
+
+    def script(self):
+        return "\ndef convert(model, path):\n    open(path, 'wb').write(b'123')\n"
+
+
+def test_a_script_leaves_nothing_behind(tmp_path):
+    routes = ("reads_a_file:bytes",)
+    finding = Finding(0, "runtime crash", "run", "x", routes, exception="ValueError", message="3")
+    unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
+    script = tmp_path / "repro.py"
+    script.write_text(script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], []))
+    (tmp_path / "kept").mkdir()
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=tmp_path,
+        env={"TMPDIR": str(tmp_path / "kept"), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, "ValueError 3" in done.stdout) == (1, True), done.stderr
+    assert sorted(p.name for p in tmp_path.rglob("*")) == ["kept", "repro.py"]

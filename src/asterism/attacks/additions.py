@@ -71,7 +71,7 @@ def _choose_victims(
     correct = estimator.correct(images[split.base], labels[split.base])
     correct = split.base[correct]
     if not len(correct):
-        raise UserError("no input of the test set is classified correctly: is `preprocessing` right?")
+        raise UserError("no test input is classified correctly: is `preprocessing` right?")
     if len(correct) < count:
         raise UserError(
             f"attack.inputs is {count}, but only {len(correct)} inputs of the test set are "

@@ -189,6 +189,7 @@ Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original
 
 `python repro.py` (exit statuses in three fresh processes: {statuses}; 1 is the bug).
 {_model(folder)}
+
 {_script_of(folder)}
 
 ## Expected behaviour

@@ -18,6 +18,9 @@ from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
 
+#: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
+_PLOT_INCHES = 6.0
+
 #: Kinds of coverage as the tables and curves call them.
 KINDS = {
     "types": "layer types",
@@ -87,7 +90,7 @@ def libraries(workspace: Path) -> Section | None:
 
 
 def _growth(growth: pl.DataFrame, kind: str) -> Markup:
-    figure = Figure(figsize=(6, 2.6))
+    figure = Figure(figsize=(_PLOT_INCHES, 2.6))
     axes = figure.add_subplot()
     names = growth["strategy"].unique(maintain_order=True).to_list()
     end = growth["models"].max()
@@ -133,7 +136,7 @@ def _model(nodes: list[dict[str, Any]]) -> Markup:
     box_inches = 0.21 + 0.15 * max(len(caption.splitlines()) for caption in captions.values())
     level_inches = box_inches + 0.24
     edge = box_inches / level_inches / 2
-    figure = Figure(figsize=(3.2 * wide, level_inches * high + 0.2))
+    figure = Figure(figsize=(max(_PLOT_INCHES, 3.2 * wide), level_inches * high + 0.2))
     axes = figure.add_subplot()
     axes.set_axis_off()
     axes.set_xlim(-0.5, wide - 0.5)

@@ -50,7 +50,7 @@ def original(data, tmp_path_factory):
     params = ClassifierParams(
         source="train",
         path="conf/no_file",
-        weights="",
+        weights="conf/no_file",
         architecture="lenet4",
         training=training,
         learning_rate_drops=[],

@@ -1,3 +1,5 @@
+import zipfile
+
 import numpy as np
 import polars as pl
 import pytest
@@ -123,3 +125,10 @@ def test_a_directory_replaces_a_directory(tmp_path):
             temporary.mkdir()
             (temporary / content).touch()
     assert [p.name for p in target.iterdir()] == ["new"]
+
+
+def test_a_small_archive_is_written_as_every_release_of_python_writes_it(tmp_path):
+    artifacts.write_arrays(tmp_path / "a.npz", a=np.arange(3), b=np.zeros((2, 2)))
+    with zipfile.ZipFile(tmp_path / "a.npz") as archive:
+        assert [entry.filename for entry in archive.infolist()] == ["a.npy", "b.npy"]
+        assert {entry.extract_version for entry in archive.infolist()} == {20}, "no 64-bit sizes"

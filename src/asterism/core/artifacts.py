@@ -86,12 +86,21 @@ def read_json(path: Path) -> Any:
 
 
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
-    """Named arrays in one compressed ``.npz``; object arrays are refused."""
+    """Named arrays in one compressed ``.npz``; object arrays are refused.
+
+    NumPy's own function asks for 64-bit sizes even in small files, and what that writes is not the
+    same in all releases of Python 3.11, so that colleagues could not share what they computed.
+    """
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise TypeError(f"array {name!r} holds Python objects, which only pickle could store")
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    with replacing(path) as temporary, zipfile.ZipFile(temporary, "w") as archive:
+        for name, array in arrays.items():
+            entry = zipfile.ZipInfo(f"{name}.npy")
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.file_size = array.nbytes  # roughly: it decides on 64 bits alone
+            with archive.open(entry, "w") as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

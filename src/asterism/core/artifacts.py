@@ -133,12 +133,16 @@ def map_array(path: Path) -> NDArray[Any]:
 
 
 def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
-    """A CSR matrix as ``.npz``, indices sorted."""
-    from scipy import sparse
-
+    """A CSR matrix as ``.npz``, indices sorted, which SciPy's ``load_npz`` reads."""
     matrix.sort_indices()
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        sparse.save_npz(file, matrix)
+    write_arrays(
+        path,
+        format=np.asarray(b"csr"),
+        shape=np.asarray(matrix.shape),
+        data=matrix.data,
+        indices=matrix.indices,
+        indptr=matrix.indptr,
+    )
 
 
 def read_sparse(path: Path) -> sparse.csr_array:

@@ -87,9 +87,10 @@ def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
     alone, _ = models()
     findings = search(seeds(12), subject_=subject(alone, g), budget=Budget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
-    assert sum(alone.batches) == 12 + sum(r.queries for r in searched)
+    # None in vain; a mutant that was met before costs a query, but no call.
+    assert sum(alone.batches) <= 12 + sum(r.queries for r in searched)
     assert alone.batches[0] == 12
-    assert alone.batches[1] + alone.batches[2] == len(searched)
+    assert 0 < alone.batches[1] + alone.batches[2] <= len(searched)
 
 
 def test_other_run_seeds_and_names_give_other_searches():
@@ -138,7 +139,7 @@ class Fragile(Linear):
         self._how = how
 
     def predict(self, images):
-        bright = images.reshape(len(images), -1).mean(axis=1) > 135
+        bright = images.mean(axis=(1, 2, 3)) > 135
         if bright.any() and self._how == "crash":
             raise ModelCrashError("fragile crashed its interpreter: SIGSEGV")
         outputs = super().predict(images)

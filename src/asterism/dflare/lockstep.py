@@ -20,7 +20,8 @@ from asterism.dflare import outcome
 from asterism.dflare.comparison import Comparison
 from asterism.dflare.domain import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-from asterism.dflare.pair import Answers, Pair, Question
+from asterism.dflare.pair import Answers, Pair
+from asterism.dflare.recall import Recall, Recollection
 from asterism.search.streams import ManyStreams
 
 Items = NDArray[Any]
@@ -130,6 +131,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self.queries = np.zeros(len(items), np.int64)
         self._seed = seed
         self._name = name
+        self._recall = Recall(subject.pair)
         self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(items))]
         self._records: dict[int, SeedRecord] = {}
         self._seconds = np.zeros(len(items))
@@ -173,7 +175,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             bar.update(len(self._records))
             room = max(1, min(-(-len(lanes) // 2), LARGEST_BATCH // self.width))
             waiting = deque(lanes[start : start + room] for start in range(0, len(lanes), room))
-            under_way: deque[tuple[ProposalT, Question]] = deque()
+            under_way: deque[tuple[ProposalT, Recollection]] = deque()
             while waiting or under_way:
                 started, before = time.perf_counter(), len(self._records)
                 if waiting and len(under_way) < 2:
@@ -184,7 +186,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
                     lanes = self._going_on(proposal.lanes)
                 if len(lanes):
                     proposal = self.propose(lanes)
-                    under_way.append((proposal, self.subject.pair.submit(proposal.items)))
+                    under_way.append((proposal, self._recall.submit(proposal.items)))
                     self._seconds[lanes] += (time.perf_counter() - started) / len(lanes)
                 bar.update(len(self._records) - before)
         findings = Findings(list(self._records.values()))
@@ -235,7 +237,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         """The lanes whose seeds both models agree on."""
         if not len(self.items):
             return np.empty(0, np.int64)
-        answers = self.subject.pair.ask(self.items)
+        answers = self._recall.submit(self.items).result()
         deviates = self.subject.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)

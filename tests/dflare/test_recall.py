@@ -1,0 +1,78 @@
+"""Asking about each input once: the answers are the models', the calls are fewer."""
+
+import numpy as np
+from dflare.subjects import models, seeds, subject
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.dflare import recall as module
+from asterism.dflare.lockstep import Budget
+from asterism.dflare.pair import Pair
+from asterism.dflare.recall import Recall
+from asterism.dflare.searches.dflare import Dflare, DflareOptions
+from asterism.models.isolation import ModelCrashError
+
+IMAGES = seeds(8)
+ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(ROWS, max_size=5))
+def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions):
+    f, g = models()
+    recall, direct = Recall(Pair(f, g)), Pair(*models())
+    for rows in questions:
+        items = IMAGES[rows]
+        answers, expected = recall.submit(items).result(), direct.ask(items)
+        np.testing.assert_array_equal(answers.f, expected.f)
+        np.testing.assert_array_equal(answers.g, expected.g)
+        assert answers.failures == {}
+    assert sum(f.batches) == sum(g.batches) == len({row for rows in questions for row in rows})
+
+
+def test_two_questions_under_way_have_their_own_answers():
+    recall, direct = Recall(Pair(*models())), Pair(*models())
+    first, second = recall.submit(IMAGES[:5]), recall.submit(IMAGES[3:])
+    np.testing.assert_array_equal(second.result().f, direct.ask(IMAGES[3:]).f)
+    np.testing.assert_array_equal(first.result().f, direct.ask(IMAGES[:5]).f)
+
+
+def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
+    f, g = models()
+    healthy = g.predict
+
+    def predict(images):
+        if any(np.array_equal(image, IMAGES[2]) for image in images):
+            raise ModelCrashError("it crashed")
+        return healthy(images)
+
+    g.predict = predict
+    recall = Recall(Pair(f, g))
+    answers = recall.submit(IMAGES[[2, 0, 2, 1]]).result()
+    assert answers.failures == {0: "it crashed", 2: "it crashed"}
+    assert np.isnan(answers.g[[0, 2]]).all()
+    assert np.isfinite(answers.g[[1, 3]]).all()
+    g.predict = healthy
+    again = recall.submit(IMAGES[[2]]).result()
+    assert again.failures == {}
+    assert np.isfinite(again.g).all()
+
+
+def test_only_the_latest_answers_are_kept(monkeypatch):
+    monkeypatch.setattr(module, "_KEPT", 3)
+    f, g = models()
+    recall = Recall(Pair(f, g))
+    for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
+        recall.submit(IMAGES[rows]).result()
+    assert f.batches == [4, 0, 1]
+
+
+def test_a_search_that_repeats_its_mutants_asks_about_few():
+    f, _ = models()
+    operators = {"average_blur": {"sizes": [1, 2, 3]}}
+    options = DflareOptions(fitness="paper", delta=0.001, guided=True)
+    agreeing = subject(f, f, operators)
+    findings = Dflare(agreeing, Budget(50), seeds(3), range(3), 0, "dflare", options).run()
+    assert [record.queries for record in findings.seeds] == [50] * 3
+    asked_of_each = sum(f.batches) / 2
+    assert asked_of_each < 3 * 50 * 2 / 3

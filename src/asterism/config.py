@@ -12,6 +12,7 @@ from pydantic import model_validator
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
+from asterism.core.hydra_messages import as_one_line
 from asterism.core.params import Section, Seed, validate
 from asterism.core.registry import closest
 from asterism.criteria.params import CriteriaParams
@@ -95,16 +96,9 @@ def compose(conf: Path, overrides: list[str]) -> str:
         try:
             compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
         except (HydraException, OmegaConfBaseException) as error:
-            raise UserError(f"conf: {_as_one_line(str(error))}") from None
+            raise UserError(f"conf: {as_one_line(error)}") from None
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
     validate(Params, yaml.safe_load(text), source="conf", names=True)
     return text
-
-
-def _as_one_line(told: str) -> str:
-    """Hydra's message with its lists of choices, without the folders that it searched."""
-    told = told.partition("\nConfig search path:")[0]
-    told = told.replace(":\n\t", ": ").replace("\n\t", ", ")
-    return "; ".join(line.rstrip(".") for line in told.splitlines() if line.strip(" ^"))

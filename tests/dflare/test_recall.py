@@ -1,7 +1,6 @@
 """Asking about each input once: the answers are the models', the calls are fewer."""
 
 import numpy as np
-from dflare.subjects import models, seeds, subject
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -11,6 +10,7 @@ from asterism.dflare.pair import Pair
 from asterism.dflare.recall import Recall
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.isolation import ModelCrashError
+from dflare.subjects import models, seeds, subject
 
 IMAGES = seeds(8)
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)

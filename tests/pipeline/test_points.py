@@ -120,7 +120,7 @@ def test_every_launcher_composes(launcher, monkeypatch):
 @pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("hydra/launcher=nope", "Could not find 'hydra/launcher/nope' Available options"),
+        ("hydra/launcher=nope", "Could not find 'hydra/launcher/nope'; Available options"),
         ("hydra/launcher=null", "must be a string"),
         ("hydra/sweeper=optuna", "pip install hydra-optuna-sweeper"),
     ],

@@ -22,6 +22,11 @@ def as_pixels(images: NDArray[np.uint8]) -> Floats:
     return images.astype(np.float32) / np.float32(255)
 
 
+def as_levels(pixels: Floats) -> NDArray[np.uint8]:
+    """Pixels in [0, 1] as images of 256 grey levels."""
+    return np.round(pixels * 255).astype(np.uint8)
+
+
 @dataclass(frozen=True)
 class Split:
     """The test inputs, parted into the test set to be judged and a pool of other clean inputs.

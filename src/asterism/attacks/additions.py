@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split, as_levels, as_pixels
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import natural_additions
@@ -82,7 +82,7 @@ def _choose_victims(
 
 
 def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> Addition:
-    rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
+    rounded = as_pixels(as_levels(found))
     wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
     return Addition.attacked(found, victims, wrong, wrong_rounded)
 

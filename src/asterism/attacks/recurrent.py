@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import as_pixels
+from asterism.attacks.addition import as_levels, as_pixels
 from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
@@ -78,7 +78,7 @@ def attack_recurrent(
 
 
 def _judge(estimator: PixelEstimator, changed: Floats, victims: Victims) -> AttackedImages:
-    rounded = np.round(changed * 255).astype(np.uint8)
+    rounded = as_levels(changed)
     sequences = as_pixels(rounded).reshape(victims.images.shape)
     wrong = estimator.predict(sequences).argmax(axis=1) != victims.labels
     return AttackedImages(

@@ -12,7 +12,7 @@ from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split, as_levels, as_pixels
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
 from asterism.attacks.estimator import on_pixels
 from asterism.attacks.image_set import prefixed
@@ -167,7 +167,7 @@ def attack_regressor(
     additions, moved = {}, {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         found = _farther(attack, estimator, victims)
-        rounded = np.round(found * 255).astype(np.float32) / np.float32(255)
+        rounded = as_pixels(as_levels(found))
         moved[name], moved_rounded = (
             np.abs(estimator.predict(x).astype(np.float64) - outputs) for x in (found, rounded)
         )

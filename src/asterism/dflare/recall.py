@@ -20,6 +20,7 @@ from asterism.dflare.pair import Answers, Outputs, Pair, Question
 #: So many answers are kept, the latest; each takes some hundred bytes.
 _KEPT = 1 << 16
 
+
 class Recall:
     """A pair of models, and what they said about the latest inputs.
 
@@ -36,7 +37,7 @@ class Recall:
 
     def submit(self, items: NDArray[Any]) -> Recollection:
         """Ask about those of the items ``(N, ...)`` that are new, without waiting for it."""
-        keys = [blake2b(np.ascontiguousarray(i), digest_size=16).digest() for i in items]
+        keys = [blake2b(i.tobytes(), digest_size=16).digest() for i in items]
         known = {key: self._known[key] for key in keys if key in self._known}
         new: dict[bytes, int] = {}
         for row, key in enumerate(keys):

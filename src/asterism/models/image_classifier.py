@@ -9,6 +9,7 @@ from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.data import Dataset
 from asterism.models.architectures import build
+from asterism.models.classes import require_score_for_each
 from asterism.models.classifier import gives_logits, probe_images
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.keras_files import load_keras
@@ -71,12 +72,7 @@ def _require_that_it_suits(model: keras.Model, data: Dataset, path: Path) -> Non
             f"{path} takes inputs of shape {tuple(model.input_shape[1:])}, but the images are "
             f"{data.image_shape}"
         )
-    outputs = require_vector(model.output_shape, path)
-    if outputs < data.classes:
-        raise UserError(
-            f"{path} has {outputs} output{'s' * (outputs != 1)}, but the data have {data.classes} "
-            "classes: a classifier needs a score for each"
-        )
+    require_score_for_each(data.classes, require_vector(model.output_shape, path), path)
 
 
 def train_classifier(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.artifacts import read_json, replacing, write_json
-from asterism.core.errors import UserError
+from asterism.models.classes import require_score_for_each
 from asterism.models.keras_files import save_keras
 from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
@@ -44,12 +44,7 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
             fewer outputs than the data have classes.
     """
     source = Path(params.path)
-    outputs = open_rnn(source, params.layer).classes
-    if outputs < classes:
-        raise UserError(
-            f"{source} has {outputs} outputs, but the data have {classes} classes: a classifier "
-            "needs a score for each"
-        )
+    require_score_for_each(classes, open_rnn(source, params.layer).classes, source)
     with replacing(folder / f"model{source.suffix}") as temporary:
         if source.suffix == ".onnx":
             import onnx

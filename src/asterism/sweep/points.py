@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from asterism.core.errors import UserError
+from asterism.core.hydra_messages import as_one_line
 from asterism.sweep.shards import Shards
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose(store_empty_tree(), overrides=mine, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        reason = str(error).partition("Config search path:")[0].strip()
+        reason = as_one_line(error)
         for choice, package in _EXTRAS.items():
             if f"Could not find '{choice}'" in reason:
                 reason = f"it needs a package that is not here: pip install {package}"
@@ -192,8 +193,9 @@ def _parse(overrides: Sequence[str]) -> list[Override]:
         try:
             parsed.append(parser.parse_override(override))
         except HydraException as error:
-            reason = str(error).splitlines()[0]
-            raise UserError(f"the override {override!r} cannot be read: {reason}") from None
+            raise UserError(
+                f"the override {override!r} cannot be read: {as_one_line(error)}"
+            ) from None
     return parsed
 
 
@@ -243,7 +245,7 @@ def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
     try:
         (batch,) = BasicSweeper.split_arguments(_parse(overrides), None)
     except HydraException as error:
-        raise UserError(" ".join(str(error).split())) from None
+        raise UserError(as_one_line(error)) from None
     points = []
     for number, chosen in enumerate(batch):
         where = f"point {number} ({' '.join(chosen)}): " if len(batch) > 1 else ""

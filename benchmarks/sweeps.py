@@ -1,10 +1,14 @@
 """What a sweep costs beside the work of its points.
 
-    python benchmarks/sweeps.py [--points 4] [--seconds 20]
+    python benchmarks/sweeps.py [--points 4] [--seconds 20] [--waiting]
 
 Run it by hand on an idle machine. It makes a copy of the project whose stages are those of dvc.yaml
 but only write small files; one of them, where it is told to, keeps one core busy. So what is
 measured is the sweep's and DVC's own time, on the real graph of stages.
+
+On a machine with fewer cores than points, ``--waiting`` has that stage wait instead of work, as if
+each point's work had a core of its own. The sweep's and DVC's own time still shares the cores that
+there are, so that on as many cores as points side by side takes less than what it prints.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LONG = (150, 650)
 
 #: The stage that works where it is told to, and the parameter that points differ in.
-WORKING, VARIED = "build_dtmc", "abstraction.k"
+WORKING, VARIED = "build_dtmc", "abstraction.m"
 
 STAGE = '''\
 """Writes the outputs of a stage, and is busy for as long as it is told to."""
@@ -37,7 +41,8 @@ from pathlib import Path
 started, name = time.perf_counter(), "-".join(sys.argv[1:])
 outputs = json.loads(Path("outputs.json").read_text())[" ".join(["python stages", *sys.argv[1:]])]
 busy = float(os.environ.get("BUSY", 0)) if sys.argv[1] == "{working}" else 0
-while time.process_time() < busy:
+time.sleep(busy if os.environ.get("WAITING") else 0)
+while not os.environ.get("WAITING") and time.process_time() < busy:
     sum(range(10_000))
 parameters = Path("params.yaml").read_text()
 for output in map(Path, outputs):
@@ -59,7 +64,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     arguments.add_argument("--points", type=int, default=4)
     arguments.add_argument("--seconds", type=float, default=20, help="of work in each point")
+    arguments.add_argument("--waiting", action="store_true", help="see above")
     given = arguments.parse_args()
+    if given.waiting:
+        os.environ["WAITING"] = "1"
     with tempfile.TemporaryDirectory() as folder:
         project = make_project(Path(folder) / "project")
         row(

@@ -98,7 +98,7 @@ def repro(
         run_stages,
         use_this_python,
     )
-    from asterism.sweep.points import make_shards
+    from asterism.sweep.settings import make_shards
 
     root = Path.cwd()
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")

@@ -22,12 +22,14 @@ from asterism.sweep.points import (
     check_name,
     check_space,
     enumerate_points,
+    sweep_name,
+    with_slashes,
+)
+from asterism.sweep.settings import (
     hydra_settings,
     is_adaptive,
     launcher_name,
     make_shards,
-    sweep_name,
-    with_slashes,
 )
 from asterism.sweep.targets import check_targets
 
@@ -47,7 +49,7 @@ class Request:
         name: the sweep's; None to make it of the overrides.
         jobs: stages of a point at the same time.
         shards: processes that share the work of a long stage.
-        shard_launcher: see :func:`~asterism.sweep.points.make_shards`.
+        shard_launcher: see :func:`~asterism.sweep.settings.make_shards`.
         objective: the metric that an adaptive sweeper goes by.
     """
 

@@ -17,7 +17,8 @@ from omegaconf import DictConfig, OmegaConf
 from asterism.sweep import resources, worker, workspace
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
-from asterism.sweep.points import Point, is_hydras, launcher_name, store_empty_tree
+from asterism.sweep.points import Point, is_hydras
+from asterism.sweep.settings import launcher_name, store_empty_tree
 from asterism.sweep.shards import Shards
 
 #: An adaptive sweeper goes on after a failing point, and chooses the same points every time.

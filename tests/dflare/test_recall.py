@@ -10,7 +10,7 @@ from asterism.dflare.pair import Pair
 from asterism.dflare.recall import Recall
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.isolation import ModelCrashError
-from dflare.subjects import models, seeds, subject
+from dflare.subjects import CLASSES, models, seeds, subject
 
 IMAGES = seeds(8)
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
@@ -59,7 +59,8 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
 
 
 def test_only_the_latest_answers_are_kept(monkeypatch):
-    monkeypatch.setattr(module, "_KEPT", 3)
+    entry = module._ENTRY_BYTES + 2 * 4 * CLASSES
+    monkeypatch.setattr(module, "_KEPT_BYTES", 3 * entry)
     f, g = models()
     recall = Recall(Pair(f, g))
     for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):

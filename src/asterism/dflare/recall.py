@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from asterism.dflare.pair import Answers, Outputs, Pair, Question
 
-#: So many answers are kept, the latest; each takes some hundred bytes.
-_KEPT = 1 << 16
+#: What the answers that are kept, the latest, may take in memory, and an entry beside its numbers.
+_KEPT_BYTES, _ENTRY_BYTES = 1 << 25, 500
 
 
 class Recall:
@@ -52,7 +52,8 @@ class Recall:
         """Keep the answers for the inputs with these keys, but for failures."""
         rows = enumerate(zip(keys, answers.f, answers.g, strict=True))
         self._known |= {key: (f, g) for row, (key, f, g) in rows if row not in answers.failures}
-        for key in list(islice(self._known, max(0, len(self._known) - _KEPT))):
+        most = _KEPT_BYTES // (_ENTRY_BYTES + 2 * answers.f.itemsize * answers.f.shape[1])
+        for key in list(islice(self._known, max(0, len(self._known) - most))):
             del self._known[key]
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import psutil
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
 
 DVC_YAML = """\
@@ -214,5 +215,13 @@ def start(project, *arguments):
 def call(project, *arguments):
     """Exit status and output of an ``asterism`` command in a project."""
     process = start(project, *arguments)
-    output, _ = process.communicate(timeout=300)
+    try:
+        output, _ = process.communicate(timeout=300)
+    except subprocess.TimeoutExpired:
+        waiting = [process, *psutil.Process(process.pid).children(recursive=True)]
+        commands = [" ".join(psutil.Process(one.pid).cmdline()[-4:]) for one in waiting]
+        for one in waiting:
+            one.kill()
+        output, _ = process.communicate()
+        raise AssertionError(f"it hangs in {commands}: {output}") from None
     return process.returncode, output

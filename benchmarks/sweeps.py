@@ -42,9 +42,11 @@ from pathlib import Path
 started, name = time.perf_counter(), "-".join(sys.argv[1:])
 outputs = json.loads(Path("outputs.json").read_text())[" ".join(["python stages", *sys.argv[1:]])]
 busy = float(os.environ.get("BUSY", 0)) if sys.argv[1] == "{working}" else 0
-time.sleep(busy if os.environ.get("WAITING") else 0)
-while not os.environ.get("WAITING") and time.process_time() < busy:
-    sum(range(10_000))
+if os.environ.get("WAITING"):
+    time.sleep(busy)
+else:
+    while time.process_time() < busy:
+        sum(range(10_000))
 parameters = Path("params.yaml").read_text()
 for output in map(Path, outputs):
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +67,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     arguments.add_argument("--points", type=int, default=4)
     arguments.add_argument("--seconds", type=float, default=20, help="of work in each point")
-    arguments.add_argument("--waiting", action="store_true", help="see above")
+    arguments.add_argument(
+        "--waiting", action="store_true", help="wait instead, as if each point had its own core"
+    )
     given = arguments.parse_args()
     if given.waiting:
         os.environ["WAITING"] = "1"

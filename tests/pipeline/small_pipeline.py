@@ -218,8 +218,9 @@ def call(project, *arguments):
     try:
         output, _ = process.communicate(timeout=300)
     except subprocess.TimeoutExpired:
-        waiting = [process, *psutil.Process(process.pid).children(recursive=True)]
-        commands = [" ".join(psutil.Process(one.pid).cmdline()[-4:]) for one in waiting]
+        hanging = psutil.Process(process.pid)
+        waiting = [hanging, *hanging.children(recursive=True)]
+        commands = [" ".join(one.cmdline()[-4:]) for one in waiting]
         for one in waiting:
             one.kill()
         output, _ = process.communicate()

@@ -33,10 +33,7 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.resources import fill, read_table
-from asterism.sweep.settings import (
-    hydra_settings,
-    is_adaptive,
-)
+from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
 from asterism.sweep.targets import check_targets

@@ -25,12 +25,7 @@ from asterism.sweep.points import (
     sweep_name,
     with_slashes,
 )
-from asterism.sweep.settings import (
-    hydra_settings,
-    is_adaptive,
-    launcher_name,
-    make_shards,
-)
+from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
 from asterism.sweep.targets import check_targets
 
 log = get_logger(__name__)

@@ -12,7 +12,6 @@ from pydantic import model_validator
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
-from asterism.core.hydra_messages import as_one_line
 from asterism.core.params import Section, Seed, validate
 from asterism.core.registry import closest
 from asterism.criteria.params import CriteriaParams
@@ -21,6 +20,7 @@ from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
+from asterism.hydra_messages import as_one_line
 from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
 from asterism.memo.params import GenerateParams, ReduceParams
 from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams

@@ -1,10 +1,8 @@
 """Every registered attack on a real classifier, and what surrounds them."""
 
-import foolbox
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from asterism.attacks.addition import Addition, Split, as_pixels
 from asterism.attacks.additions import make_additions
@@ -90,6 +88,11 @@ def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
         rows, labels
     ]
     np.testing.assert_allclose((gradient * step).sum((1, 2, 3)) * 2, rise, rtol=0.1, atol=1e-3)
+    weights = np.zeros((5, 10), np.float32)
+    weights[rows, labels], weights[:, 0] = 2, -1
+    expected = 2 * gradient - estimator.class_gradient(victims.images, 0)[:, 0]
+    found = estimator.weighted_gradient(victims.images, weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
@@ -149,40 +152,20 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     keras.utils.set_random_seed(0)
     model = keras.Sequential([keras.Input((4, 4, 1)), L.Flatten(), L.Dense(2)])
     estimator = PixelEstimator(model, UNIT)
-    images = np.random.default_rng(0).uniform(0.35, 0.65, (6, 4, 4, 1)).astype(np.float32)
+    images = np.random.default_rng(0).uniform(0.35, 0.65, (3, 4, 4, 1)).astype(np.float32)
     labels = estimator.predict(images).argmax(1).astype(np.int64)
     settings = params().carlini_wagner.model_copy(
-        update={"binary_search_steps": 7, "iterations": 250, "abort_early": False}
+        update={"binary_search_steps": 7, "iterations": 150, "abort_early": False}
     )
     attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
-    found = attack.perturb(estimator, Victims(images, labels, np.arange(6), 0))
+    found = attack.perturb(estimator, Victims(images, labels, np.arange(3), 0))
     kernel, bias = (np.asarray(w) for w in model.layers[-1].weights)
     normal = kernel[:, 0] - kernel[:, 1]
-    margin = np.abs(images.reshape(6, -1) @ normal + bias[0] - bias[1])
+    margin = np.abs(images.reshape(3, -1) @ normal + bias[0] - bias[1])
     shortest = margin / np.linalg.norm(normal)
     reached = l2(found, images)
     assert (reached >= shortest * 0.999).all()
     assert (reached <= shortest * 1.05).all()
-
-
-def test_carlini_wagner_ends_where_an_independent_one_does(classifier, victims):
-    settings = params().carlini_wagner.model_copy(update={"abort_early": False})
-    estimator = PixelEstimator(classifier, CENTRED)
-    found = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump())).perturb(
-        estimator, victims
-    )
-    independent = foolbox.attacks.L2CarliniWagnerAttack(
-        binary_search_steps=settings.binary_search_steps,
-        steps=settings.iterations,
-        stepsize=settings.learning_rate,
-        confidence=settings.confidence,
-        initial_const=settings.initial_const,
-        abort_early=False,
-    )
-    model = foolbox.TensorFlowModel(estimator.scores, bounds=(0, 1), device="/cpu:0")
-    away = foolbox.criteria.Misclassification(tf.constant(victims.labels))
-    expected = independent.run(model, tf.constant(victims.images), away).numpy()
-    np.testing.assert_allclose(l2(found, victims.images), l2(expected, victims.images), rtol=1e-3)
 
 
 def test_an_attack_that_fails_gives_the_input_back(classifier, victims):

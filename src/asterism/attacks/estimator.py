@@ -65,11 +65,17 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
                 loss = tf.nn.softmax_cross_entropy_with_logits(targets, scores(pixels))
             return tape.gradient(loss, pixels)
 
+        def weighted_gradient(pixels: Any, weights: Any) -> Any:
+            with tf.GradientTape() as tape:
+                tape.watch(pixels)
+                found = scores(pixels)
+            return tape.gradient(found, pixels, output_gradients=weights)
+
         images = tf.TensorSpec((None, *shape), tf.float32)
         labels = tf.TensorSpec((None,), tf.int64)
         targets = tf.TensorSpec((None, None), tf.float32)
-        #: Logits of pixels as a TensorFlow function, for attacks that compile themselves.
-        self.scores = tf.function(scores, [images], autograph=False)
+        self._scores = tf.function(scores, [images], autograph=False)
+        self._weighted_gradient = tf.function(weighted_gradient, [images, targets], autograph=False)
         self._class_gradient = tf.function(class_gradient, [images, labels], autograph=False)
         self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
         classes = int(model.outputs[0].shape[-1])
@@ -82,7 +88,7 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
 
     def predict(self, x: Floats, batch_size: int = 128, **_: Any) -> Floats:
         """Logits ``(N, classes)`` of pixels ``(N, H, W, C)``."""
-        parts = [self.scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
+        parts = [self._scores(x[i : i + batch_size]).numpy() for i in range(0, len(x), batch_size)]
         return np.concatenate(parts)
 
     def correct(self, images: NDArray[np.uint8], labels: Ints) -> Ints:
@@ -97,6 +103,11 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
         """Gradient of each input's logit ``label``, ``(N, 1, H, W, C)``."""
         labels = np.broadcast_to(np.asarray(label, np.int64), len(x))
         gradient: Floats = self._class_gradient(x, labels).numpy()[:, None]
+        return gradient
+
+    def weighted_gradient(self, x: Floats, weights: Floats) -> Floats:
+        """Gradient of each input's logits' sum weighted by ``(N, classes)``, ``(N, H, W, C)``."""
+        gradient: Floats = self._weighted_gradient(x, weights).numpy()
         return gradient
 
     def loss_gradient(self, x: Floats, y: Floats, **_: Any) -> Floats:

@@ -39,6 +39,7 @@ def progress(
         unit_scale=True,
         disable=True if os.environ.get(_NO_BARS) else None,
         mininterval=0.2,
+        leave=None,  # a bar inside another goes when it is full
     )
     return bar
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.errors import UserError
-from asterism.core.hydra_messages import as_one_line
+from asterism.hydra_messages import as_one_line
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override

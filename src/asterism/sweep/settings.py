@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.errors import UserError
-from asterism.core.hydra_messages import as_one_line
+from asterism.hydra_messages import as_one_line
 from asterism.sweep.points import is_hydras
 from asterism.sweep.shards import Shards
 

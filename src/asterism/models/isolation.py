@@ -94,12 +94,13 @@ class IsolatedClassifier:
     def _start(self) -> dict[str, Any]:
         context = multiprocessing.get_context("spawn")
         self._connection, far_end = context.Pipe()
-        self._process = context.Process(
+        process = context.Process(
             target=_serve,
             args=(far_end, self._path, self._preprocessing, self._complaints),
             daemon=True,
         )
-        self._process.start()
+        process.start()
+        self._process = process
         far_end.close()
         try:
             facts: dict[str, Any] = json.loads(self._exchange(lambda: None))

@@ -14,8 +14,6 @@ from asterism.memo.store import read_models
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
-#: What the workers load, and this process only in part.
-CODE = [Path("src/asterism/libraries"), Path("src/asterism/memo")]
 
 
 class Params(Section):
@@ -29,7 +27,7 @@ def run(params: Params) -> None:
     """Write outcomes, outputs, and what was left out."""
     graphs = list(read_models(MODELS).values())
     inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
-    groups = parts("execute_models", params, [*inputs, *CODE])
+    groups = parts("execute_models", params, inputs)
     with open_bench(params.execute, WEIGHTS) as bench:
         record = execute(graphs, bench, params.execute.draws, params.seed, groups)
         left_out = bench.start()  # also where shards ran all models

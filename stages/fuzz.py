@@ -9,11 +9,9 @@ from asterism.core.stage import parts
 from asterism.deepstellar.fuzzing import results
 from asterism.deepstellar.fuzzing.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
-from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.params import FuzzParams
 from asterism.deepstellar.seeds import Seeds
-from asterism.images.mutator import MUTATORS
 from asterism.models.trained_rnn import open_trained
 
 log = get_logger("asterism.stages.fuzz")
@@ -37,9 +35,7 @@ def variants(params: Params) -> list[str]:
 
 def run(params: Params, criterion: str) -> None:
     """Write queue, crashes, history and metrics of one campaign."""
-    for registry in (SELECTIONS, MUTATORS):
-        registry.names()  # a part's key covers the code that is loaded when it is made
-    islands = parts(f"fuzz-{criterion}", params, [NETWORK, MODEL, SEEDS])
+    islands = parts("fuzz", params, [NETWORK, MODEL, SEEDS], criterion)
     found = fuzz(
         open_trained(NETWORK),
         TraceModel.load(MODEL),

@@ -10,9 +10,7 @@ from asterism.core.stage import parts
 from asterism.libraries.branch_reward import branch_reward, branch_table
 from asterism.memo.chains import generate
 from asterism.memo.coverage import coverage_of
-from asterism.memo.generate import STRATEGIES
 from asterism.memo.light_keras import import_keras
-from asterism.memo.operator import OPERATORS
 from asterism.memo.params import GenerateParams
 from asterism.memo.store import read_models, write_models
 from asterism.memo.tables import growth_table, mutant_table, universe_facts
@@ -34,8 +32,6 @@ def run(params: Params) -> None:
     """Write the models, and the growth of coverage for this strategy and those compared."""
     import_keras("numpy")  # its lists of options are read, and nothing is built
     seeds = read_models(SEEDS)
-    for registry in (STRATEGIES, OPERATORS):
-        registry.names()  # a checkpoint's key covers the code that is loaded when it is made
     chains = parts("generate_models", params, [SEEDS, VERSIONS])
     routes = params.generate.branch_routes
     reward = partial(branch_reward, routes, WEIGHTS, params.seed) if routes else nullcontext

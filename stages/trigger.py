@@ -6,11 +6,8 @@ from asterism.core.artifacts import write_json
 from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
 from asterism.data import DataParams, load
-from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.image_pairs import search_images
 from asterism.dflare.params import PairParams, TriggerParams
-from asterism.dflare.searches import SEARCHES
-from asterism.images.mutator import MUTATORS
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -33,10 +30,8 @@ def run(params: Params, name: str) -> None:
     """Search, save the triggering inputs."""
     pair = params.pairs[name]
     data = load(params.data)
-    for registry in (SEARCHES, FITNESSES, MUTATORS):
-        registry.names()  # a part's key covers the code that is loaded when it is made
     inputs = [Path(params.data.path), Path(pair.original), Path(pair.compressed)]
-    groups = parts(f"trigger-{name}", params, inputs)
+    groups = parts("trigger", params, inputs, name)
     summaries = search_images(
         params.trigger,
         pair,

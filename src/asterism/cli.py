@@ -89,6 +89,7 @@ def repro(
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from asterism.sweep.hashes import Hashes
+    from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
@@ -104,10 +105,11 @@ def repro(
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
-        with open_repository(root) as repository:
-            plan = read_plan(repository, targets or [], Hashes())
-        stale = open_ends(root, plan)
-        ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
+        with terminated_as_by_ctrl_c():
+            with open_repository(root) as repository:
+                plan = read_plan(repository, targets or [], Hashes())
+            stale = open_ends(root, plan)
+            ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
     except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

@@ -57,6 +57,20 @@ def test_attacks_reach_through_time(trained):
     )
 
 
+def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path):
+    data = load(DataParams(name="digits", path="conf/no_file", train=300, test=60))
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((56, 14)), L.SimpleRNN(16), L.Dense(10, "softmax")])
+    model.compile(keras.optimizers.Adam(0.02), "sparse_categorical_crossentropy")
+    sequences = as_pixels(data.train_images).reshape(-1, 56, 14)
+    model.fit(sequences, data.train_labels, epochs=3, verbose=0)
+    save_trained(model, tmp_path)
+    found = attack_recurrent(tmp_path, data.test_images, data.test_labels, params(), 0)
+    for attacked in found.values():
+        assert attacked.images.shape[1:] == (28, 28, 1)
+    assert found["bim"].success.mean() > found["noise"].success.mean()
+
+
 @pytest.mark.slow
 def test_the_stage_says_how_well_traces_give_attacks_away(tmp_path, monkeypatch):
     tiny = [

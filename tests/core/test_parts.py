@@ -162,3 +162,16 @@ def test_processes_share_the_parts_and_one_that_is_killed_costs_nothing(tmp_path
     begun = (tmp_path / "begun").read_text().split()
     assert sorted(begun, key=int) == sorted([*map(str, range(40)), "0"], key=int)
     assert (tmp_path / "merged").read_text().split() == [str(n) for n in range(40)]
+
+
+@pytest.mark.parametrize("is_shard", [True, False])
+def test_an_error_of_a_part_is_not_taken_for_a_lock(state_root, is_shard):
+    done = []
+
+    def compute(_checkpoint):
+        done.append("a")
+        raise BlockingIOError("no more processes")  # what fork() raises at a user's limit
+
+    with pytest.raises(BlockingIOError, match="no more processes"):
+        SharedParts("stage", "key", is_shard).gather({"a": compute}, Text.load)
+    assert done == ["a"]

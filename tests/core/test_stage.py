@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from asterism.core.artifacts import read_json
+from asterism.core.errors import UserError
 from asterism.core.params import Section
-from asterism.core.stage import _run_key
+from asterism.core.stage import parts
 from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
@@ -119,10 +120,60 @@ def test_a_stage_is_charged_with_its_own_memory_only(tmp_path):
     assert 290 < large - small < 310
 
 
-def test_what_other_versions_of_the_libraries_began_is_not_continued(tmp_path, monkeypatch):
+DVC_YAML = """
+stages:
+  fuzz:
+    deps: [stages/fuzz.py, src/asterism/core, artifacts/model]
+  trigger:
+    foreach: ${pairs}
+    do:
+      deps: [stages/trigger.py, src/asterism/core]
+"""
+
+
+@pytest.mark.parametrize("stage", ["fuzz", "trigger"])
+@pytest.mark.parametrize(
+    ("changed", "goes_on"),
+    [
+        ("requirements.lock", False),
+        ("src/asterism/core/formats/loaded_by_another_process.py", False),
+        ("stages/STAGE.py", False),
+        ("src/asterism/memo/of_another_stage.py", True),
+    ],
+)
+def test_what_another_version_began_is_not_continued(
+    tmp_path, monkeypatch, stage, changed, goes_on
+):
     monkeypatch.chdir(tmp_path)
-    keys = []
-    for versions in ("numpy==2.4.0", "numpy==2.4.1", "numpy==2.4.0"):
-        (tmp_path / "requirements.lock").write_text(versions)
-        keys.append(_run_key("fuzz", Section(), []))
-    assert keys[0] == keys[2] != keys[1]
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
+    (tmp_path / "dvc.yaml").write_text(DVC_YAML)
+    file = tmp_path / changed.replace("STAGE", stage)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    gone_on = []
+    for version in ("first", "second", "first"):
+        file.write_text(version)
+        computed = []
+
+        def compute(_checkpoint, computed=computed):
+            computed.append(True)
+            return Kept()
+
+        parts(stage, Section(), [], "one").gather({"part": compute}, Kept.load)
+        gone_on.append(not computed)
+    assert gone_on == [False, goes_on, True]
+
+
+def test_parts_of_a_stage_that_dvc_does_not_know_are_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "dvc.yaml").write_text(DVC_YAML)
+    with pytest.raises(UserError, match="no stage own"):
+        parts("own", Section(), [])
+
+
+class Kept:
+    def save(self, folder):
+        (folder / "kept").touch()
+
+    @classmethod
+    def load(cls, folder):
+        return cls()

@@ -59,7 +59,7 @@ def _discovered(file: Path) -> set[Path]:
     found: set[Path] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         is_registry = isinstance(node, ast.Call) and "Registry" in ast.unparse(node.func)
-        if is_registry and len(node.args) == 2 and isinstance(node.args[1], ast.Constant):
+        if is_registry and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
             package = SOURCE.joinpath(*str(node.args[1].value).split("."))
             found |= set(package.glob("*.py"))
     return found

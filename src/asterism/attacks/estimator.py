@@ -24,10 +24,9 @@ def on_pixels(
     function: Callable[[Any], Any], preprocessing: PreprocessingParams
 ) -> Callable[[Any], Any]:
     """A function of a model's input as one of pixels in [0, 1]."""
-    mean, std = np.asarray(preprocessing.mean), np.asarray(preprocessing.std)
-    factor = (255 * preprocessing.scale / std).astype(np.float32)
-    shift = (-mean / std).astype(np.float32)
-    return lambda pixels: function(pixels * factor + shift)
+    factor, shift = preprocessing.affine()
+    levels, shift = (255 * factor).astype(np.float32), shift.astype(np.float32)
+    return lambda pixels: function(pixels * levels + shift)
 
 
 class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships no types

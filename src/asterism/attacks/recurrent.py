@@ -19,11 +19,12 @@ from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.trained_rnn import open_trained
 
 log = get_logger(__name__)
 
 THROUGH_TIME = ("fgsm", "bim")
-#: Recurrent networks take rows of pixels in [0, 1] as their steps.
+#: Recurrent networks take pixels in [0, 1], row after row.
 _UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
@@ -54,21 +55,24 @@ def attack_recurrent(
 
     Returns:
         Attacked images by attack; nothing for a network in a format that gives no gradients.
+
+    Raises:
+        UserError: the network takes sequences that such images do not make.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
     if file.suffix not in (".keras", ".h5", ".hdf5"):
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
-    count, height, width, channels = images.shape
-    estimator = PixelEstimator(load_keras(file), _UNIT, (height, width * channels))
-    sequences = as_pixels(images).reshape(count, height, width * channels)
+    shape = open_trained(folder).sequence_shape(images.shape[1:])
+    estimator = PixelEstimator(load_keras(file), _UNIT, shape)
+    sequences = as_pixels(images).reshape(-1, *shape)
     correct = np.flatnonzero(estimator.predict(sequences).argmax(axis=1) == labels)
     chosen = stream(seed, "attack", "recurrent").permutation(correct)[: params.rnn_inputs]
     victims = Victims(sequences[chosen], labels[chosen], chosen, seed)
     found: dict[str, Floats] = {}
     for name in progress(THROUGH_TIME, label="attacking the recurrent network", unit="attack"):
         found[name] = np.clip(ATTACKS[name](params).perturb(estimator, victims), 0, 1)
-    pictures = victims.images.reshape(-1, height, width, channels)
+    pictures = victims.images.reshape(-1, *images.shape[1:])
     lengths = l2(found["fgsm"], victims.images)
     found["noise"] = noise_of_length(pictures, lengths, chosen, seed)
     return {

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -37,6 +38,11 @@ R = TypeVar("R", bound=Result)
 
 #: Computes one part. The checkpoint, where there is one, keeps the state of the unfinished part.
 Job = Callable[[Checkpoint | None], R]
+
+
+def shares(budget: int, parts: int) -> list[int]:
+    """The budget of each part, as equal as may be, larger ones first."""
+    return [budget // parts + (part < budget % parts) for part in range(parts)]
 
 
 class ShardEnded(Exception):  # noqa: N818  (no error: a shard has nothing left to do)
@@ -87,12 +93,12 @@ class SharedParts(Parts):
         for name, compute in jobs.items():
             if self._is_late():
                 break
-            if not self._folder(name).exists():
+            with ExitStack() as held_part:
                 try:
-                    with held_now(self._lock(name)):
-                        self._finish(name, compute)
+                    held_part.enter_context(held_now(self._lock(name)))
                 except BlockingIOError:
                     continue  # another process is at it
+                self._finish(name, compute)
         if self._is_shard:
             raise ShardEnded
         for name, compute in jobs.items():

@@ -22,6 +22,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType, ModuleType
 
+import yaml
+
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
@@ -36,6 +38,9 @@ log = get_logger(__name__)
 USAGE = (
     "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
 )
+
+#: The stages, and what each depends on.
+PIPELINE = Path("dvc.yaml")
 
 #: Versions of the libraries that are installed.
 LOCK = Path("requirements.lock")
@@ -70,25 +75,32 @@ def main(folder: Path, arguments: list[str]) -> int:
     return _run(folder, name, rest)
 
 
-def parts(name: str, params: Section, inputs: Iterable[Path]) -> SharedParts:
-    """The parts of this stage's run, for this process and for those that help it.
+def parts(
+    name: str, params: Section, inputs: Iterable[Path], variant: str | None = None
+) -> SharedParts:
+    """The parts of a stage's run, for this process and for those that help it.
 
-    Their key is that of :func:`_run_key`, so another version never continues this one's work.
+    Their key covers the parameters, the content of ``inputs``, the versions of all libraries and
+    the code that the stage depends on by ``dvc.yaml``, most of which other processes may load. So
+    another version never continues this one's work.
+
+    Raises:
+        UserError: ``dvc.yaml`` has no such stage.
     """
-    return SharedParts(name, _run_key(name, params, inputs), _is_shard.get())
+    label = name if variant is None else f"{name}-{variant}"
+    facts = params.model_dump(mode="json")
+    key = dependency_key(label, facts, [*inputs, *_code_of(name), LOCK])
+    return SharedParts(label, key, _is_shard.get())
 
 
-def _run_key(name: str, params: Section, inputs: Iterable[Path]) -> str:
-    """Covers parameters, the content of ``inputs``, Asterism's code that is loaded and versions."""
-    code = [
-        Path(str(module.__file__))
-        for module_name, module in sys.modules.items()
-        if module_name.partition(".")[0] == "asterism" and getattr(module, "__file__", None)
-    ]
-    root = Path(__file__).parents[2]
-    inside = {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in code}
-    facts = [params.model_dump(mode="json"), inside]
-    return dependency_key(name, facts, [*inputs, LOCK])
+def _code_of(name: str) -> list[Path]:
+    """A stage's script and packages, as DVC knows them."""
+    stages = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))["stages"]
+    if name not in stages:
+        raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
+    definition = stages[name]
+    dependencies = definition.get("do", definition)["deps"]  # ``do``: below a ``foreach``
+    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
 
 
 def _run(folder: Path, name: str, arguments: list[str]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def stream(seed: int, *path: str | int) -> np.random.Generator:
@@ -30,6 +31,19 @@ def spawn_integer(seed: int, *path: str | int) -> int:
     """A 31-bit integer for libraries that want a plain seed, named as in :func:`stream`."""
     state = np.random.SeedSequence(seed, spawn_key=_spawn_key(path)).generate_state(1)
     return int(state[0]) >> 1
+
+
+def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A bijection of 64-bit integers that spreads every bit; overwrites its argument.
+
+    It is SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
+    """
+    words ^= words >> np.uint64(30)
+    words *= np.uint64(0xBF58476D1CE4E5B9)
+    words ^= words >> np.uint64(27)
+    words *= np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return words
 
 
 def _spawn_key(path: tuple[str | int, ...]) -> tuple[int, ...]:

@@ -49,8 +49,6 @@ class NeuronItems(ActivationCriterion):
     A subclass says which items of a layer a batch covers; coverage is their share of all.
     """
 
-    items_per_neuron: int = 1
-
     def __init__(self, params: CriteriaParams) -> None:
         self.params = params
         self.covered: dict[str, NDArray[np.bool_]] = {}
@@ -72,7 +70,7 @@ class NeuronItems(ActivationCriterion):
 
     @abstractmethod
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
-        """Items that a batch ``(N, neurons)`` covers, ``(neurons, items_per_neuron)``."""
+        """Items that a batch ``(N, neurons)`` covers, ``(neurons, items of a neuron)``."""
 
     def _total(self, layer: str, items: NDArray[np.bool_]) -> int:
         return items.size

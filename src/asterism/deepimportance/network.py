@@ -85,7 +85,7 @@ class Elementwise:
     """
 
     function: Callable[[Tensor], Tensor]
-    nonnegative: bool | None = None
+    nonnegative: bool
     squashes: bool = False
     channels: tuple[NDArray[Any], NDArray[Any]] | None = None
 
@@ -195,7 +195,7 @@ class Network:
             known = bool(np.all(operation.kernel >= 0) and np.all(operation.bias >= 0))
             return inherited and known
         if isinstance(operation, Elementwise):
-            return inherited if operation.nonnegative is None else operation.nonnegative
+            return operation.nonnegative
         if isinstance(operation, Sum):
             return inherited and all(w >= 0 for w in operation.weights)
         return inherited

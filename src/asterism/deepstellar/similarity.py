@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import roc_auc_score, roc_curve
 
+from asterism.core.streams import mix
+
 Items = Literal["state", "transition"]
 ITEMS: tuple[Items, ...] = ("state", "transition")
 
@@ -28,7 +30,7 @@ def item_codes(codes: NDArray[np.int64], items: Items) -> NDArray[np.int64]:
         return codes
     source = codes[:, :-1].astype(np.uint64)
     target = codes[:, 1:].astype(np.uint64)
-    mixed = _mix(_mix(source) + target)
+    mixed = mix(mix(source) + target)
     return (mixed >> np.uint64(1)).astype(np.int64)
 
 
@@ -115,10 +117,3 @@ def _membership(places: NDArray[np.int64], items: int) -> sparse.csr_array:
     visited.sum_duplicates()
     visited.data[:] = 1
     return visited
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A bijection of 64-bit integers that spreads every bit (the finaliser of SplitMix64)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))

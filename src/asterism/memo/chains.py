@@ -18,7 +18,7 @@ from typing import Any, Self
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.checkpoints import Checkpoint
-from asterism.core.parts import ALONE, Parts
+from asterism.core.parts import ALONE, Parts, shares
 from asterism.memo.campaign import Campaign, Mutant
 from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import STRATEGIES, ExtraReward, campaign
@@ -113,8 +113,7 @@ def _budgets(strategy: str, seeds: dict[str, Graph], params: GenerateParams) -> 
     """Models for each chain; a strategy whose proposals end is one chain, they would repeat."""
     if STRATEGIES[strategy](seeds, params).limit is not None:
         return [params.models]
-    chains = min(params.chains, params.models)
-    return [params.models // chains + (n < params.models % chains) for n in range(chains)]
+    return shares(params.models, min(params.chains, params.models))
 
 
 def _chain(

@@ -40,8 +40,12 @@ class PreprocessingParams(Section):
                 )
         # One multiplication and one addition, both in float32: what cannot be told from the
         # formula but for rounding, and a third of its time.
-        factor = np.asarray(self.scale / np.asarray(self.std, np.float64), np.float32)
-        shift = np.asarray(-np.asarray(self.mean, np.float64) / self.std, np.float32)
-        scaled: NDArray[np.float32] = images * factor
-        scaled += shift
+        factor, shift = self.affine()
+        scaled: NDArray[np.float32] = np.multiply(images, factor.astype(np.float32))
+        scaled += shift.astype(np.float32)
         return scaled
+
+    def affine(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same as ``image * factor + shift``: float64, one value each or one per channel."""
+        mean, std = np.asarray(self.mean, np.float64), np.asarray(self.std, np.float64)
+        return self.scale / std, -mean / std

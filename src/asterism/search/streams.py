@@ -16,6 +16,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.streams import mix
+
 Words = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -42,7 +44,7 @@ class ManyStreams:
 
     def below(self, numbers: NDArray[np.int64]) -> Self:
         """For each stream the one of this number below it, int64 ``(n,)``, from its beginning."""
-        return type(self)(_mix(self._keys ^ _mix((numbers.astype(np.uint64) + _ONE) * _GOLDEN)))
+        return type(self)(mix(self._keys ^ mix((numbers.astype(np.uint64) + _ONE) * _GOLDEN)))
 
     def random(self, size: int | tuple[int, ...]) -> NDArray[np.float64]:
         """Numbers from [0, 1), float64; ``size`` is n or begins with it, here and below."""
@@ -104,14 +106,4 @@ class ManyStreams:
         count = math.prod(shape[1:])
         places = np.arange(self._place + 1, self._place + count + 1, dtype=np.uint64)
         self._place += count
-        return _mix(self._keys[:, np.newaxis] + places * _GOLDEN).reshape(shape)
-
-
-def _mix(words: Words) -> Words:
-    """SplitMix64's output function; overwrites its argument."""
-    words ^= words >> np.uint64(30)
-    words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(27)
-    words *= np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
-    return words
+        return mix(self._keys[:, np.newaxis] + places * _GOLDEN).reshape(shape)

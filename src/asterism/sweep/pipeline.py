@@ -21,7 +21,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
@@ -29,6 +29,7 @@ from asterism.core.locks import held
 from asterism.sweep import lockfile
 from asterism.sweep.cached import restore
 from asterism.sweep.hashes import Hashes
+from asterism.sweep.interrupt import ignore_interrupts, interrupt_postponed, interruptible
 from asterism.sweep.shards import Helpers, Shards
 
 #: How a stage ends that was interrupted (128 + SIGINT), as its process says.
@@ -148,7 +149,7 @@ def _key(stage: Any, produced: _Produced, upstream: list[str], hashes: Hashes) -
 
 def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
     """Bring one stage of a workspace up to date; see :func:`reproduce`."""
-    with open_repository(root) as repository:
+    with interruptible(), open_repository(root) as repository:
         return reproduce(repository, find_stages(repository)[stage.name], stage, locks, shards)
 
 
@@ -205,13 +206,13 @@ def reproduce(
 
     root = Path(repository.root_dir)
     helpers = Helpers(shards if stage.is_long else Shards(), root, stage.name, stage.command)
-    said = _Announcements(helpers.start)
     try:
         with (
             held(locks / f"{stage.key}.lock"),
             repository.lock,
             lockfile.written_here(),
-            said,
+            interrupt_postponed() as raise_noted,
+            _Announcements(raise_noted, helpers.start) as said,
         ):
             if _renew(found, hashes) if hashes is not None else found.reproduce():
                 found.dump(update_pipeline=False)
@@ -240,23 +241,25 @@ class _Announcements(logging.Handler):
     """Notes whether DVC said that it runs a command while the block lasted.
 
     Args:
-        begun: called at that moment.
+        before: called at that moment, one after another.
     """
 
-    def __init__(self, begun: Callable[[], None]) -> None:
+    def __init__(self, *before: Callable[[], None]) -> None:
         super().__init__()
-        self._begun = begun
+        self._before = before
         self.ran = False
 
     def emit(self, record: logging.LogRecord) -> None:
         """Take note of one of DVC's messages."""
         if str(record.msg).startswith("Running stage"):
+            for call in self._before:
+                call()
             self.ran = True
-            self._begun()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self._logger = logging.getLogger("dvc.stage.run")
         self._logger.addHandler(self)
+        return self
 
     def __exit__(self, *_: object) -> None:
         self._logger.removeHandler(self)
@@ -358,7 +361,7 @@ def _run_side_by_side(
     with (
         progress(total=len(waiting), label="pipeline", unit="stage") as bar,
         one_bar(),
-        ProcessPoolExecutor(jobs, mp_context=context) as pool,
+        ProcessPoolExecutor(jobs, context, ignore_interrupts) as pool,
     ):
         while True:
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.artifacts import replacing, write_table
-from asterism.core.figures import PALETTE, svg_text
+from asterism.core.figures import PALETTE, write_svg
 from asterism.report.pictures import svg
 from asterism.report.section import Section
 from asterism.report.templating import render
@@ -117,8 +117,7 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
     figures = []
     for parameter in parameters if metrics else []:
         figure = draw(table, parameter, metrics[:DRAWN])
-        with replacing(folder / "plots" / f"{parameter.replace('/', '-')}.svg") as temporary:
-            temporary.write_text(svg_text(figure), encoding="utf-8")
+        write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
         figures.append((parameter, svg(figure, f"metrics against {parameter}")))
     section = _section(name, table, records, figures, metrics)
     page = render("page.html.j2", sections=[section], sweeps="../index.html")

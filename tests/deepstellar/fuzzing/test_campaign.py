@@ -14,6 +14,7 @@ from asterism.core import checkpoints
 from asterism.core.artifacts import read_arrays
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.errors import UserError
+from asterism.core.parts import shares
 from asterism.deepstellar.coverage import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing import results
@@ -23,7 +24,7 @@ from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
 from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
-from asterism.deepstellar.fuzzing.union import share, unite
+from asterism.deepstellar.fuzzing.union import unite
 from asterism.models.recurrent import RecurrentModel
 
 CRITERIA = ["state", "k_step", "transition", "none"]
@@ -93,7 +94,7 @@ def test_what_a_campaign_claims_is_true(world: World, criterion: str) -> None:
     assert judged[seeds:].all()
 
 
-@pytest.mark.parametrize("name", sorted(GUIDING.values()))
+@pytest.mark.parametrize("name", sorted(filter(None, GUIDING.values())))
 def test_first_visits_cover_what_the_kept_inputs_cover(world: World, name: str) -> None:
     found = run(world)
     at_first = covering(world, name, world.seeds.images)
@@ -188,9 +189,9 @@ def test_an_interrupted_campaign_goes_on_to_the_same_result(
 
 
 def test_budgets_are_shared_evenly() -> None:
-    assert share(10, 3) == [4, 3, 3]
-    assert share(2, 3) == [1, 1, 0]
-    assert sum(share(99_999, 7)) == 99_999
+    assert shares(10, 3) == [4, 3, 3]
+    assert shares(2, 3) == [1, 1, 0]
+    assert sum(shares(99_999, 7)) == 99_999
 
 
 def test_islands_are_united_in_their_order(world: World) -> None:

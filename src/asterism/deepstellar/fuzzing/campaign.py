@@ -95,7 +95,7 @@ class Campaign:
         model: its Markov chain, which says what there is to cover.
         seeds: inputs to begin with, correctly classified.
         params: how to fuzz.
-        criterion: name of what guides, a key of :data:`GUIDING`; any other guides nothing.
+        criterion: name of what guides, a key of :data:`GUIDING`.
         seed: the run's seed.
         island: number of this campaign among those that share the budget.
         budget: mutants to run.
@@ -115,9 +115,9 @@ class Campaign:
         self._breeder = Breeder.configured(self.params)
         with concerning("fuzz.selection"):
             self._selection = strategy.configured(self.params.selection)
-        self._criteria = fitted(self.model, GUIDING.values())
+        self._criteria = fitted(self.model, filter(None, GUIDING.values()))
         sizes = {name: len(criterion.covered) for name, criterion in self._criteria.items()}
-        self._guide = GUIDING.get(self.criterion)
+        self._guide = GUIDING[self.criterion]
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
             Queue.of_seeds(self.seeds),
@@ -126,11 +126,6 @@ class Campaign:
         )
         self._last = -1
         self._fruitless = 0
-
-    @property
-    def mutator_names(self) -> list[str]:
-        """Names of the mutators by number."""
-        return self._breeder.names
 
     def run(self, checkpoint: Checkpoint | None = None) -> Population:
         """Spend the budget.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from asterism.core.checkpoints import Checkpoint
-from asterism.core.parts import ALONE, Parts
+from asterism.core.parts import ALONE, Parts, shares
 from asterism.deepstellar.fuzzing.campaign import Campaign
 from asterism.deepstellar.fuzzing.population import Population
-from asterism.deepstellar.fuzzing.union import share, unite
+from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.params import FuzzParams
 from asterism.deepstellar.seeds import Seeds
@@ -46,6 +46,6 @@ def fuzz(
 
     jobs = {
         f"island-{island}": partial(run, island, budget)
-        for island, budget in enumerate(share(params.mutants, params.islands))
+        for island, budget in enumerate(shares(params.mutants, params.islands))
     }
     return unite(parts.gather(jobs, Population.load), len(seeds))

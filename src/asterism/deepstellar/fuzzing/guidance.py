@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-#: Name of the criterion that guides a campaign, by what ``fuzz.criteria`` calls it; the rest are
-#: unguided.
-GUIDING = {
+#: Name of the criterion that guides a campaign, by what ``fuzz.criteria`` calls it.
+GUIDING: dict[str, str | None] = {
     "state": "basic_state",
     "k_step": "n_step_state_boundary",
     "transition": "basic_transition",
+    "none": None,
 }
 
 _BUCKET_STARTS = np.array([1, 2, 3, 4, 8, 16, 32, 128])

@@ -15,9 +15,6 @@ from asterism.core.artifacts import read_arrays, read_table, write_arrays, write
 from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.fuzzing.population import Population
 
-#: What makes crashes alike: they differ in how they were made only.
-GROUP = ["label", "predicted", "root"]
-
 #: Rows of a history.
 MOMENTS = 100
 

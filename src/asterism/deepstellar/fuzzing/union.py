@@ -19,11 +19,6 @@ from asterism.deepstellar.fuzzing.population import Crashes, FirstVisits, Popula
 Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]
 
 
-def share(budget: int, islands: int) -> list[int]:
-    """The budget in parts as equal as may be, larger ones first."""
-    return [budget // islands + (island < budget % islands) for island in range(islands)]
-
-
 def unite(islands: Sequence[Population], seeds: int) -> Population:
     """All islands' findings as those of one campaign, in the order of the islands.
 

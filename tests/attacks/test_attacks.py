@@ -4,13 +4,14 @@ import keras
 import numpy as np
 import pytest
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split
 from asterism.attacks.additions import make_additions
 from asterism.attacks.attack import ATTACKS, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first
-from asterism.attacks.noise import l2, noise_of_length
+from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
+from asterism.attacks.pixels import as_pixels, l2
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_attacks import params
 
-from asterism.attacks.addition import as_pixels
+from asterism.attacks.pixels import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, write_json

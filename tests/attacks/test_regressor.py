@@ -6,8 +6,8 @@ import pytest
 from structlog.testing import capture_logs
 from test_attacks import UNIT, params
 
-from asterism.attacks.addition import as_pixels
 from asterism.attacks.attack import ATTACKS
+from asterism.attacks.pixels import as_pixels
 from asterism.attacks.regressor import PixelRegressor, Plan, attack_regressor
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split
+from asterism.attacks.pixels import as_pixels
 from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError

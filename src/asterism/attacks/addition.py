@@ -11,20 +11,10 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.attacks.image_set import ImageSet, mean_of
-from asterism.attacks.noise import l2, linf
+from asterism.attacks.pixels import l2, linf
 from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
-
-
-def as_pixels(images: NDArray[np.uint8]) -> Floats:
-    """uint8 images as pixels in [0, 1]."""
-    return images.astype(np.float32) / np.float32(255)
-
-
-def as_levels(pixels: Floats) -> NDArray[np.uint8]:
-    """Pixels in [0, 1] as images of 256 grey levels."""
-    return np.round(pixels * 255).astype(np.uint8)
 
 
 @dataclass(frozen=True)

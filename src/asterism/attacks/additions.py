@@ -8,11 +8,12 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_levels, as_pixels
+from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
+from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream

@@ -11,8 +11,8 @@ import tensorflow as tf
 from art.estimators.classification import TensorFlowV2Classifier
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import as_pixels
 from asterism.attacks.attack import Floats, Ints, Victims
+from asterism.attacks.pixels import as_pixels
 from asterism.models.logits import Logits
 from asterism.models.preprocessing import PreprocessingParams
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import Ints
 from asterism.attacks.params import AttackParams
+from asterism.attacks.pixels import as_pixels
 from asterism.core.artifacts import read_arrays
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
+from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Ints, Victims
+from asterism.attacks.pixels import l2
 from asterism.core.streams import stream
-
-if TYPE_CHECKING:
-    from asterism.attacks.estimator import PixelEstimator
 
 _BISECTIONS = 40
 
@@ -22,7 +18,7 @@ class GaussianNoise(Attack):
 
     needs_classifier = False
 
-    def perturb(self, estimator: PixelEstimator | None, victims: Victims) -> Floats:
+    def perturb(self, estimator: Estimator | None, victims: Victims) -> Floats:
         """Each input with noise from its own stream."""
         return np.stack(
             [
@@ -57,20 +53,6 @@ def noise_of_length(
         short = l2(moved(middle), images) < lengths
         low, high = np.where(short, middle, low), np.where(short, high, middle)
     return moved(high)
-
-
-def l2(first: Floats, second: Floats) -> NDArray[np.float64]:
-    """Euclidean distance of each pair of images, float64 ``(N,)``."""
-    difference = (first.astype(np.float64) - second).reshape(len(first), -1)
-    distance: NDArray[np.float64] = np.sqrt((difference**2).sum(axis=1))
-    return distance
-
-
-def linf(first: Floats, second: Floats) -> NDArray[np.float64]:
-    """Greatest change of one pixel between each pair of images, float64 ``(N,)``."""
-    change = np.abs(first - second).reshape(len(first), -1)
-    largest: NDArray[np.float64] = change.max(axis=1).astype(np.float64)
-    return largest
 
 
 def _direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import as_levels, as_pixels
 from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
-from asterism.attacks.noise import l2, linf, noise_of_length
+from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
+from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream

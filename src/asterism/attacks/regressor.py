@@ -12,12 +12,13 @@ from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_levels, as_pixels
+from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
 from asterism.attacks.estimator import on_pixels
 from asterism.attacks.image_set import prefixed
 from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
+from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams

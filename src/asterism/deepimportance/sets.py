@@ -14,8 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split, as_pixels
+from asterism.attacks.addition import Addition, Split
 from asterism.attacks.noise import noise_of_length
+from asterism.attacks.pixels import as_pixels
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.streams import stream

@@ -41,7 +41,11 @@ def run(params: Params) -> None:
     driving = load_driving(params.driving, params.seed)
     plan = Plan.make(driving.test_images, params.attack, params.seed)
     model, errors = train_regressor(
-        driving, params.preprocessing, params.driving_training, params.seed
+        driving,
+        params.preprocessing,
+        params.driving_training,
+        params.driving.layer,
+        params.seed,
     )
     measured, found = measure_regressor(
         model,

@@ -12,6 +12,7 @@ from asterism.attacks.pixels import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, write_json
+from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.recurrent import open_rnn
 from asterism.models.recurrent_training import rows_as_steps
@@ -90,6 +91,13 @@ def test_the_stage_says_how_well_traces_give_attacks_away(tmp_path, monkeypatch)
         for fact, summary in (("success", "success"), ("l2", "l2_mean"), ("linf", "linf_mean")):
             assert inputs[f"{name}_{fact}"].mean() == pytest.approx(metrics[name][summary])
     assert metrics["fgsm"]["success"] >= metrics["noise"]["success"]
+
+
+def test_a_network_that_gets_nothing_right_is_one_line(trained):
+    folder, data = trained
+    wrong = np.full_like(data.test_labels, 99)
+    with pytest.raises(UserError, match="classifies no test input correctly"):
+        attack_recurrent(folder, data.test_images, wrong, params(), 0)
 
 
 def test_a_format_without_gradients_is_left_alone(tmp_path, trained):

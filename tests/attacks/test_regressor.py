@@ -78,6 +78,18 @@ def test_how_many_are_attacked_is_said_where_it_is_fewer_than_asked_for(images):
     assert [(line["wanted"], line["possible"]) for line in told] == [(9, 8)]
 
 
+def test_too_few_images_are_refused_with_what_to_do(images):
+    assert Plan.make(images[:10], params(semantic="none"), 0).inputs == 1
+    with pytest.raises(UserError, match="9 test images are too few .* at least 10 are needed"):
+        Plan.make(images[:9], params(semantic="none"), 0)
+
+
+def test_what_is_left_out_is_said(images):
+    with capture_logs() as told:
+        attacked(linear(), images, names=["jsma", "fgsm", "carlini_wagner"], semantic="none")
+    assert [line["attacks"] for line in told if "attacks" in line] == [["jsma", "carlini_wagner"]]
+
+
 def test_a_linear_regressor_is_moved_as_far_as_it_can_be(images):
     model = linear()
     found, _ = attacked(model, images, fgsm={"eps": 0.2}, names=["fgsm", "bim"])

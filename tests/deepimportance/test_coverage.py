@@ -22,6 +22,7 @@ from asterism.criteria.tracing import Tracer, find_layer, hidden_layers
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
+from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
@@ -233,6 +234,27 @@ def test_activations_are_those_of_the_layers(trained):
     np.testing.assert_allclose(batch.layers["hidden"], hidden, rtol=1e-5)
     from_pixels = Tracer(model, UNIT, "hidden", [])(as_pixels(images[:9]))
     np.testing.assert_allclose(from_pixels.subject, hidden, rtol=1e-4, atol=1e-5)
+
+
+def test_a_layer_used_twice_is_the_same_to_relevance_and_to_activations(trained):
+    _, images, _ = trained
+    shared = L.Dense(6, "relu", name="shared")
+    inputs = keras.Input((8, 8, 1))
+    hidden = shared(shared(L.Dense(6, "relu")(L.Flatten()(inputs))))
+    model = keras.Model(inputs, L.Dense(3, "softmax")(hidden))
+    pixels = UNIT.apply(images[:5])
+    network = network_of(model)
+    looked_at = network.values(pixels)[network.outputs_of["shared"]]
+    recorded = Tracer(model, UNIT, "shared", [])(images[:5]).subject
+    np.testing.assert_allclose(looked_at, recorded, rtol=1e-5)
+
+
+@pytest.mark.parametrize("end", [lambda: L.Softmax(), lambda: L.Activation("softmax")])
+def test_scores_before_a_softmax_of_its_own_are_no_hidden_layer(end):
+    layers = [L.Flatten(), L.Dense(5, "relu", name="hidden"), L.Dense(3, "sigmoid"), end()]
+    model = keras.Sequential([keras.Input((8, 8, 1)), *layers])
+    assert hidden_layers(model) == ["hidden"]
+    assert find_layer(model, None) == "hidden"
 
 
 def test_relevance_counts_correct_inputs_of_each_class(trained):

@@ -158,6 +158,19 @@ def test_wrong_natural_images_are_refused_before_the_regressor_trains(drive, tmp
     assert not trained
 
 
+def test_a_missing_layer_is_found_before_the_regressor_trains(drive, tmp_path, monkeypatch):
+    overrides = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]
+    overrides += ["driving.layer=dens2", "driving.height=66", "driving.width=80"]
+    (tmp_path / "params.yaml").write_text(compose(ROOT / "conf", overrides))
+    monkeypatch.chdir(tmp_path)
+    trained = []
+    monkeypatch.setattr("asterism.deepimportance.regression.fit", lambda *_: trained.append(1))
+    stage = load_script(ROOT / "stages", "measure_driving")
+    with pytest.raises(UserError, match="no layer 'dens2' .*dense2"):
+        stage.run(read_params(stage.Params))
+    assert not trained
+
+
 def test_without_driving_data_there_is_nothing_to_measure(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)

@@ -422,6 +422,7 @@ def test_relevance_starts_at_the_scores_and_goes_back(layer):
     [
         (lambda: L.UpSampling2D(interpolation="bilinear"), "only nearest"),
         (lambda: L.BatchNormalization(axis=1), "normalises axis 1"),
+        (lambda: L.Normalization(None, 0.5, 4.0, invert=True), "inverts a normalisation"),
     ],
 )
 def test_unsupported_settings_are_named(layer, message):

@@ -74,14 +74,25 @@ def test_the_finding_is_what_the_controls_say(values, words):
         for name, value in zip(("fgsm", "semantic"), values, strict=True)
     }
     additions["noise"] = {"idc_6": {"value": 99, **control}}  # no adversarial input
-    assert words in _finding(additions, ["idc_6"])
+    assert words in _finding(additions, {"idc_6": 1})
 
 
 def test_one_draw_gives_no_verdict():
     control = {"clean_mean": 4, "clean_std": None, "perturbed_mean": 6, "perturbed_std": None}
     additions = {"fgsm": {"idc_6": {"value": 9, **control}}}
     assert _verdict(additions["fgsm"]["idc_6"]) == "one draw: no verdict"
-    assert "too much for two draws" in _finding(additions, ["idc_6"])
+    assert "too much for two draws" in _finding(additions, {"idc_6": 1})
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict"), [(9, "above both"), (8, "above neither"), (7, "above neither")]
+)
+def test_one_combination_more_than_draws_that_agree_is_nothing(value, verdict):
+    total = 6144
+    control = {"clean_mean": 7, "clean_std": 0, "perturbed_mean": 7, "perturbed_std": 0}
+    shares = {name: number / total for name, number in control.items()} | {"value": value / total}
+    assert _verdict(shares, 1 / total) == verdict
+    assert _verdict(control | {"value": value}, 1) == verdict
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
+from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
@@ -57,7 +58,8 @@ def attack_recurrent(
         Attacked images by attack; nothing for a network in a format that gives no gradients.
 
     Raises:
-        UserError: the network takes sequences that such images do not make.
+        UserError: the network takes sequences that such images do not make, or classifies none of
+            them correctly.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
     if file.suffix not in (".keras", ".h5", ".hdf5"):
@@ -67,6 +69,10 @@ def attack_recurrent(
     estimator = PixelEstimator(load_keras(file), _UNIT, shape)
     sequences = as_pixels(images).reshape(-1, *shape)
     correct = np.flatnonzero(estimator.predict(sequences).argmax(axis=1) == labels)
+    if not len(correct):
+        raise UserError("the recurrent network classifies no test input correctly: none to attack")
+    if len(correct) < params.rnn_inputs:
+        log.warning("fewer inputs attacked", wanted=params.rnn_inputs, possible=len(correct))
     chosen = stream(seed, "attack", "recurrent").permutation(correct)[: params.rnn_inputs]
     victims = Victims(sequences[chosen], labels[chosen], chosen, seed)
     found: dict[str, Floats] = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,6 +21,7 @@ from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.console import get_logger, progress
+from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
 
@@ -27,6 +29,9 @@ log = get_logger(__name__)
 
 #: Targets this far off an output pull it to one side all the way; only the side matters.
 _FAR = 1e6
+
+#: One in so many images of either side of the split may be attacked.
+_SHARE = 5
 
 
 class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[misc]  # ART is untyped
@@ -125,10 +130,16 @@ class Plan:
         """Part the test images, uint8 ``(N, H, W, C)``, and gather the natural additions.
 
         Raises:
-            UserError: a split without one side, or natural images that cannot be added.
+            UserError: too few images, or natural ones that cannot be added.
         """
+        needed = math.ceil(_SHARE / min(params.base_share, 1 - params.base_share))
+        if len(images) < needed:
+            raise UserError(
+                f"{len(images)} test images are too few to attack some and to draw controls from: "
+                f"at least {needed} are needed, so give more rows, or a larger driving.test_share"
+            )
         split = Split.draw(len(images), params.base_share, seed)
-        inputs = max(1, min(params.inputs, len(split.base) // 5, len(split.pool) // 5))
+        inputs = min(params.inputs, len(split.base) // _SHARE, len(split.pool) // _SHARE)
         if inputs < params.inputs:
             log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)
         return cls(split, inputs, natural_additions(images, split, inputs, params, seed))
@@ -164,7 +175,9 @@ def attack_regressor(
     outputs = estimator.predict(pixels)
     victims = Victims(pixels, outputs, chosen, seed)
     attacks = {name: ATTACKS[name](params) for name in params.names}
-    attacks = {name: attack for name, attack in attacks.items() if not attack.needs_classifier}
+    if left_out := [name for name, attack in attacks.items() if attack.needs_classifier]:
+        log.info("left out, since a regressor has no classes", attacks=left_out)
+    attacks = {name: attack for name, attack in attacks.items() if name not in left_out}
     additions, moved = {}, {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         found = _farther(attack, estimator, victims)

@@ -121,13 +121,23 @@ def hidden_layers(model: keras.Model) -> list[str]:
     Raises:
         UserError: there is none.
     """
-    last = model.layers[-1]
-    inner = [layer for layer in model.layers if layer is not last]
+    scores = _score_layers(model)
+    inner = [layer for layer in model.layers if layer not in scores]
     active = [layer.name for layer in inner if _activates(layer)]
     found = active or [layer.name for layer in inner if layer.weights]
     if not found:
         raise UserError(f"the model {model.name!r} has no hidden layer")
     return found
+
+
+def _score_layers(model: keras.Model) -> list[Any]:
+    """The output's layer; where that is a softmax of its own, the one before it too."""
+    last = model.layers[-1]
+    kind = type(last).__name__
+    softmax = getattr(last, "activation", None) is keras.activations.softmax
+    if kind == "Softmax" or (kind == "Activation" and softmax):
+        return [last, last.input._keras_history.operation]
+    return [last]
 
 
 def _activates(layer: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_arrays
-from asterism.criteria.tracing import model_input
+from asterism.criteria.tracing import BATCH, model_input
 from asterism.data import Dataset
 from asterism.deepimportance.neurons import propagator
 from asterism.deepimportance.params import RelevanceParams
@@ -57,7 +57,10 @@ def heatmaps(
         [np.flatnonzero(data.test_labels == label)[:per_class] for label in range(data.classes)]
     )
     images, labels = data.test_images[chosen], data.test_labels[chosen]
-    _, relevance = propagator(model, preprocessing, params, None)(
-        model_input(images, preprocessing), labels
-    )
-    return Heatmaps(images, relevance.sum(axis=-1), labels)
+    propagate = propagator(model, preprocessing, params, None)
+    relevance = []
+    for start in range(0, len(images), BATCH):
+        part = slice(start, start + BATCH)
+        _, found = propagate(model_input(images[part], preprocessing), labels[part])
+        relevance.append(found.sum(axis=-1))
+    return Heatmaps(images, np.concatenate(relevance), labels)

@@ -57,7 +57,9 @@ def network_of(
             layer = node.operation
             inputs = [place[id(t)] for t in node.arguments.keras_tensors]
             index = _append_layer(layer, network, inputs)
-            network.outputs_of[layer.name] = index
+            # A layer that is used several times is looked at where it is used first: Keras' own
+            # ``layer.output``, from which activations are taken.
+            network.outputs_of.setdefault(layer.name, index)
             place[id(node.outputs[0])] = index
     return network.folded()
 
@@ -184,6 +186,8 @@ def _batch_normalization(layer: Any, network: Network, inputs: list[int]) -> int
 def _rescaling(layer: Any, network: Network, inputs: list[int]) -> int:
     if isinstance(layer, keras.layers.Rescaling):
         scale, shift = np.asarray(layer.scale, float), np.asarray(layer.offset, float)
+    elif layer.invert:
+        raise _unsupported(layer, "that inverts a normalisation")
     else:
         scale = 1 / np.maximum(np.sqrt(_array(layer.variance)), keras.backend.epsilon())
         shift = -_array(layer.mean) * scale

@@ -10,23 +10,34 @@ import numpy as np
 from asterism.attacks.params import AttackParams
 from asterism.attacks.regressor import Deviations, Plan, attack_regressor
 from asterism.criteria.params import CriteriaParams
+from asterism.criteria.tracing import find_layer
 from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.sets import compare
 from asterism.models.architectures import ARCHITECTURES
+from asterism.models.flattening import flattened
 from asterism.models.params import TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.models.training import compile_for, fit, make_deterministic
 
 
 def train_regressor(
-    driving: Driving, preprocessing: PreprocessingParams, training: TrainingParams, seed: int
+    driving: Driving,
+    preprocessing: PreprocessingParams,
+    training: TrainingParams,
+    layer: str | int | None,
+    seed: int,
 ) -> tuple[keras.Model, dict[str, float]]:
-    """DAVE-2 trained on mean squared error, and its error on both parts."""
+    """DAVE-2 trained on mean squared error, and its error on both parts.
+
+    Raises:
+        UserError: it has no such subject layer, which is found before it is trained.
+    """
     make_deterministic(seed, "measure_driving")
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
+    find_layer(flattened(model), layer)
     compile_for(model, training)
     model.compile(model.optimizer, loss="mean_squared_error")
     targets: Any = driving.train_angles

@@ -47,6 +47,9 @@ VERDICTS = {
 #: One draw of a control has no spread to compare with.
 NO_VERDICT = "one draw: no verdict"
 
+#: Differences of shares of combinations are off by less.
+_ROUNDING = 1e-12
+
 NOT_CHECKED = "Nothing was added to check it, or too much for two draws of its controls."
 CANNOT_RISE = "Here it cannot rise: the test set exercises every combination already."
 
@@ -75,6 +78,7 @@ def importance(workspace: Path) -> Section | None:
     alone, additions = metrics["test_set"], _in_order(metrics["additions"], attacks)
     idc = _idc(alone)
     rising = [name for name in idc if alone[name] < 1]
+    steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
     body = render(
         "importance.html.j2",
@@ -95,7 +99,8 @@ def importance(workspace: Path) -> Section | None:
         gains={_spoken(name): _gains(alone, additions, name) for name in rising[:1]},
         verdict=_verdict,
         control=_control,
-        finding=_finding(additions, rising) if rising else CANNOT_RISE,
+        steps=steps,
+        finding=_finding(additions, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
         rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
         spoken=_spoken,
@@ -165,23 +170,30 @@ def _control(facts: dict[str, Any], control: str) -> str:
     return f"{mean:.1f}" if deviation is None else f"{mean:.1f} ± {deviation:.1f}"
 
 
-def _above(facts: dict[str, float], control: str) -> bool:
-    return facts["value"] > facts[f"{control}_mean"] + DEVIATIONS * facts[f"{control}_std"]
+def _above(facts: dict[str, float], control: str, step: float) -> bool:
+    rise = facts["value"] - facts[f"{control}_mean"]
+    return rise > max(DEVIATIONS * facts[f"{control}_std"], step) + _ROUNDING
 
 
-def _verdict(facts: dict[str, Any]) -> str:
+def _verdict(facts: dict[str, Any], step: float = 0.0) -> str:
+    """How an addition compares with its controls; ``step`` is what one combination makes.
+
+    A few draws of few inputs may all reach the same number of combinations; one more is nothing.
+    """
     if facts["clean_std"] is None:
         return NO_VERDICT
-    return VERDICTS[_above(facts, "clean"), _above(facts, "perturbed")]
+    return VERDICTS[_above(facts, "clean", step), _above(facts, "perturbed", step)]
 
 
-def _finding(additions: dict[str, Any], idc: list[str]) -> str:
-    """What the controls say about the study's claim."""
+def _finding(additions: dict[str, Any], steps: dict[str, float]) -> str:
+    """What the controls say about the study's claim, by what one combination makes of each IDC."""
     sentences, holds = [], []
     natural = [name for name in additions if name in NATURAL]
     adversarial = [name for name in additions if name not in (*NATURAL, "noise")]
     for what, names in (("Adversarial", adversarial), ("Semantically different", natural)):
-        verdicts = [_verdict(additions[name][m]) for name in names for m in idc]
+        verdicts = [
+            _verdict(additions[name][m], step) for name in names for m, step in steps.items()
+        ]
         cases = [verdict == VERDICTS[True, True] for verdict in verdicts if verdict != NO_VERDICT]
         if cases:
             holds += cases

@@ -166,7 +166,7 @@ def test_a_missing_layer_is_found_before_the_regressor_trains(drive, tmp_path, m
     trained = []
     monkeypatch.setattr("asterism.deepimportance.regression.fit", lambda *_: trained.append(1))
     stage = load_script(ROOT / "stages", "measure_driving")
-    with pytest.raises(UserError, match="no layer 'dens2' .*dense2"):
+    with pytest.raises(UserError, match=r"no layer 'dens2' .*dense2"):
         stage.run(read_params(stage.Params))
     assert not trained
 

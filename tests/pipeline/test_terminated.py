@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 
 import psutil
 import pytest
@@ -37,6 +38,21 @@ def test_sigterm_ends_the_stages_too(tmp_path, jobs):
     status, output = call(project, "repro", "--jobs", jobs)
     assert status == 0, output
     assert set(project.ran()) >= {"right", "end"}
+
+
+def test_stages_end_with_a_run_that_is_killed(tmp_path):
+    project = Project(tmp_path)
+    (project.notes / "hold-right").touch()
+    process = start(project, "repro", "--jobs", 2)
+    project.wait_for("right")
+    process.kill()
+    begun = time.monotonic()
+    while still_running(project):
+        assert time.monotonic() - begun < 20, still_running(project)
+        time.sleep(0.1)
+    (project.notes / "hold-right").unlink()
+    status, output = call(project, "repro", "--jobs", 2)
+    assert status == 0, output
 
 
 def test_what_is_half_written_is_finished_before_an_interrupt(tmp_path):

@@ -6,6 +6,7 @@ import faulthandler
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any, TextIO
 
 import structlog
 from tqdm import tqdm
+
+# Bars are of one process each. The default is a lock between processes, made when it is first
+# taken: an interrupt at that moment is lost, and the lock stays taken for ever.
+tqdm.set_lock(threading.RLock())
 
 #: Where this is set in the environment, no bar is drawn.
 _NO_BARS = "ASTERISM_NO_BARS"

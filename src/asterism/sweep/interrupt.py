@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from multiprocessing.connection import Connection
 from types import FrameType
 
 import psutil
+
+#: How a stage ends that was interrupted (128 + SIGINT), as its process says.
+INTERRUPTED = 130
+
+#: Seconds after which a process that has lost its run is told once more.
+_AGAIN_SECONDS = 0.5
 
 
 @contextmanager
@@ -52,7 +61,8 @@ def terminated_as_by_ctrl_c() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _interrupt_all(_signal: int, _frame: FrameType | None) -> None:
+def _interrupt_all(*_: object) -> None:
+    """Send SIGINT to this process and to those below it, as far as Ctrl-C would reach them."""
     here = psutil.Process()
     for process in [*here.children(recursive=True), here]:
         with suppress(ProcessLookupError):  # it has ended by itself
@@ -60,14 +70,34 @@ def _interrupt_all(_signal: int, _frame: FrameType | None) -> None:
                 os.kill(process.pid, signal.SIGINT)
 
 
-def ignore_interrupts() -> None:
-    """Let this process ignore SIGINT, but not the commands that it will run."""
-    signal.signal(signal.SIGINT, lambda *_: None)
+def serve_run(run: Connection) -> None:
+    """Prepare a process that runs stages for another: it minds SIGINT in a stage only.
+
+    And it ends with the run. One that is killed tells nobody, so a thread watches: it interrupts
+    the stage, once, and then the process itself until it is between stages.
+
+    Args:
+        run: the reading end of a pipe of which the run alone has the other end.
+    """
+
+    def between_stages(_signal: int, _frame: FrameType | None) -> None:
+        if run.poll():
+            os._exit(INTERRUPTED)
+
+    def watch() -> None:
+        run.poll(None)
+        _interrupt_all()
+        while True:
+            time.sleep(_AGAIN_SECONDS)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    signal.signal(signal.SIGINT, between_stages)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """While the block runs, SIGINT raises KeyboardInterrupt in a process that ignores it."""
+    """While the block runs, SIGINT raises KeyboardInterrupt, whatever it does otherwise."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield

@@ -29,11 +29,13 @@ from asterism.core.locks import held
 from asterism.sweep import lockfile
 from asterism.sweep.cached import restore
 from asterism.sweep.hashes import Hashes
-from asterism.sweep.interrupt import ignore_interrupts, interrupt_postponed, interruptible
+from asterism.sweep.interrupt import (
+    INTERRUPTED,
+    interrupt_postponed,
+    interruptible,
+    serve_run,
+)
 from asterism.sweep.shards import Helpers, Shards
-
-#: How a stage ends that was interrupted (128 + SIGINT), as its process says.
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True)
@@ -358,10 +360,11 @@ def _run_side_by_side(
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
     context = multiprocessing.get_context("forkserver")
+    of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
         progress(total=len(waiting), label="pipeline", unit="stage") as bar,
         one_bar(),
-        ProcessPoolExecutor(jobs, context, ignore_interrupts) as pool,
+        ProcessPoolExecutor(jobs, context, serve_run, (of_run,)) as pool,
     ):
         while True:
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:

@@ -19,7 +19,8 @@ from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
-from asterism.sweep.pipeline import INTERRUPTED, lock_folder
+from asterism.sweep.interrupt import INTERRUPTED
+from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
 from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order

@@ -23,9 +23,9 @@ from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
+from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
-    INTERRUPTED,
     StageFailedError,
     open_repository,
     read_plan,

@@ -1,0 +1,46 @@
+"""What a person sees while a stage runs."""
+
+import subprocess
+import sys
+
+PROGRAM = """
+import os, signal, sys
+from pathlib import Path
+from asterism.core.console import configure_logging, get_logger
+
+class Screen:  # an interrupt while the first line is written
+    def write(self, text):
+        os.kill(os.getpid(), signal.SIGINT)
+    def flush(self): pass
+    def isatty(self): return False
+
+sys.stderr = Screen()
+configure_logging(None)
+log = get_logger("asterism.test")
+try:
+    log.info("first")
+except KeyboardInterrupt:
+    sys.stderr = sys.__stderr__
+    configure_logging(None)
+    log.info("second")
+    sys.exit(130)
+"""
+
+
+def test_an_interrupt_of_a_line_is_not_lost_and_blocks_nothing():
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 130, ended.stderr
+    assert "second" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_lines_and_bars_need_no_lock_between_processes():
+    program = (
+        "import sys; from asterism.core.console import configure_logging, get_logger, progress\n"
+        "configure_logging(None); get_logger('asterism.test').info('line')\n"
+        "list(progress(range(3), label='bar'))\n"
+        "assert 'multiprocessing.synchronize' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -295,12 +295,28 @@ class _Payload:
         return (exec, ("raise SystemExit('code from the file was run')",))
 
 
-def _edited(source, target, name_end, edit):
+def _edited(source, target, name_end, edit, rename=lambda name: name):
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
             content = old.read(name)
-            new.writestr(name, edit(content) if name.endswith(name_end) else content)
+            new.writestr(rename(name), edit(content) if name.endswith(name_end) else content)
     return target
+
+
+def _calling(operator, **values):
+    """An edit of a program: its first node calls the operator instead, with these arguments."""
+
+    def edit(content):
+        program = json.loads(content)
+        node = program["graph_module"]["graph"]["nodes"][0]
+        arguments = [
+            {"name": name, "arg": {f"as_{type(value).__name__.lower()}": value}, "kind": 1}
+            for name, value in values.items()
+        ]
+        node |= {"target": f"torch.ops.aten.{operator}", "inputs": arguments}
+        return json.dumps(program).encode()
+
+    return edit
 
 
 @pytest.mark.parametrize(
@@ -310,12 +326,95 @@ def _edited(source, target, name_end, edit):
         ("weights_config.json", lambda c: c.replace(b'"use_pickle": false', b'"use_pickle": true')),
         ("models/model.json", lambda c: c.replace(b"torch.ops.aten.relu.default", b"torch.load")),
         ("models/model.json", lambda c: c.replace(b"Symbol('", b"__import__('os').system('")),
+        ("models/model.json", _calling("from_file.default", filename="w", shared=True, size=64)),
+        ("models/model.json", _calling("save.default", item=1, filename="written")),
+        ("models/model.json", _calling("relu.overloads")),
+        ("models/model.json", _calling("__class__.mro")),
     ],
 )
-def test_a_torch_archive_that_could_run_code_is_refused(files, name_end, edit, tmp_path):
-    hostile = _edited(files[1][".pt2"], tmp_path / "hostile.pt2", name_end, edit)
-    with pytest.raises(UserError, match="could run foreign code"):
-        open_classifier(hostile, UNIT)
+def test_a_torch_archive_that_could_run_code_is_refused(
+    files, name_end, edit, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in (name_end, name_end.upper()):  # PyTorch tells no capital letters
+        hostile = _edited(
+            files[1][".pt2"],
+            tmp_path / "hostile.pt2",
+            name_end,
+            edit,
+            lambda inside, name=name: inside.replace(name_end, name),
+        )
+        with pytest.raises(UserError, match="could run foreign code"):
+            open_classifier(hostile, UNIT)
+    assert [path.name for path in tmp_path.iterdir()] == ["hostile.pt2"]
+
+
+def test_a_torch_archive_with_two_files_of_one_name_is_refused(files, tmp_path):
+    path = _edited(files[1][".pt2"], tmp_path / "two.pt2", "", lambda content: content)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("another/models/MODEL.json", b"{}")
+    with pytest.raises(UserError, match="two files of one name"):
+        open_classifier(path, UNIT)
+
+
+class _Applied(torch.nn.Module):
+    """A function of an input and modules, as a module."""
+
+    def __init__(self, function, *modules):
+        super().__init__()
+        self.function = function
+        self.parts = torch.nn.ModuleList(modules)
+
+    def forward(self, images):
+        return self.function(images, *self.parts)
+
+
+def _torch_nets():
+    from torch import nn
+
+    def tokens(images, patches):
+        return patches(images).flatten(2).transpose(1, 2)
+
+    return {
+        "convolutional": nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.ReLU(inplace=True),
+            nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Dropout(),
+            nn.Flatten(), nn.Linear(4, CLASSES), nn.LogSoftmax(1),
+        ),
+        "light": nn.Sequential(
+            nn.ConvTranspose2d(1, 4, 2), nn.GroupNorm(2, 4), nn.Hardswish(), nn.AvgPool2d(2),
+            nn.ReLU6(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.ELU(), nn.Linear(4, CLASSES),
+        ),
+        "residual": _Applied(
+            lambda x, a, b: b((x - 0.1 + a(x)).mean((2, 3)).view(x.shape[0], -1)),
+            nn.Conv2d(1, 4, 3, padding=1), nn.Linear(4, CLASSES),
+        ),
+        "attention": _Applied(
+            lambda x, p, e, a, n, o: o(n(a(tokens(x, p) + e(torch.arange(16))))[:, 0]),
+            nn.Conv2d(1, 8, 2, 2), nn.Embedding(16, 8),
+            nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True),
+            nn.LayerNorm(8), nn.Linear(8, CLASSES),
+        ),
+        "recurrent": _Applied(
+            lambda x, r, o: o(r(x[:, 0])[0][:, -1]),
+            nn.LSTM(8, 6, batch_first=True), nn.Linear(6, CLASSES),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _torch_nets())
+@pytest.mark.parametrize("core", [False, True])
+def test_usual_torch_networks_open(name, core, tmp_path):
+    net = _torch_nets()[name].eval()
+    program = torch.export.export(net, (torch.zeros(2, 1, 8, 8),))
+    path = tmp_path / "net.pt2"
+    torch.export.save(program.run_decompositions() if core else program, path)
+    given = images(2)
+    with torch.inference_mode():
+        expected = net(torch.from_numpy(given.transpose(0, 3, 1, 2).astype(np.float32) / 255))
+    runtime = FORMATS["torch"].open(path)
+    outputs = runtime.run(given.astype(np.float32) / 255)
+    assert outputs == pytest.approx(expected.numpy(), abs=1e-5)
 
 
 def test_a_pickled_torch_model_is_not_read(tmp_path):

@@ -29,17 +29,23 @@ def make_deterministic(
         seed: the run's seed.
         path: what is about to be trained, as in :func:`asterism.core.streams.stream`.
         threads: threads within an operation; the same on every machine.
+
+    Raises:
+        RuntimeError: TensorFlow runs already, with another number of threads.
     """
     import keras
     import tensorflow as tf
 
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-    except RuntimeError:  # TensorFlow is already running, as in a test's second training
-        pass
+    _fix_threads(threads)
     tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(spawn_integer(seed, *path))
+
+
+def _fix_threads(threads: int) -> None:
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def compile_for(model: keras.Model, params: TrainingParams) -> None:

@@ -13,7 +13,7 @@ from asterism.core.params import Section
 from asterism.models.architectures import build
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for, fit, make_deterministic
+from asterism.models.training import compile_for, fit
 
 if TYPE_CHECKING:
     import keras
@@ -42,7 +42,6 @@ class Distillation(Compressor):
         """See :class:`asterism.compression.compressor.Compressor`."""
         import keras
 
-        make_deterministic(material.seed, "compress", "distillation")
         height, width, channels = material.inputs.shape[1:]
         classes = int(model.output_shape[-1])
         student = build(options.student, (height, width, channels), classes, key="student")

@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -16,6 +18,7 @@ from structlog.testing import capture_logs
 from asterism.core.errors import UserError
 from asterism.models.classifier import FileClassifier, open_classifier
 from asterism.models.formats import FORMATS
+from asterism.models.formats import keras as keras_format
 from asterism.models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -60,6 +63,49 @@ def test_a_keras_file_is_exported_once(files, tmp_path):
     again = open_classifier(paths[".keras"], UNIT)
     assert "run as its ONNX export" in again.notes[0]
     assert np.array_equal(first.predict(images(5)), again.predict(images(5)))
+
+
+def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
+    export, exports = keras_format.save_onnx, []
+
+    def slow(model, path):
+        exports.append(path)
+        time.sleep(0.5)  # in which the other one comes
+        export(model, path)
+
+    monkeypatch.setattr(keras_format, "save_onnx", slow)
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(FORMATS["keras"].open, [files[1][".keras"]] * 2))
+    assert len(exports) == 1
+    assert all("run as its ONNX export" in runtime.notes[0] for runtime in both)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+def test_what_kept_a_model_from_being_exported_once_is_not_held_against_it(
+    error, files, monkeypatch
+):
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as full:
+        full.setattr(keras_format, "save_onnx", fail)
+        with pytest.raises(type(error)):
+            open_classifier(files[1][".keras"], UNIT)
+    assert "run as its ONNX export" in open_classifier(files[1][".keras"], UNIT).notes[0]
+
+
+@pytest.mark.parametrize("changed", ["onnx", "onnxruntime", "code"])
+def test_an_export_by_other_code_or_libraries_is_another(changed, files, tmp_path, monkeypatch):
+    before = keras_format._export_folder(files[1][".keras"])
+    if changed == "code":
+        (tmp_path / "keras.py").write_text("another version")
+        monkeypatch.setattr(keras_format, "__file__", str(tmp_path / "keras.py"))
+    else:
+        version = keras_format.version
+        monkeypatch.setattr(
+            keras_format, "version", lambda name: "0.1" if name == changed else version(name)
+        )
+    assert keras_format._export_folder(files[1][".keras"]) != before
 
 
 def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):

@@ -131,7 +131,8 @@ def _tags(name: str) -> dict[str, list[Any]]:
     packet = getattr(torch.ops.aten, name, None)
     if not isinstance(packet, torch._ops.OpOverloadPacket):
         return {}
-    return {overload: getattr(packet, overload).tags for overload in packet.overloads()}
+    overloads: list[str] = packet.overloads()  # type: ignore[no-untyped-call]
+    return {overload: getattr(packet, overload).tags for overload in overloads}
 
 
 def _is_arithmetic(expression: Any) -> bool:

@@ -305,6 +305,13 @@ def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
         open_classifier(path, UNIT)
 
 
+def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"\x08" * 99)
+    with pytest.raises(UserError, match=r"damaged, or is no \.tflite file"):
+        open_classifier(path, UNIT)
+
+
 def test_a_missing_file_and_an_unknown_suffix(tmp_path):
     with pytest.raises(UserError, match="no model file"):
         open_classifier(tmp_path / "none.onnx", UNIT)

@@ -212,10 +212,8 @@ def _find_format(path: Path) -> type[Format]:
     if claimed.recognises(head, path):
         return claimed
     for name in FORMATS:
-        for suffix in FORMATS[name].suffixes:
+        for suffix in FORMATS[name].suffixes if FORMATS[name].has_signature else ():
             if FORMATS[name].recognises(head, path.with_suffix(suffix)) and len(head) == 64:
-                if suffix == ".onnx":  # its first byte says too little to accuse a file of it
-                    continue
                 raise UserError(
                     f"{path} is not what its name says: its content looks like {name}, so its "
                     f"suffix should be {suffix}"

@@ -17,7 +17,7 @@ from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
 from asterism.core.streams import stream
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 from asterism.models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)
@@ -56,7 +56,7 @@ def attack_recurrent(
         Attacked images by attack; nothing for a network in a format that gives no gradients.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
-    if file.suffix not in (".keras", ".h5", ".hdf5"):
+    if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
     count, height, width, channels = images.shape

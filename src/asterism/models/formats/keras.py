@@ -26,7 +26,7 @@ from asterism.core.locks import held
 from asterism.models.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.formats.onnx import OnnxRuntime
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
     import keras
@@ -68,7 +68,7 @@ class KerasRuntime:
 class Keras(Format):
     """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".keras", ".h5", ".hdf5")
+    suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:

@@ -27,8 +27,7 @@ def train_regressor(
     """DAVE-2 trained on mean squared error, and its error on both parts."""
     make_deterministic(seed, "measure_driving")
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
-    compile_for(model, training)
-    model.compile(model.optimizer, loss="mean_squared_error")
+    compile_for(model, training, "mean_squared_error", metrics=())
     targets: Any = driving.train_angles
     fit(model, preprocessing.apply(driving.train_images), targets, training)
     parts = {

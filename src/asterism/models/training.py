@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,13 +49,25 @@ def _fix_threads(threads: int) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
 
 
-def compile_for(model: keras.Model, params: TrainingParams) -> None:
-    """Compile a classifier with softmax outputs for integer labels."""
+def compile_for(
+    model: keras.Model,
+    params: TrainingParams,
+    loss: Any = "sparse_categorical_crossentropy",
+    metrics: Sequence[str] = ("accuracy",),
+) -> None:
+    """Compile a model: unless told otherwise, a classifier with softmax outputs and integer labels.
+
+    Args:
+        model: gets the optimiser that the parameters name, at their learning rate.
+        params: of the training.
+        loss: a Keras loss, or its name.
+        metrics: names of Keras metrics.
+    """
     optimizer = _optimizer(params.optimizer)
     optimizer.learning_rate = params.learning_rate
     # Keras counts a process' optimisers in their names, which are written into the model's file.
     optimizer.name = params.optimizer
-    model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.compile(optimizer, loss=loss, metrics=list(metrics))
 
 
 def _optimizer(name: Optimizer) -> keras.optimizers.Optimizer:

@@ -51,10 +51,8 @@ class Distillation(Compressor):
             distillation_losses=keras.distillation.LogitsDistillation(options.temperature),
             student_loss_weight=options.alpha,
         )
-        compile_for(distiller, options.training)
-        distiller.compile(
-            distiller.optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        )
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        compile_for(distiller, options.training, loss, metrics=())
         fit(distiller, material.inputs, material.labels, options.training)
         save_keras(student, target)
 

@@ -1,6 +1,7 @@
 """Shared by all tests: where real data and models may lie, and a quiet TensorFlow."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,14 @@ def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def any_number_of_threads() -> Iterator[None]:
+    """A test trains with the threads that TensorFlow was started with by the tests before it.
+
+    A stage has a process of its own, in which a training that comes too late to fix them fails.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("asterism.models.training._fix_threads", lambda _threads: None)
+        yield

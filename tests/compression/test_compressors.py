@@ -1,6 +1,8 @@
 """Every compressor makes a smaller model that still works."""
 
 import json
+import subprocess
+import sys
 import zipfile
 
 import keras
@@ -10,6 +12,7 @@ import pytest
 from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
+from asterism.core.machine import TRAINING_THREADS
 from asterism.data import DataParams, load
 from asterism.models.classifier import open_classifier
 from asterism.models.image_classifier import train_classifier
@@ -113,6 +116,26 @@ def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path
     with pytest.raises(KeyboardInterrupt):
         compress(params, original, tmp_path / "m", data, UNIT, 0)
     assert not (tmp_path / "m").exists()
+
+
+def test_the_threads_are_fixed_before_the_original_is_loaded(original, tmp_path):
+    """As in a stage, the first thing that starts TensorFlow; a training would depend on them."""
+    script = f"""
+import pathlib, tensorflow
+from asterism.compression.compressor import compress
+from asterism.compression.params import CompressionParams
+from asterism.data import DataParams, load
+from asterism.models.preprocessing import PreprocessingParams
+data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
+unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+params = CompressionParams(method="litert_dynamic_range", options={{}})
+compress(params, pathlib.Path({str(original)!r}), pathlib.Path("m"), data, unit, 0)
+print(tensorflow.config.threading.get_intra_op_parallelism_threads())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert ended.stdout.split()[-1] == str(TRAINING_THREADS)
 
 
 @pytest.mark.slow

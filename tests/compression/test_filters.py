@@ -13,7 +13,8 @@ SHAPE = (16, 16, 1)
 def disturbed(name):
     """An untrained network whose biases and normalisations are not what they begin as."""
     keras.utils.set_random_seed(0)
-    model = ARCHITECTURES[name](SHAPE, 5)
+    build = pooled_then_flat if name == "pooled_then_flat" else ARCHITECTURES[name]
+    model = build(SHAPE, 5)
     rng = np.random.default_rng(0)
     for layer in model.layers:
         layer.set_weights(
@@ -42,7 +43,15 @@ def silence(model, gone):
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in ("plainnet20", "vgg16")]
 
 
-@pytest.mark.parametrize("name", ["lenet5", "plain_cnn", "resnet20", *SLOW])
+def pooled_then_flat(shape, classes):
+    """Flattening what a global pooling left one value a channel of."""
+    x = inputs = keras.Input(shape)
+    x = keras.layers.GlobalAveragePooling2D()(keras.layers.Conv2D(6, 3, activation="relu")(x))
+    last = keras.layers.Dense(classes, name="before_softmax")
+    return keras.Model(inputs, last(keras.layers.Flatten()(x)))
+
+
+@pytest.mark.parametrize("name", ["lenet5", "plain_cnn", "resnet20", "pooled_then_flat", *SLOW])
 def test_a_cut_network_is_the_silenced_one(name):
     model = disturbed(name)
     rng = np.random.default_rng(1)

@@ -22,6 +22,7 @@ class Linear:
     def __init__(self, weights, name="linear"):
         self.weights = weights
         self.name = name
+        self.classes = weights.shape[1]
         self.batches = []
 
     def predict(self, images):

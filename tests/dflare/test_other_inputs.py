@@ -60,6 +60,7 @@ class Curve:
         weights = np.random.default_rng(0).normal(0, 1, (4, 4))
         self._weights = np.rint(weights / step) * step if step else weights
         self.name = "curve"
+        self.classes = 1
 
     def predict(self, items):
         values = [item @ self._weights @ item for item in items]

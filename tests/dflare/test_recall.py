@@ -58,6 +58,25 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
     assert np.isfinite(again.g).all()
 
 
+def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
+    f, g = models()
+    recall = Recall(Pair(f, g))
+    known = recall.submit(IMAGES[:2]).result()
+
+    def predict(images):
+        if len(images):
+            raise ModelCrashError("it crashed")
+        return np.empty((0, CLASSES), np.float32)
+
+    g.predict = predict
+    answers = recall.submit(IMAGES[[0, 2, 1, 3]]).result()
+    assert answers.failures == {1: "it crashed", 3: "it crashed"}
+    np.testing.assert_array_equal(answers.g[[0, 2]], known.g)
+    np.testing.assert_array_equal(answers.f, f.predict(IMAGES[[0, 2, 1, 3]]))
+    assert answers.g.shape == (4, CLASSES)
+    assert np.isnan(answers.g[[1, 3]]).all()
+
+
 def test_only_the_latest_answers_are_kept(monkeypatch):
     entry = module._ENTRY_BYTES + 2 * 4 * CLASSES
     monkeypatch.setattr(module, "_KEPT_BYTES", 3 * entry)

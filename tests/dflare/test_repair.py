@@ -210,6 +210,7 @@ class Fixed:
 
     def __init__(self, outputs):
         self._outputs = outputs
+        self.classes = outputs.shape[1]
 
     def predict(self, items):
         return self._outputs[items]

@@ -2,7 +2,9 @@
 
 import json
 import pickle
+import time
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import keras
 import numpy as np
@@ -16,6 +18,7 @@ from structlog.testing import capture_logs
 from asterism.core.errors import UserError
 from asterism.models.classifier import FileClassifier, open_classifier
 from asterism.models.formats import FORMATS
+from asterism.models.formats import keras as keras_format
 from asterism.models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -60,6 +63,49 @@ def test_a_keras_file_is_exported_once(files, tmp_path):
     again = open_classifier(paths[".keras"], UNIT)
     assert "run as its ONNX export" in again.notes[0]
     assert np.array_equal(first.predict(images(5)), again.predict(images(5)))
+
+
+def test_two_who_open_a_keras_file_at_once_export_it_once(files, monkeypatch):
+    export, exports = keras_format.save_onnx, []
+
+    def slow(model, path):
+        exports.append(path)
+        time.sleep(0.5)  # in which the other one comes
+        export(model, path)
+
+    monkeypatch.setattr(keras_format, "save_onnx", slow)
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(FORMATS["keras"].open, [files[1][".keras"]] * 2))
+    assert len(exports) == 1
+    assert all("run as its ONNX export" in runtime.notes[0] for runtime in both)
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), MemoryError()])
+def test_what_kept_a_model_from_being_exported_once_is_not_held_against_it(
+    error, files, monkeypatch
+):
+    def fail(*_):
+        raise error
+
+    with monkeypatch.context() as full:
+        full.setattr(keras_format, "save_onnx", fail)
+        with pytest.raises(type(error)):
+            open_classifier(files[1][".keras"], UNIT)
+    assert "run as its ONNX export" in open_classifier(files[1][".keras"], UNIT).notes[0]
+
+
+@pytest.mark.parametrize("changed", ["onnx", "onnxruntime", "code"])
+def test_an_export_by_other_code_or_libraries_is_another(changed, files, tmp_path, monkeypatch):
+    before = keras_format._export_folder(files[1][".keras"])
+    if changed == "code":
+        (tmp_path / "keras.py").write_text("another version")
+        monkeypatch.setattr(keras_format, "__file__", str(tmp_path / "keras.py"))
+    else:
+        version = keras_format.version
+        monkeypatch.setattr(
+            keras_format, "version", lambda name: "0.1" if name == changed else version(name)
+        )
+    assert keras_format._export_folder(files[1][".keras"]) != before
 
 
 def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
@@ -259,6 +305,13 @@ def test_a_wrong_suffix_is_told(files, true, claimed, hint, tmp_path):
         open_classifier(path, UNIT)
 
 
+def test_a_first_byte_alone_accuses_no_file_of_being_onnx(tmp_path):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(b"\x08" * 99)
+    with pytest.raises(UserError, match=r"damaged, or is no \.tflite file"):
+        open_classifier(path, UNIT)
+
+
 def test_a_missing_file_and_an_unknown_suffix(tmp_path):
     with pytest.raises(UserError, match="no model file"):
         open_classifier(tmp_path / "none.onnx", UNIT)
@@ -295,12 +348,28 @@ class _Payload:
         return (exec, ("raise SystemExit('code from the file was run')",))
 
 
-def _edited(source, target, name_end, edit):
+def _edited(source, target, name_end, edit, rename=lambda name: name):
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w") as new:
         for name in old.namelist():
             content = old.read(name)
-            new.writestr(name, edit(content) if name.endswith(name_end) else content)
+            new.writestr(rename(name), edit(content) if name.endswith(name_end) else content)
     return target
+
+
+def _calling(operator, **values):
+    """An edit of a program: its first node calls the operator instead, with these arguments."""
+
+    def edit(content):
+        program = json.loads(content)
+        node = program["graph_module"]["graph"]["nodes"][0]
+        arguments = [
+            {"name": name, "arg": {f"as_{type(value).__name__.lower()}": value}, "kind": 1}
+            for name, value in values.items()
+        ]
+        node |= {"target": f"torch.ops.aten.{operator}", "inputs": arguments}
+        return json.dumps(program).encode()
+
+    return edit
 
 
 @pytest.mark.parametrize(
@@ -310,12 +379,95 @@ def _edited(source, target, name_end, edit):
         ("weights_config.json", lambda c: c.replace(b'"use_pickle": false', b'"use_pickle": true')),
         ("models/model.json", lambda c: c.replace(b"torch.ops.aten.relu.default", b"torch.load")),
         ("models/model.json", lambda c: c.replace(b"Symbol('", b"__import__('os').system('")),
+        ("models/model.json", _calling("from_file.default", filename="w", shared=True, size=64)),
+        ("models/model.json", _calling("save.default", item=1, filename="written")),
+        ("models/model.json", _calling("relu.overloads")),
+        ("models/model.json", _calling("__class__.mro")),
     ],
 )
-def test_a_torch_archive_that_could_run_code_is_refused(files, name_end, edit, tmp_path):
-    hostile = _edited(files[1][".pt2"], tmp_path / "hostile.pt2", name_end, edit)
-    with pytest.raises(UserError, match="could run foreign code"):
-        open_classifier(hostile, UNIT)
+def test_a_torch_archive_that_could_run_code_is_refused(
+    files, name_end, edit, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    for name in (name_end, name_end.upper()):  # PyTorch tells no capital letters
+        hostile = _edited(
+            files[1][".pt2"],
+            tmp_path / "hostile.pt2",
+            name_end,
+            edit,
+            lambda inside, name=name: inside.replace(name_end, name),
+        )
+        with pytest.raises(UserError, match="could run foreign code"):
+            open_classifier(hostile, UNIT)
+    assert [path.name for path in tmp_path.iterdir()] == ["hostile.pt2"]
+
+
+def test_a_torch_archive_with_two_files_of_one_name_is_refused(files, tmp_path):
+    path = _edited(files[1][".pt2"], tmp_path / "two.pt2", "", lambda content: content)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("another/models/MODEL.json", b"{}")
+    with pytest.raises(UserError, match="two files of one name"):
+        open_classifier(path, UNIT)
+
+
+class _Applied(torch.nn.Module):
+    """A function of an input and modules, as a module."""
+
+    def __init__(self, function, *modules):
+        super().__init__()
+        self.function = function
+        self.parts = torch.nn.ModuleList(modules)
+
+    def forward(self, images):
+        return self.function(images, *self.parts)
+
+
+def _torch_nets():
+    from torch import nn
+
+    def tokens(images, patches):
+        return patches(images).flatten(2).transpose(1, 2)
+
+    return {
+        "convolutional": nn.Sequential(
+            nn.Conv2d(1, 4, 3, padding="same"), nn.BatchNorm2d(4), nn.ReLU(inplace=True),
+            nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Dropout(),
+            nn.Flatten(), nn.Linear(4, CLASSES), nn.LogSoftmax(1),
+        ),
+        "light": nn.Sequential(
+            nn.ConvTranspose2d(1, 4, 2), nn.GroupNorm(2, 4), nn.Hardswish(), nn.AvgPool2d(2),
+            nn.ReLU6(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.ELU(), nn.Linear(4, CLASSES),
+        ),
+        "residual": _Applied(
+            lambda x, a, b: b((x - 0.1 + a(x)).mean((2, 3)).view(x.shape[0], -1)),
+            nn.Conv2d(1, 4, 3, padding=1), nn.Linear(4, CLASSES),
+        ),
+        "attention": _Applied(
+            lambda x, p, e, a, n, o: o(n(a(tokens(x, p) + e(torch.arange(16))))[:, 0]),
+            nn.Conv2d(1, 8, 2, 2), nn.Embedding(16, 8),
+            nn.TransformerEncoderLayer(8, 2, 16, activation="gelu", batch_first=True),
+            nn.LayerNorm(8), nn.Linear(8, CLASSES),
+        ),
+        "recurrent": _Applied(
+            lambda x, r, o: o(r(x[:, 0])[0][:, -1]),
+            nn.LSTM(8, 6, batch_first=True), nn.Linear(6, CLASSES),
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", _torch_nets())
+@pytest.mark.parametrize("core", [False, True])
+def test_usual_torch_networks_open(name, core, tmp_path):
+    net = _torch_nets()[name].eval()
+    program = torch.export.export(net, (torch.zeros(2, 1, 8, 8),))
+    path = tmp_path / "net.pt2"
+    torch.export.save(program.run_decompositions() if core else program, path)
+    given = images(2)
+    with torch.inference_mode():
+        expected = net(torch.from_numpy(given.transpose(0, 3, 1, 2).astype(np.float32) / 255))
+    runtime = FORMATS["torch"].open(path)
+    outputs = runtime.run(given.astype(np.float32) / 255)
+    assert outputs == pytest.approx(expected.numpy(), abs=1e-5)
 
 
 def test_a_pickled_torch_model_is_not_read(tmp_path):

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from asterism.models.classifier import open_classifier
 from asterism.models.isolation import IsolatedClassifier, ModelCrashError
 from asterism.models.preprocessing import PreprocessingParams
 
+DESCRIPTORS = Path("/proc/self/fd")
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
@@ -28,6 +30,13 @@ def test_it_answers_as_in_this_process(tflite):
         assert isolated.predict(images(0)).shape == (0, 4)
         with pytest.raises(UserError, match="uint8"):
             isolated.predict(images(2).astype(np.float32))
+
+
+@pytest.mark.skipif(not DESCRIPTORS.is_dir(), reason="the system tells no open files")
+def test_what_the_model_complains_into_is_open_in_its_own_process_only(tmp_path):
+    with pytest.raises(UserError, match="no model file"):
+        IsolatedClassifier(tmp_path / "none.onnx", UNIT)
+    assert "asterism-model-" not in " ".join(os.path.realpath(d) for d in DESCRIPTORS.iterdir())
 
 
 def test_damaged_files_are_one_line(tflite, tmp_path):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.models.keras_files import save_keras
+from asterism.models.probabilities import softmax
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.keras_engine import KerasEngine
 from asterism.models.recurrent.keras_layers import find_layer, layer_chain
@@ -206,6 +207,23 @@ def test_logits_get_a_softmax_and_say_so() -> None:
     x = (images(9).reshape(9, 6, 5) / 255).astype(np.float32)
     np.testing.assert_allclose(probabilities, keras.ops.softmax(model(x)), atol=1e-6)
     assert not RecurrentModel(engine_for(sequential(L.GRU(4), L.Dense(3, "softmax")), None)).logits
+
+
+class Rounding:
+    """A network whose probabilities are rounded to a few bits, as quantised ones are."""
+
+    steps, features, batch, layer, threads = 6, 5, None, "none", False
+
+    def compute(self, sequences: Any) -> tuple[Any, Any]:
+        sums = sequences.sum(axis=(1, 2))
+        probabilities = softmax(np.stack([sums, -sums, 0 * sums], axis=1) / 9)
+        return np.rint(probabilities * 127) / np.float32(127), sequences
+
+
+def test_rounded_probabilities_are_no_logits() -> None:
+    outputs, _ = Rounding().compute(images(64).reshape(64, 6, 5) / np.float32(255))
+    assert np.abs(outputs.sum(axis=1) - 1).max() > 2e-3
+    assert not RecurrentModel(Rounding()).logits
 
 
 def test_colour_images_and_sequences_of_any_length() -> None:

@@ -1,10 +1,14 @@
-"""Optimisers by name."""
+"""Optimisers by name, and the thread count that weights depend on."""
 
 import keras
 import numpy as np
+import pytest
 
+from asterism.models import training
 from asterism.models.params import TrainingParams
 from asterism.models.training import compile_for
+
+FIX_THREADS = training._fix_threads  # read before a fixture of all tests replaces it
 
 
 def test_the_weight_decay_is_what_a_penalty_of_1e_4_does():
@@ -21,3 +25,20 @@ def test_the_weight_decay_is_what_a_penalty_of_1e_4_does():
     shrunk = 1 - float(keras.ops.convert_to_numpy(penalised)[0, 0])
     assert shrunk > 0.05
     assert np.isclose(1 - float(keras.ops.convert_to_numpy(decayed)[0, 0]), shrunk, rtol=0.05)
+
+
+def test_a_model_is_compiled_for_its_own_loss_alone():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    params = TrainingParams(optimizer="adam", learning_rate=0.1, batch_size=2, epochs=1)
+    compile_for(model, params, "mean_squared_error", metrics=())
+    inputs = np.ones((2, 1), np.float32)
+    target = model.predict(inputs, verbose=0) + 2
+    history = training.fit(model, inputs, target, params)
+    assert history == {"loss": [pytest.approx(4)]}
+
+
+def test_a_thread_count_that_comes_too_late_is_refused(monkeypatch):
+    monkeypatch.setattr(training, "_fix_threads", FIX_THREADS)
+    keras.ops.zeros(1)  # TensorFlow runs from here on
+    with pytest.raises(RuntimeError, match="cannot be modified after initialization"):
+        training.make_deterministic(0, "test", threads=97)

@@ -18,7 +18,7 @@ from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.models.trained_rnn import open_trained
 
@@ -62,7 +62,7 @@ def attack_recurrent(
             them correctly.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
-    if file.suffix not in (".keras", ".h5", ".hdf5"):
+    if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])

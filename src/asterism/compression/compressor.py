@@ -20,6 +20,7 @@ from asterism.data import Dataset
 from asterism.models.classifier import open_classifier
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.training import make_deterministic
 
 if TYPE_CHECKING:
     import keras
@@ -103,6 +104,7 @@ def compress(
 
     method = COMPRESSORS[params.method]
     options = method_options(params)
+    make_deterministic(seed, "compress", params.method)
     material = Material(preprocessing.apply(data.train_images), data.train_labels, seed)
     with replacing(folder) as temporary:
         temporary.mkdir()

@@ -6,6 +6,7 @@ batch normalisation, and the weights by which the next convolutions and dense la
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -86,9 +87,8 @@ def _channels_after(
     if kept is not None:
         return kept
     if given is not None and isinstance(layer, keras.layers.Flatten):
-        _, height, width, channels = layer.input.shape
-        places = np.arange(height * width)[:, np.newaxis] * channels + given
-        return np.ravel(places)
+        _, *places, channels = layer.input.shape  # no places where they are pooled already
+        return np.ravel(np.arange(math.prod(places))[:, np.newaxis] * channels + given)
     if given is not None and isinstance(layer, _by_channel()):
         return given
     return np.arange(layer.output.shape[-1])

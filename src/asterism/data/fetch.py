@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pooch
 import requests
-from tqdm.auto import tqdm
 
 from asterism.core import machine
+from asterism.core.console import progress
 from asterism.core.errors import UserError
 
 _RETRIES = 3
@@ -48,7 +48,7 @@ def download(root: Path, name: str, url: str, sha256: str) -> Path:
         urls={name: url},
         retry_if_failed=_RETRIES,
     )
-    bar = tqdm(desc=name, total=1, unit="B", unit_scale=True, disable=None)  # pooch sets the total
+    bar = progress(total=1, label=name, unit="B")  # pooch sets the total
     pooch.get_logger().setLevel("ERROR")
     try:
         root.mkdir(parents=True, exist_ok=True)

@@ -38,8 +38,7 @@ def train_regressor(
     make_deterministic(seed, "measure_driving")
     model = ARCHITECTURES["dave2"](driving.train_images.shape[1:], 1)
     find_layer(flattened(model), layer)
-    compile_for(model, training)
-    model.compile(model.optimizer, loss="mean_squared_error")
+    compile_for(model, training, "mean_squared_error", metrics=())
     targets: Any = driving.train_angles
     fit(model, preprocessing.apply(driving.train_images), targets, training)
     parts = {

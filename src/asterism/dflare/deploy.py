@@ -131,6 +131,7 @@ class RepairedModel:
         self._session = _open(_head(repairer).SerializeToString())
         self._compressed = compressed
         self.name = f"{compressed.name}, repaired"
+        self.classes = compressed.classes
 
     def predict(self, items: Any) -> Outputs:
         """Repaired probabilities, float32 ``(N, K)``; a row is the same in every batch."""

@@ -68,11 +68,6 @@ class Findings:
     seeds: list[SeedRecord] = field(default_factory=list)
     triggers: list[Trigger] = field(default_factory=list)
 
-    def add(self, other: Findings) -> None:
-        """Take in the findings of another shard."""
-        self.seeds += other.seeds
-        self.triggers += other.triggers
-
     def sort(self) -> None:
         """Order everything by seed, then by queries."""
         self.seeds.sort(key=lambda record: record.seed)

@@ -30,6 +30,8 @@ class Model(Protocol):
     """A model of any domain: items in, vectors out."""
 
     name: str
+    #: K, the length of a vector; for a classifier the number of classes.
+    classes: int
 
     def predict(self, items: Any) -> Outputs:
         """Outputs float32 ``(N, K)``; a row is the same in every batch."""
@@ -145,14 +147,12 @@ def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
         outputs = model.predict(items)
     except ModelCrashError as error:
         if len(items) == 1:
-            return np.full((1, 1), np.nan, np.float32), {0: str(error)}
+            return np.full((1, model.classes), np.nan, np.float32), {0: str(error)}
         middle = len(items) // 2
         left, left_failed = _ask(model, items[:middle])
         right, right_failed = _ask(model, items[middle:])
-        width = max(left.shape[1], right.shape[1])
-        outputs = np.full((len(items), width), np.nan, np.float32)
-        outputs[:middle], outputs[middle:] = left, right
-        return outputs, left_failed | {row + middle: why for row, why in right_failed.items()}
+        failed = left_failed | {row + middle: why for row, why in right_failed.items()}
+        return np.concatenate([left, right]), failed
     if np.isfinite(outputs).all():
         return outputs, {}
     rows = np.flatnonzero(~np.isfinite(outputs).all(axis=1))

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from asterism.core import machine
 from asterism.core.artifacts import require_file
 from asterism.core.errors import UserError
-from asterism.models.formats import FORMATS, Batch, Format, Runtime
+from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.probabilities import are_logits, softmax
 
 Images = NDArray[np.uint8]
 Probabilities = NDArray[np.float32]
@@ -153,13 +154,6 @@ class FileClassifier:
             self._alone = not np.array_equal(row, same, equal_nan=True)
 
 
-def softmax(logits: Batch) -> Probabilities:
-    """Softmax of each row, float32 ``(N, K)``."""
-    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    normalised: Probabilities = shifted / shifted.sum(axis=1, keepdims=True)
-    return normalised
-
-
 def require_images(images: Images, shape: tuple[int, int, int], name: str) -> None:
     """Raise a :class:`UserError` unless ``images`` are uint8 ``(N, *shape)``."""
     if images.dtype != np.uint8:
@@ -182,7 +176,7 @@ def probe_images(shape: tuple[int, int, int]) -> Images:
 
 
 def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
-    """Whether outputs for :func:`probe_images` are no probabilities, as far as their values tell.
+    """Whether outputs for :func:`probe_images` are no probabilities.
 
     A classifier may fail on some images, as one does on a black one that it divides by its
     deviation; the rows without NaN or infinity decide.
@@ -190,8 +184,7 @@ def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
     Args:
         raw: outputs ``(N, K)``.
         path: the file, for messages.
-        step: distance of neighbouring values where outputs are quantised: each of the K may be off
-            by that, so that those of many classes add up to anything.
+        step: see :func:`asterism.models.probabilities.are_logits`.
 
     Raises:
         UserError: no row is finite.
@@ -202,9 +195,7 @@ def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:
             f"{path} gives NaN or infinite outputs for images of every kind: check the file and "
             "the preprocessing"
         )
-    in_range = finite.min() >= -1e-3 and finite.max() <= 1 + 1e-3
-    tolerance = 0.05 + finite.shape[1] * step
-    return not (in_range and np.abs(finite.sum(axis=1) - 1).max() <= tolerance)
+    return are_logits(finite, step)
 
 
 def _find_format(path: Path) -> type[Format]:
@@ -221,23 +212,10 @@ def _find_format(path: Path) -> type[Format]:
     if claimed.recognises(head, path):
         return claimed
     for name in FORMATS:
-        for suffix in FORMATS[name].suffixes:
+        for suffix in FORMATS[name].suffixes if FORMATS[name].has_signature else ():
             if FORMATS[name].recognises(head, path.with_suffix(suffix)) and len(head) == 64:
-                if suffix == ".onnx":  # its first byte says too little to accuse a file of it
-                    continue
                 raise UserError(
                     f"{path} is not what its name says: its content looks like {name}, so its "
                     f"suffix should be {suffix}"
                 )
     raise UserError(f"{path} is damaged, or is no {path.suffix} file")
-
-
-__all__ = [
-    "Classifier",
-    "FileClassifier",
-    "Runtime",
-    "gives_logits",
-    "open_classifier",
-    "probe_images",
-    "softmax",
-]

@@ -54,7 +54,9 @@ class IsolatedClassifier:
         self._preprocessing = preprocessing
         self._process: Any = None
         self._connection: Connection
-        self._complaints = Path(tempfile.mkstemp(prefix="asterism-model-")[1])
+        descriptor, complaints = tempfile.mkstemp(prefix="asterism-model-")
+        os.close(descriptor)
+        self._complaints = Path(complaints)
         self.name = path.name
         try:
             facts = self._start()

@@ -23,6 +23,9 @@ from asterism.models.keras_2 import register_activations, to_keras_3
 if TYPE_CHECKING:
     import keras
 
+#: Of the files that hold a whole Keras model.
+KERAS_SUFFIXES = (".keras", ".h5", ".hdf5")
+
 #: Written into every file in place of the date, so that equal models give equal bytes.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,26 +30,44 @@ def make_deterministic(
         seed: the run's seed.
         path: what is about to be trained, as in :func:`asterism.core.streams.stream`.
         threads: threads within an operation; the same on every machine.
+
+    Raises:
+        RuntimeError: TensorFlow runs already, with another number of threads.
     """
     import keras
     import tensorflow as tf
 
-    try:
-        tf.config.threading.set_intra_op_parallelism_threads(threads)
-        tf.config.threading.set_inter_op_parallelism_threads(1)
-    except RuntimeError:  # TensorFlow is already running, as in a test's second training
-        pass
+    _fix_threads(threads)
     tf.config.experimental.enable_op_determinism()
     keras.utils.set_random_seed(spawn_integer(seed, *path))
 
 
-def compile_for(model: keras.Model, params: TrainingParams) -> None:
-    """Compile a classifier with softmax outputs for integer labels."""
+def _fix_threads(threads: int) -> None:
+    import tensorflow as tf
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def compile_for(
+    model: keras.Model,
+    params: TrainingParams,
+    loss: Any = "sparse_categorical_crossentropy",
+    metrics: Sequence[str] = ("accuracy",),
+) -> None:
+    """Compile a model: unless told otherwise, a classifier with softmax outputs and integer labels.
+
+    Args:
+        model: gets the optimiser that the parameters name, at their learning rate.
+        params: of the training.
+        loss: a Keras loss, or its name.
+        metrics: names of Keras metrics.
+    """
     optimizer = _optimizer(params.optimizer)
     optimizer.learning_rate = params.learning_rate
     # Keras counts a process' optimisers in their names, which are written into the model's file.
     optimizer.name = params.optimizer
-    model.compile(optimizer, loss="sparse_categorical_crossentropy", metrics=["accuracy"])
+    model.compile(optimizer, loss=loss, metrics=list(metrics))
 
 
 def _optimizer(name: Optimizer) -> keras.optimizers.Optimizer:

@@ -13,7 +13,7 @@ from asterism.core.params import Section
 from asterism.models.architectures import build
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for, fit, make_deterministic
+from asterism.models.training import compile_for, fit
 
 if TYPE_CHECKING:
     import keras
@@ -42,7 +42,6 @@ class Distillation(Compressor):
         """See :class:`asterism.compression.compressor.Compressor`."""
         import keras
 
-        make_deterministic(material.seed, "compress", "distillation")
         height, width, channels = material.inputs.shape[1:]
         classes = int(model.output_shape[-1])
         student = build(options.student, (height, width, channels), classes, key="student")
@@ -52,10 +51,8 @@ class Distillation(Compressor):
             distillation_losses=keras.distillation.LogitsDistillation(options.temperature),
             student_loss_weight=options.alpha,
         )
-        compile_for(distiller, options.training)
-        distiller.compile(
-            distiller.optimizer, loss=keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        )
+        loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        compile_for(distiller, options.training, loss, metrics=())
         fit(distiller, material.inputs, material.labels, options.training)
         save_keras(student, target)
 

@@ -20,7 +20,7 @@ from asterism.core.console import get_logger
 from asterism.core.params import Section
 from asterism.models.keras_files import save_keras
 from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for, fit, make_deterministic
+from asterism.models.training import compile_for, fit
 
 if TYPE_CHECKING:
     import keras
@@ -121,7 +121,6 @@ def _tune(
         for variable, mask in masked:
             variable.assign(variable * mask)
 
-    make_deterministic(material.seed, "compress", "pruning")
     compile_for(model, params)
     apply()
     reset = keras.callbacks.LambdaCallback(on_train_batch_end=apply)

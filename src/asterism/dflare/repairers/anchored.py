@@ -12,9 +12,8 @@ from threadpoolctl import threadpool_limits
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
 
-#: Probabilities below this count as this, so that their logarithms stay finite.
-_SMALLEST = np.float32(1e-6)
 _ITERATIONS = 200
 
 
@@ -73,8 +72,7 @@ class Anchored(Repairer):
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""
-        floor = graph.constant(np.array(_SMALLEST, np.float32))
-        logs = graph.add("Log", graph.add("Max", probabilities, floor))
+        logs = add_logarithms(graph, probabilities)
         # Subtracting the mean is a linear map, so it goes into the weights.
         centring = np.eye(self.classes) - 1 / self.classes
         weights = (centring @ self._correction[:-1]).astype(np.float32)
@@ -93,6 +91,6 @@ class Anchored(Repairer):
 
 def _logits(probabilities: Probabilities) -> NDArray[np.float64]:
     """Logarithms, of mean 0 for each input."""
-    logs = np.log(np.maximum(probabilities, _SMALLEST)).astype(np.float64)
+    logs = logarithms(probabilities).astype(np.float64)
     centred: NDArray[np.float64] = logs - logs.mean(axis=1, keepdims=True)
     return centred

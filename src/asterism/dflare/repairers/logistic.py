@@ -11,12 +11,11 @@ from pydantic import Field
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
 
-#: Probabilities below this count as this, so that their logarithms stay finite.
-_SMALLEST = np.float32(1e-6)
 _PARTS = 3
 
 
@@ -58,8 +57,7 @@ class Logistic(Repairer):
 
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""
-        floor = graph.constant(np.array(_SMALLEST, np.float32))
-        logits = graph.add("Log", graph.add("Max", probabilities, floor))
+        logits = add_logarithms(graph, probabilities)
         k = graph.constant(np.array([self._k], np.int64))
         graph.add("TopK", probabilities, k, outputs=2)
         top = graph.first_output()
@@ -79,7 +77,7 @@ class Logistic(Repairer):
 
     def _features(self, probabilities: Probabilities) -> NDArray[np.float64]:
         top = -np.sort(-probabilities, axis=1)[:, : self._k]
-        logits = np.log(np.maximum(probabilities, _SMALLEST))
+        logits = logarithms(probabilities)
         return np.concatenate([logits, top[:, :-1] - top[:, 1:]], axis=1).astype(np.float64)
 
     def _loss(self, strength: float, features: NDArray[np.float64], labels: Labels) -> float:
@@ -97,7 +95,7 @@ class Logistic(Repairer):
                 column = np.searchsorted(model.classes_, labels[held_out][known])
                 probabilities = model.predict_proba(features[held_out][known])
                 right = probabilities[np.arange(len(column)), column]
-                losses.append(-np.log(np.maximum(right, _SMALLEST)).mean())
+                losses.append(-logarithms(right).mean())
         return float(np.mean(losses)) if losses else float("inf")
 
 

@@ -42,6 +42,8 @@ class Format(ABC):
 
     #: File name suffixes that claim this format, with their dots.
     suffixes: ClassVar[tuple[str, ...]]
+    #: Whether files begin in a way that tells them from those of all other formats.
+    has_signature: ClassVar[bool] = True
 
     @staticmethod
     @abstractmethod

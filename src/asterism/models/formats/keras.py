@@ -3,8 +3,8 @@
 TensorFlow's kernels give other last bits for other batch sizes, so a result would depend on what
 it was computed together with. Therefore a Keras model runs as its ONNX export, where ONNX Runtime
 gives the same bytes for every batch size, several times faster. The export is compared with Keras
-itself when it is made, and kept by the file's content; a model that cannot be exported, or whose
-export differs, runs in Keras, in batches of one fixed size.
+itself when it is made, and kept by the file's content, once for all processes; a model that cannot
+be exported, or whose export differs, runs in Keras, in batches of one fixed size.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ import numpy as np
 from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.console import get_logger
+from asterism.core.locks import held
 from asterism.models.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.formats.onnx import OnnxRuntime
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
     import keras
@@ -67,7 +68,7 @@ class KerasRuntime:
 class Keras(Format):
     """Keras 3's zip archives, and the HDF5 files of Keras 3 and 2."""
 
-    suffixes: ClassVar[tuple[str, ...]] = (".keras", ".h5", ".hdf5")
+    suffixes: ClassVar[tuple[str, ...]] = KERAS_SUFFIXES
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:
@@ -81,32 +82,33 @@ class Keras(Format):
         """See :meth:`asterism.models.formats.Format.open`."""
         export = _export_folder(path)
         facts = export / "facts.json"
-        if facts.is_file():
-            return _kept(export, bool(read_json(facts)["faithful"]), path)
-        model = load_keras(path)
-        native = KerasRuntime(model, path)
-        faithful = _export(model, native, export)
-        return _kept(export, faithful, path) if faithful else native
-
-
-def _kept(export: Path, faithful: bool, path: Path) -> Runtime:
-    if not faithful:
-        return KerasRuntime(load_keras(path), path)
-    runtime = OnnxRuntime(export / "model.onnx")
-    runtime.notes = ("a Keras file, run as its ONNX export",)
-    return runtime
+        with held(export.with_suffix(".lock")):
+            if not facts.is_file():
+                _export(load_keras(path), path, export)
+            faithful = bool(read_json(facts)["faithful"])
+        if not faithful:
+            return KerasRuntime(load_keras(path), path)
+        runtime = OnnxRuntime(export / "model.onnx")
+        runtime.notes = ("a Keras file, run as its ONNX export",)
+        return runtime
 
 
 def _export_folder(path: Path) -> Path:
-    """Where the export of this very file by these very libraries is kept."""
+    """Where the export of this very file by this very code and these libraries is kept."""
     digest = hashlib.sha256(path.read_bytes())
-    for package in ("keras", "tensorflow", "tf2onnx", "onnxruntime"):
+    digest.update(Path(__file__).read_bytes())
+    for package in ("keras", "tensorflow", "tf2onnx", "onnx", "onnxruntime"):
         digest.update(f"\0{package} {version(package)}".encode())
     return machine.state_root() / "onnx" / digest.hexdigest()[:40]
 
 
-def _export(model: keras.Model, native: KerasRuntime, folder: Path) -> bool:
-    """Export a model and compare; whether the export computes what Keras does."""
+def _export(model: keras.Model, path: Path, folder: Path) -> None:
+    """Export a model, and write down whether the export computes what Keras does.
+
+    Raises:
+        OSError, MemoryError: disk or memory did not suffice, which says nothing about the model.
+    """
+    native = KerasRuntime(model, path)
     with replacing(folder) as temporary:
         temporary.mkdir()
         target = temporary / "model.onnx"
@@ -114,12 +116,13 @@ def _export(model: keras.Model, native: KerasRuntime, folder: Path) -> bool:
         try:
             save_onnx(model, target)
             faithful = _agree(native, OnnxRuntime(target))
+        except (OSError, MemoryError):
+            raise
         except Exception as error:  # whatever the exporter meets in a foreign model
             said = str(error).replace(str(target), target.name)  # what matters comes after it
             reason = (said.splitlines() or [type(error).__name__])[0][:200]
             log.info("not exported to ONNX", model=model.name, reason=reason)
         write_json(temporary / "facts.json", {"faithful": faithful})
-    return faithful
 
 
 def save_onnx(model: keras.Model, path: Path) -> None:

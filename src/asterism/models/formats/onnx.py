@@ -69,6 +69,7 @@ class Onnx(Format):
     """ONNX: a protocol buffer, which has no signature of its own."""
 
     suffixes: ClassVar[tuple[str, ...]] = (".onnx",)
+    has_signature: ClassVar[bool] = False
 
     @staticmethod
     def recognises(head: bytes, path: Path) -> bool:

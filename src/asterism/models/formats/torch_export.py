@@ -1,34 +1,17 @@
-"""Models that ``torch.export.save`` wrote (``.pt2``).
-
-``torch.export.load`` unpickles parts of the archive, evaluates its symbolic sizes as Python
-expressions and calls whatever torch function a node names. So the archive is inspected first, and
-refused where anything in it could run code of its own.
-"""
+"""Models that ``torch.export.save`` wrote (``.pt2``)."""
 
 from __future__ import annotations
 
-import io
-import json
-import re
 import warnings
-import zipfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from asterism.core.errors import UserError
 from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
-
-_SAFE_TARGET = re.compile(
-    r"torch\.ops\.(aten|prims|quantized_decomposed)\.\w+(\.\w+)?"
-    r"|_operator\.(getitem|add|sub|mul|floordiv|truediv|mod|neg|pow|eq|ne|lt|le|gt|ge)"
-)
-_SYMBOL = re.compile(r"Symbol\('[a-z]{1,3}\d+'(, (positive|nonnegative|integer)=True)*\)")
-_SAFE_NAME = re.compile(r"[a-z]{1,3}\d+|Max|Min|Mod|FloorDiv|CleanDiv|CeilToInt|Integer|oo|int_oo")
-_FORBIDDEN_FOLDERS = ("data/aotinductor/", "data/constants/custom_obj", "data/constants/opaque_obj")
+from asterism.models.formats.torch_archive import inspected
 
 
 class TorchRuntime:
@@ -37,11 +20,11 @@ class TorchRuntime:
     def __init__(self, path: Path) -> None:
         import torch
 
-        _inspect(path)
+        archive = inspected(path)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                program = torch.export.load(path)
+                program = torch.export.load(archive)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
             reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
             raise UserError(f"PyTorch cannot open {path}: {reason}") from None
@@ -89,75 +72,3 @@ class TorchExport(Format):
     def open(path: Path) -> TorchRuntime:
         """See :meth:`asterism.models.formats.Format.open`."""
         return TorchRuntime(path)
-
-
-def _inspect(path: Path) -> None:
-    """Refuse an archive that could run code while it is opened or run.
-
-    Raises:
-        UserError: it could, or it is no such archive.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            files = {name.partition("/")[2]: name for name in archive.namelist()}
-            _inspect_names(files, path)
-            for inner, name in files.items():
-                if inner.endswith(".json"):
-                    _inspect_document(json.loads(archive.read(name)), path)
-                elif inner.startswith("data/sample_inputs/"):
-                    _inspect_pickle(archive.read(name), path)
-    except (zipfile.BadZipFile, ValueError, KeyError) as error:
-        raise UserError(f"{path} is no archive of torch.export.save: {error}") from None
-
-
-def _inspect_names(files: dict[str, str], path: Path) -> None:
-    if not any(name.startswith("models/") for name in files):
-        raise UserError(
-            f"{path} is no archive of torch.export.save (pickled models are not read: export "
-            "yours with torch.export)"
-        )
-    for name in files:
-        compiled = any(name.startswith(folder) for folder in _FORBIDDEN_FOLDERS)
-        pickled = name.startswith(("data/weights/", "data/constants/")) and name.endswith(".pt")
-        if compiled or pickled:
-            raise UserError(f"{path} holds {name}, which could run foreign code: not opened")
-
-
-def _inspect_document(document: Any, path: Path) -> None:
-    for key, value in _entries(document):
-        bad = (
-            (key == "use_pickle" and value is not False)
-            or (key == "target" and isinstance(value, str) and not _SAFE_TARGET.fullmatch(value))
-            or (key == "expr_str" and not _is_arithmetic(value))
-        )
-        if bad:
-            raise UserError(
-                f"{path} holds {key}={value!r}, which could run foreign code: not opened"
-            )
-
-
-def _is_arithmetic(expression: Any) -> bool:
-    text = _SYMBOL.sub("s0", str(expression))
-    names = re.findall(r"[A-Za-z_]\w*", text)
-    return bool(re.fullmatch(r"[\w\s+*/(),.-]*", text)) and all(map(_SAFE_NAME.fullmatch, names))
-
-
-def _inspect_pickle(content: bytes, path: Path) -> None:
-    import torch
-
-    if not content:
-        return
-    try:
-        torch.load(io.BytesIO(content), weights_only=True)
-    except Exception:
-        raise UserError(f"the sample inputs in {path} could run foreign code: not opened") from None
-
-
-def _entries(document: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(document, dict):
-        for key, value in document.items():
-            yield key, value
-            yield from _entries(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _entries(value)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core import machine
 from asterism.core.errors import UserError
+from asterism.models.probabilities import are_logits, softmax
 
 Floats = NDArray[np.float32]
 
@@ -63,8 +64,7 @@ class RecurrentModel:
         sequences, outputs, states = self._probe()
         self.classes, self.width = outputs.shape[1], states.shape[2]
         self._steps: dict[int, int] = {sequences.shape[1]: states.shape[1]}
-        sums = outputs.sum(axis=1)
-        self.logits = bool((outputs < 0).any() or (np.abs(sums - 1) > 1e-3).any())
+        self.logits = are_logits(outputs)
 
     @property
     def workers(self) -> int:
@@ -111,7 +111,7 @@ class RecurrentModel:
         np.divide(images.reshape(count, *shape), np.float32(255), out=sequences[:count])
         outputs, states = self.engine.compute(sequences)
         outputs = outputs[:count]
-        return (_softmax(outputs) if self.logits else outputs), states[:count]
+        return (softmax(outputs) if self.logits else outputs), states[:count]
 
     def sequence_shape(self, image_shape: tuple[int, ...]) -> tuple[int, int]:
         """Steps and inputs of the sequence that an image ``(H, W, C)`` becomes.
@@ -163,9 +163,3 @@ class RecurrentModel:
 
 def _form(values: Floats) -> str:
     return f"({', '.join(['N', *map(str, values.shape[1:])])})"
-
-
-def _softmax(logits: Floats) -> Floats:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    normalised: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return normalised

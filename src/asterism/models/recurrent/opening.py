@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_KERAS_SUFFIXES = (".keras", ".h5", ".hdf5")
-
 
 def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
     """A recurrent network with the hidden states of one layer.
@@ -38,14 +36,15 @@ def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
         from asterism.models.recurrent.onnx_file import open_onnx
 
         engine: Engine = open_onnx(path, layer)
-    elif path.suffix in _KERAS_SUFFIXES:
-        from asterism.models.keras_files import load_keras
-
-        engine = engine_for(load_keras(path), layer)
     else:
-        raise UserError(
-            f"{path} is no recurrent network: the suffix must be .keras, .h5, .hdf5 or .onnx"
-        )
+        from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
+
+        if path.suffix not in KERAS_SUFFIXES:
+            raise UserError(
+                f"{path} is no recurrent network: the suffix must be "
+                f"{', '.join(KERAS_SUFFIXES)} or .onnx"
+            )
+        engine = engine_for(load_keras(path), layer)
     model = RecurrentModel(engine)
     if model.logits:
         log.info("outputs are no probabilities; a softmax is applied", model=str(path))

@@ -12,6 +12,13 @@ import typer
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
 
+
+def _require_root() -> None:
+    """Refuse to run outside of a project's root; ``--help`` comes before this."""
+    if not Path("dvc.yaml").exists():
+        raise UserError("there is no dvc.yaml here: run the command in the project's root")
+
+
 ShardCount = Annotated[
     int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
 ]
@@ -39,6 +46,7 @@ def params(
     """Compose conf/ into params.yaml, validated."""
     from asterism.config import compose
 
+    _require_root()
     target = Path("params.yaml")
     text = compose(Path("conf"), override or [])
     if not check:
@@ -73,6 +81,8 @@ def sweep(
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
     from asterism.sweep.app import Request, sweep_command
 
+    _require_root()
+
     def say(line: str) -> None:
         print(line, flush=True)
 
@@ -88,6 +98,8 @@ def repro(
     shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from dvc.exceptions import DvcException
+
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -101,6 +113,7 @@ def repro(
     )
     from asterism.sweep.settings import make_shards
 
+    _require_root()
     root = Path.cwd()
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
@@ -110,7 +123,7 @@ def repro(
                 plan = read_plan(repository, targets or [], Hashes())
             stale = open_ends(root, plan)
             ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
-    except StageFailedError as error:
+    except (StageFailedError, DvcException) as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
@@ -128,9 +141,12 @@ def _make_overview(folder: Path) -> None:
 
 
 def main() -> None:
-    """Entry point: user errors in one line, exit status 1."""
+    """Entry point: what a user can mend in one line, exit status 1."""
     try:
         app(prog_name="asterism")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except OSError as error:  # a folder that cannot be written, a full disk
+        print(f"error: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
         sys.exit(1)

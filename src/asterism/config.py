@@ -20,7 +20,7 @@ from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.hydra_messages import as_one_line
+from asterism.hydra_messages import as_one_line, with_advice_taken
 from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
 from asterism.memo.params import GenerateParams, ReduceParams
 from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
@@ -96,6 +96,8 @@ def compose(conf: Path, overrides: list[str]) -> str:
         try:
             compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
         except (HydraException, OmegaConfBaseException) as error:
+            if appended := with_advice_taken(error, overrides):
+                compose(conf, appended)  # names what is unknown, with the closest there is
             raise UserError(f"conf: {as_one_line(error)}") from None
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None

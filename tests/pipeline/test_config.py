@@ -70,7 +70,18 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("abstraction.kk=1", "abstraction.kk"),
+        ("abstraction.kk=1", "unknown parameter abstraction.kk; did you mean 'k'?"),
+        ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
+        ("rnnn=gru", "unknown parameter rnnn; did you mean 'rnn'?"),
+        ("fuzz.mutators.scal.low=1", "no mutator is called 'scal'; did you mean 'scale'?"),
+        ("attack.noise.sdt=1", "unknown parameter attack.noise.sdt; did you mean 'std'?"),
+        ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
+        (
+            "fuzz.selection=random",
+            "fuzz.selection is 'random', but it is a group of parameters; one of conf/ is chosen by "
+            "fuzz/selection=random",
+        ),
+        ("abstraction=3", "abstraction=3"),
         ("abstraction.k=0", "abstraction.k is 0"),
         ("data=nope", "nope"),
         ("seed=-1", "seed is -1"),

@@ -348,3 +348,18 @@ class TestRunCache:
     def test_an_entry_that_vanishes_meanwhile(self, tmp_path):
         (tmp_path / "gone").symlink_to(tmp_path / "none")
         assert cached._newest_first(tmp_path) == []
+
+
+@pytest.mark.parametrize("command", ["params", "sweep", "repro"])
+def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(cli.app, [command])
+    assert isinstance(result.exception, UserError)
+    assert "run the command in the project's root" in str(result.exception)
+
+
+def test_an_objective_is_refused_where_nothing_goes_by_it(tmp_path):
+    request = app.Request(["seed=1"], [], "s", 1, 1, None, "fuzz-state:crashes")
+    (tmp_path / "conf").symlink_to(CONF)
+    with pytest.raises(UserError, match="this one runs all of them"):
+        app.prepare(tmp_path, request)

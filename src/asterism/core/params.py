@@ -140,6 +140,11 @@ def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str
         return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
     if error["type"] in (REFUSED, "value_error"):  # whoever raised it says what is wrong
         return f"{key}: {why_refused(error)}" if key else why_refused(error)
+    if error["type"] == "model_type":
+        given = error["input"]
+        chosen = f"; one of conf/ is chosen by {'/'.join(location)}={given}"
+        told = f"{key} is {given!r}, but it is a group of parameters"
+        return told + chosen if isinstance(given, str) else told
     if error["type"] == "union_tag_invalid":
         context = error["ctx"]
         tag, given, expected = (context[k] for k in ("discriminator", "tag", "expected_tags"))

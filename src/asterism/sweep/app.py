@@ -78,7 +78,12 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
     launcher = settings["launcher"]
     shards = make_shards(conf, request.shards, request.shard_launcher, launcher_name(launcher))
     adaptive = is_adaptive(settings["sweeper"])
-    objective = request.objective if adaptive else ""
+    objective = request.objective
+    if objective and not adaptive:
+        raise UserError(
+            "--objective is for sweepers that choose points by a metric (hydra/sweeper=optuna); "
+            "this one runs all of them"
+        )
     points = []
     if not adaptive:
         points = enumerate_points(conf, overrides)
@@ -215,8 +220,6 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
         UserError: see :func:`prepare` and :func:`run`.
     """
     project = Path.cwd()
-    if not (project / "dvc.yaml").exists():
-        raise UserError("there is no dvc.yaml here: run the command in the project's root")
     spelled = with_slashes(project / "conf", request.overrides)
     request = replace(request, overrides=spelled)
     sweep, points, launcher = prepare(project, request)

@@ -78,8 +78,8 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
         (
             "fuzz.selection=random",
-            "fuzz.selection is 'random', but it is a group of parameters; one of conf/ is chosen by "
-            "fuzz/selection=random",
+            "fuzz.selection is 'random', but it is a group of parameters; one of conf/ is chosen "
+            "by fuzz/selection=random",
         ),
         ("abstraction=3", "abstraction=3"),
         ("abstraction.k=0", "abstraction.k is 0"),

@@ -427,6 +427,10 @@ def _torch_nets():
             nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Dropout(),
             nn.Flatten(), nn.Linear(4, CLASSES), nn.LogSoftmax(1),
         ),
+        "viewed": _Applied(
+            lambda x, a, b, o: o(b(torch.relu(a(x))).view(-1, 256)),
+            nn.Conv2d(1, 6, 3, padding=1), nn.Conv2d(6, 16, 5), nn.Linear(256, CLASSES),
+        ),
         "light": nn.Sequential(
             nn.ConvTranspose2d(1, 4, 2), nn.GroupNorm(2, 4), nn.Hardswish(), nn.AvgPool2d(2),
             nn.ReLU6(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.ELU(), nn.Linear(4, CLASSES),
@@ -457,7 +461,7 @@ def test_usual_torch_networks_open(name, core, tmp_path):
     torch.export.save(program.run_decompositions() if core else program, path)
     given = images(2)
     with torch.inference_mode():
-        expected = net(torch.from_numpy(given.transpose(0, 3, 1, 2).astype(np.float32) / 255))
+        expected = net(torch.from_numpy(given.reshape(2, 1, 8, 8).astype(np.float32) / 255))
     runtime = FORMATS["torch"].open(path)
     outputs = runtime.run(given.astype(np.float32) / 255)
     assert outputs == pytest.approx(expected.numpy(), abs=1e-5)

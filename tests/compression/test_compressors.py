@@ -107,6 +107,17 @@ def test_models_inside_a_model_are_compressed_with_it(name, data, original, tmp_
     assert facts["accuracy"] > 0.75
 
 
+@pytest.mark.slow
+def test_a_sequential_classifier_teaches_too(data, original, tmp_path):
+    """Read from a file, it has never been called."""
+    layers = load_keras(original).layers[1:]
+    save_keras(keras.Sequential([keras.Input(data.image_shape), *layers]), tmp_path / "row.keras")
+    params = CompressionParams(method="distillation", options=OPTIONS["distillation"])
+    facts = compress(params, tmp_path / "row.keras", tmp_path / "m", data, UNIT, 0)
+    assert facts["deflated_bytes"] < 0.8 * facts["original_deflated_bytes"]
+    assert facts["accuracy"] > 0.75
+
+
 def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt

@@ -75,6 +75,7 @@ def repair_images(
         examples = drepair.gather(of_seeds, findings)
         obstacle = drepair.why_not(examples)
         if obstacle:
+            log.warning(obstacle)
             facts["status"] = obstacle
             with replacing(folder) as temporary:
                 write_json(temporary / "summary.json", facts)

@@ -293,10 +293,13 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
             r"trigger\.operators\.pixel_change\.high is 65, but an image of 8×8",
         ),
         ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
-        ({"searches": {"x": {"search": "dflair", "options": {}}}}, "did you mean 'dflare'"),
+        (
+            {"searches": {"x": {"search": "dflair", "options": {}}}},
+            r"trigger\.searches\.x: no search is called 'dflair'; did you mean 'dflare'",
+        ),
         (
             {"searches": {"x": {"search": "dflare", "options": DFLARE | {"fitness": "best"}}}},
-            "no fitness is called 'best'",
+            r"trigger\.searches\.x: no fitness is called 'best'",
         ),
         (
             {"searches": {"x": {"search": "dflare", "options": {}}}},

@@ -275,6 +275,30 @@ def test_nan_outputs_are_an_error(tmp_path):
         open_classifier(_constant_model(tmp_path / "nan.onnx", float("nan")), UNIT)
 
 
+def test_a_model_that_raises_on_a_probe_image_is_refused_with_that_reason(tmp_path):
+    """It looks up a row that is not there where no pixel is darker than white."""
+    nodes = [
+        helper.make_node("ReduceMin", ["images"], ["darkest"], keepdims=0),
+        helper.make_node("Cast", ["darkest"], ["row"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["table", "row"], ["nothing"]),
+        helper.make_node("Flatten", ["images"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
+        helper.make_node("Add", ["scores", "nothing"], ["outputs"]),
+    ]
+    constants = {"table": np.zeros(1, np.float32), "weights": np.ones((64, CLASSES), np.float32)}
+    graph = helper.make_graph(
+        nodes,
+        "picky",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
+        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "p.onnx")
+    with pytest.raises(UserError, match=r"p\.onnx failed on a probe image \(noise, black or"):
+        open_classifier(tmp_path / "p.onnx", UNIT)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_damaged_files_are_one_line(files, suffix, tmp_path):
     content = files[1][suffix].read_bytes()

@@ -232,6 +232,19 @@ def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files,
     assert read_json(tmp_path / "r" / "summary.json") == results
 
 
+def test_where_every_seed_deviates_already_the_page_has_dashes(data, tmp_path):
+    model, constant = keras_model(), []
+    for label in range(2):
+        model.layers[-2].bias.assign(60.0 * (np.arange(CLASSES) == label))
+        constant.append(write(model, tmp_path / f"{label}.onnx"))
+    summary = search(constant, data, tmp_path / "artifacts/trigger/pair")["dflare"]
+    assert summary["deviates_already"] == summary["seeds"]
+    write_keys(tmp_path, "pair")
+    body = section(tmp_path).body
+    assert "<td>None</td>" not in body
+    assert re.search(r"Wilcoxon.*<td>pair</td><td>0</td>(<td>–</td>){3}", body, re.DOTALL)
+
+
 def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     files, data, tmp_path, monkeypatch
 ):

@@ -12,11 +12,13 @@ and LiteRT themselves.
 Then Dflare again with the published ranges of its operators, its ablations, and DiffChaser, which
 needs so many queries that it gets only the first 20 of the seeds; ``--alone`` leaves all of them
 out. Overhead is what a search takes beyond its inference: each run's batches are asked again by
-themselves, as many at a time as in the run, and that is what its time is compared with.
+themselves, as many at a time as in the run, and the median of three times is what the run's is
+compared with.
 """
 
 import argparse
 import os
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -77,10 +79,10 @@ class RecordedPair(Pair):
 
     def replay(self):
         """Seconds that the models take for the questions since ``events`` was emptied."""
-        events, asked, started = list(self.events), {}, time.perf_counter()
-        for question, items in events:
+        asked, started = {}, time.perf_counter()
+        for question, items in self.events:
             if items is None:
-                asked.pop(question).result()
+                asked[question].result()
             else:
                 asked[question] = super().submit(items)
         return time.perf_counter() - started
@@ -154,7 +156,7 @@ def search(name, params, subject, seeds):
     started = time.perf_counter()
     findings = task.run()
     seconds = time.perf_counter() - started
-    inference = subject.pair.replay()
+    inference = statistics.median(subject.pair.replay() for _ in range(3))
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)

@@ -8,6 +8,7 @@ import zipfile
 import keras
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
@@ -107,6 +108,17 @@ def test_models_inside_a_model_are_compressed_with_it(name, data, original, tmp_
     assert facts["accuracy"] > 0.75
 
 
+@pytest.mark.slow
+def test_a_sequential_classifier_teaches_too(data, original, tmp_path):
+    """Read from a file, it has never been called."""
+    layers = load_keras(original).layers[1:]
+    save_keras(keras.Sequential([keras.Input(data.image_shape), *layers]), tmp_path / "row.keras")
+    params = CompressionParams(method="distillation", options=OPTIONS["distillation"])
+    facts = compress(params, tmp_path / "row.keras", tmp_path / "m", data, UNIT, 0)
+    assert facts["deflated_bytes"] < 0.8 * facts["original_deflated_bytes"]
+    assert facts["accuracy"] > 0.75
+
+
 def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path, monkeypatch):
     def killed(*_):
         raise KeyboardInterrupt
@@ -164,6 +176,17 @@ def test_filter_pruning_removes_the_faintest_filters(data, original, tmp_path):
     ]
     assert counts[1] == [count - count // 2 for count in counts[0]]
     assert after.count_params() < before.count_params()
+
+
+def test_filter_pruning_that_removes_nothing_says_so(data, tmp_path):
+    x = inputs = keras.Input(data.image_shape)
+    x = keras.layers.Flatten()(keras.ops.relu(keras.layers.Conv2D(2, 9, 4, name="first")(x)))
+    save_keras(keras.Model(inputs, keras.layers.Dense(10, "softmax")(x)), tmp_path / "m.keras")
+    params = CompressionParams(method="filter_pruning", options=OPTIONS["filter_pruning"])
+    with capture_logs() as told:
+        compress(params, tmp_path / "m.keras", tmp_path / "m", data, UNIT, 0)
+    assert any("no filter was removed" in e["event"] for e in told if e["log_level"] == "warning")
+    assert [e["kept_whole"] for e in told if "kept_whole" in e] == [["first"]]
 
 
 def test_saved_models_hold_no_optimiser(original):

@@ -13,7 +13,7 @@ SHAPE = (16, 16, 1)
 def disturbed(name):
     """An untrained network whose biases and normalisations are not what they begin as."""
     keras.utils.set_random_seed(0)
-    build = pooled_then_flat if name == "pooled_then_flat" else ARCHITECTURES[name]
+    build = BUILT_HERE[name] if name in BUILT_HERE else ARCHITECTURES[name]
     model = build(SHAPE, 5)
     rng = np.random.default_rng(0)
     for layer in model.layers:
@@ -51,7 +51,21 @@ def pooled_then_flat(shape, classes):
     return keras.Model(inputs, last(keras.layers.Flatten()(x)))
 
 
-@pytest.mark.parametrize("name", ["lenet5", "plain_cnn", "resnet20", "pooled_then_flat", *SLOW])
+def with_operations(shape, classes):
+    """Operations that are no layers: before, in place of and between layers."""
+    inputs = keras.Input(shape)
+    x = first = keras.layers.Conv2D(6, 3, padding="same")(inputs * 2 - 1)
+    x = keras.layers.ReLU()(keras.layers.Conv2D(6, 3, padding="same", name="inner")(x))
+    x = first + keras.layers.Conv2D(6, 3, padding="same")(x)
+    x = keras.layers.Conv2D(4, 3, strides=2, name="last")(keras.ops.relu(x))
+    last = keras.layers.Dense(classes, name="before_softmax")
+    return keras.Model(inputs, last(keras.layers.Flatten()(x)))
+
+
+BUILT_HERE = {"pooled_then_flat": pooled_then_flat, "with_operations": with_operations}
+
+
+@pytest.mark.parametrize("name", ["lenet5", "plain_cnn", "resnet20", *BUILT_HERE, *SLOW])
 def test_a_cut_network_is_the_silenced_one(name):
     model = disturbed(name)
     rng = np.random.default_rng(1)
@@ -107,6 +121,21 @@ def test_what_a_residual_addition_needs_stays_whole():
     assert len(removable(model)) == 9
     assert len(convolutions) == 1 + 9 * 2 + 2
     assert len(removable(ARCHITECTURES["plainnet20"](SHAPE, 5))) == 19
+
+
+def test_what_operations_listen_to_stays_whole():
+    assert [la.name for la in removable(with_operations(SHAPE, 5))] == ["inner", "last"]
+
+
+def test_what_a_layer_hears_that_is_called_twice_stays_whole():
+    inputs = keras.Input(SHAPE)
+    twice = keras.layers.Conv2D(4, 3, name="twice")
+    branches = [keras.layers.Conv2D(6, 3, name=n)(inputs) for n in ("left", "right")]
+    both = keras.layers.Concatenate()([twice(branch) for branch in branches])
+    last = keras.layers.Conv2D(4, 3, name="last")(both)
+    model = keras.Model(inputs, keras.layers.Dense(3)(keras.layers.Flatten()(last)))
+    assert [layer.name for layer in removable(model)] == ["last"]
+    assert without_filters(model, {"last": np.arange(3)}).output_shape == model.output_shape
 
 
 def test_an_output_stays_whole():

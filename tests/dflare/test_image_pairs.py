@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper, save
+from structlog.testing import capture_logs
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
 
@@ -206,11 +207,13 @@ def test_models_that_agree_everywhere_finish_and_say_so(files, data, tmp_path):
     summaries = search(same, data, tmp_path / "t")
     assert summaries["dflare"]["exhausted"] == 20
     assert summaries["dflare"]["mean_queries"] is None
-    results = repair_images(
-        RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*same), UNIT, data, 0,
-        tmp_path / "t", tmp_path / "r",
-    )  # fmt: skip
-    assert "nothing to repair" in results["status"]
+    with capture_logs() as told:
+        results = repair_images(
+            RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(*same), UNIT, data, 0,
+            tmp_path / "t", tmp_path / "r",
+        )  # fmt: skip
+    assert results["status"].startswith("no seed deviates and the search found no triggering input")
+    assert results["status"] in [e["event"] for e in told if e["log_level"] == "warning"]
     assert results["test_set"]["agreement"] == 1
     assert results["test_set"]["deviating_test_images"] == 0
 
@@ -225,8 +228,21 @@ def test_a_pair_that_knows_one_label_only_says_that_nothing_can_be_learnt(files,
         RepairParams(**REPAIR), TriggerParams(**TRIGGER), pair(constant, files[0]), UNIT, data, 0,
         tmp_path / "t", tmp_path / "r",
     )  # fmt: skip
-    assert "nothing to learn from" in results["status"]
+    assert "triggering inputs the same label" in results["status"]
     assert read_json(tmp_path / "r" / "summary.json") == results
+
+
+def test_where_every_seed_deviates_already_the_page_has_dashes(data, tmp_path):
+    model, constant = keras_model(), []
+    for label in range(2):
+        model.layers[-2].bias.assign(60.0 * (np.arange(CLASSES) == label))
+        constant.append(write(model, tmp_path / f"{label}.onnx"))
+    summary = search(constant, data, tmp_path / "artifacts/trigger/pair")["dflare"]
+    assert summary["deviates_already"] == summary["seeds"]
+    write_keys(tmp_path, "pair")
+    body = section(tmp_path).body
+    assert "<td>None</td>" not in body
+    assert re.search(r"Wilcoxon.*<td>pair</td><td>0</td>(<td>–</td>){3}", body, re.DOTALL)
 
 
 def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
@@ -290,10 +306,13 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
             r"trigger\.operators\.pixel_change\.high is 65, but an image of 8×8",
         ),
         ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
-        ({"searches": {"x": {"search": "dflair", "options": {}}}}, "did you mean 'dflare'"),
+        (
+            {"searches": {"x": {"search": "dflair", "options": {}}}},
+            r"trigger\.searches\.x: no search is called 'dflair'; did you mean 'dflare'",
+        ),
         (
             {"searches": {"x": {"search": "dflare", "options": DFLARE | {"fitness": "best"}}}},
-            "no fitness is called 'best'",
+            r"trigger\.searches\.x: no fitness is called 'best'",
         ),
         (
             {"searches": {"x": {"search": "dflare", "options": {}}}},

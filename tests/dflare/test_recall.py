@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from subjects import CLASSES, models, seeds, subject
 
 from asterism.dflare import recall as module
 from asterism.dflare.lockstep import Budget
@@ -10,7 +11,6 @@ from asterism.dflare.pair import Pair
 from asterism.dflare.recall import Recall
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.isolation import ModelCrashError
-from dflare.subjects import CLASSES, models, seeds, subject
 
 IMAGES = seeds(8)
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)

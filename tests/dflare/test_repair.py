@@ -266,7 +266,7 @@ def test_without_other_images_their_agreement_is_not_known():
 
 def test_without_any_answer_there_is_nothing_to_learn_from():
     nothing = Answers(np.full((2, 1), np.nan), np.full((2, 1), np.nan), {0: "x", 1: "x"})
-    assert "failed on every input" in why_not(gather(nothing, Findings([], [])))
+    assert "failed on every seed" in why_not(gather(nothing, Findings([], [])))
 
 
 @pytest.mark.parametrize(

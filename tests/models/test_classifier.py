@@ -275,6 +275,30 @@ def test_nan_outputs_are_an_error(tmp_path):
         open_classifier(_constant_model(tmp_path / "nan.onnx", float("nan")), UNIT)
 
 
+def test_a_model_that_raises_on_a_probe_image_is_refused_with_that_reason(tmp_path):
+    """It looks up a row that is not there where no pixel is darker than white."""
+    nodes = [
+        helper.make_node("ReduceMin", ["images"], ["darkest"], keepdims=0),
+        helper.make_node("Cast", ["darkest"], ["row"], to=TensorProto.INT64),
+        helper.make_node("Gather", ["table", "row"], ["nothing"]),
+        helper.make_node("Flatten", ["images"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["scores"]),
+        helper.make_node("Add", ["scores", "nothing"], ["outputs"]),
+    ]
+    constants = {"table": np.zeros(1, np.float32), "weights": np.ones((64, CLASSES), np.float32)}
+    graph = helper.make_graph(
+        nodes,
+        "picky",
+        [helper.make_tensor_value_info("images", TensorProto.FLOAT, ["N", *SHAPE])],
+        [helper.make_tensor_value_info("outputs", TensorProto.FLOAT, ["N", CLASSES])],
+        [numpy_helper.from_array(values, name) for name, values in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 13)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), tmp_path / "p.onnx")
+    with pytest.raises(UserError, match=r"p\.onnx failed on a probe image \(noise, black or"):
+        open_classifier(tmp_path / "p.onnx", UNIT)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_damaged_files_are_one_line(files, suffix, tmp_path):
     content = files[1][suffix].read_bytes()
@@ -434,6 +458,10 @@ def _torch_nets():
             nn.MaxPool2d(2), nn.Conv2d(4, 4, 1), nn.SiLU(), nn.AdaptiveAvgPool2d(1), nn.Dropout(),
             nn.Flatten(), nn.Linear(4, CLASSES), nn.LogSoftmax(1),
         ),
+        "viewed": _Applied(
+            lambda x, a, b, o: o(b(torch.relu(a(x))).view(-1, 256)),
+            nn.Conv2d(1, 6, 3, padding=1), nn.Conv2d(6, 16, 5), nn.Linear(256, CLASSES),
+        ),
         "light": nn.Sequential(
             nn.ConvTranspose2d(1, 4, 2), nn.GroupNorm(2, 4), nn.Hardswish(), nn.AvgPool2d(2),
             nn.ReLU6(), nn.AdaptiveMaxPool2d(1), nn.Flatten(), nn.ELU(), nn.Linear(4, CLASSES),
@@ -464,7 +492,7 @@ def test_usual_torch_networks_open(name, core, tmp_path):
     torch.export.save(program.run_decompositions() if core else program, path)
     given = images(2)
     with torch.inference_mode():
-        expected = net(torch.from_numpy(given.transpose(0, 3, 1, 2).astype(np.float32) / 255))
+        expected = net(torch.from_numpy(given.reshape(2, 1, 8, 8).astype(np.float32) / 255))
     runtime = FORMATS["torch"].open(path)
     outputs = runtime.run(given.astype(np.float32) / 255)
     assert outputs == pytest.approx(expected.numpy(), abs=1e-5)

@@ -159,6 +159,26 @@ def test_code_in_a_file_is_never_run(tmp_path, suffix):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(eval(source))])
     marker.unlink(missing_ok=True)
     model.save(tmp_path / f"evil.{suffix}")
-    with pytest.raises(UserError, match="evil"):
+    with pytest.raises(UserError, match=r"evil\.\w+ holds a Lambda layer, whose Python code"):
         load_keras(tmp_path / f"evil.{suffix}")
     assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("It differs:\n  3 here,\n  2 there. Pass `by_name`.", "It differs: 3 here, 2 there."),
+        ("Version 3.1 is unknown", "Version 3.1 is unknown"),
+        ("", "ValueError"),
+        ("word " * 99, "word " * 59 + "…"),
+    ],
+)  # fmt: skip
+def test_of_what_keras_says_the_first_sentence_is_told(said, told, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise ValueError(said)
+
+    (tmp_path / "model.h5").touch()
+    monkeypatch.setattr("asterism.models.keras_files._load_h5", refuse)
+    with pytest.raises(UserError) as error:
+        load_keras(tmp_path / "model.h5")
+    assert str(error.value).endswith(f"model.h5: {told}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +16,28 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import keras
 
-Channels = NDArray[np.int64]
+#: Numbers of channels, or all of them.
+Channels = NDArray[np.int64] | slice
+ALL = slice(None)
+
+_Sources: TypeAlias = "dict[keras.Operation, list[keras.Operation]]"
 
 
 def removable(model: keras.Model) -> list[keras.layers.Layer]:
     """The convolutions whose filters can go.
 
     Not so where a channel ends in anything but a convolution or a dense layer: in a residual
-    addition, whose other summand has that channel too, or in an output.
+    addition, whose other summand has that channel too, in an output, or in an operation of which
+    it is not known what it does to a channel.
     """
     import keras
 
-    convolutions = [layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D)]
-    return [layer for layer in convolutions if layer.groups == 1 and _is_absorbed(layer, model)]
+    sources = _sources(model)
+    convolutions = [layer for layer in sources if isinstance(layer, keras.layers.Conv2D)]
+    return [la for la in convolutions if la.groups == 1 and _is_absorbed(la, model, sources)]
 
 
-def without_filters(model: keras.Model, kept: Mapping[str, Channels]) -> keras.Model:
+def without_filters(model: keras.Model, kept: Mapping[str, NDArray[np.int64]]) -> keras.Model:
     """The network with only some filters left in some of its :func:`removable` convolutions.
 
     Args:
@@ -40,37 +46,32 @@ def without_filters(model: keras.Model, kept: Mapping[str, Channels]) -> keras.M
     """
     import keras
 
-    def smaller(layer: keras.layers.Layer) -> keras.layers.Layer:
-        config = layer.get_config()
-        if layer.name in kept:
-            config["filters"] = len(kept[layer.name])
-        return type(layer).from_config(config)
+    def smaller(operation: keras.Operation) -> keras.Operation:
+        config = operation.get_config()
+        if operation.name in kept:
+            config["filters"] = len(kept[operation.name])
+        return type(operation).from_config(config)
 
     cut = keras.models.clone_model(model, clone_function=smaller)
-    # A sequential model does not list its input among its layers.
-    channels = {t._keras_history.operation.name: np.arange(t.shape[-1]) for t in model.inputs}
-    for layer, smaller_layer in zip(model.layers, cut.layers, strict=True):
-        sources = _sources(layer)
+    left: dict[keras.Operation, Channels] = {}
+    for operation, sources in _sources(model).items():
         # Where several tensors meet, all of their channels are there.
-        given = channels[sources[0].name] if len(sources) == 1 else None
-        smaller_layer.set_weights(_cut_weights(layer, given, kept.get(layer.name)))
-        channels[layer.name] = _channels_after(layer, given, kept.get(layer.name))
+        given = left[sources[0]] if len(sources) == 1 else ALL
+        own = kept.get(operation.name, ALL)
+        if isinstance(operation, keras.Layer) and operation.weights:
+            cut.get_layer(operation.name).set_weights(_cut_weights(operation, given, own))
+        left[operation] = _channels_after(operation, given, own)
     return cut
 
 
-def _cut_weights(
-    layer: keras.layers.Layer, given: Channels | None, kept: Channels | None
-) -> list[NDArray[Any]]:
+def _cut_weights(layer: keras.Layer, given: Channels, kept: Channels) -> list[NDArray[Any]]:
     """A layer's weights for the input channels that are left, and for the filters it keeps."""
     import keras
 
     weights: list[NDArray[Any]] = layer.get_weights()
-    if given is None or not weights:
-        return weights
     if isinstance(layer, keras.layers.Conv2D):
-        filters = np.arange(layer.filters) if kept is None else kept
-        inputs = given if layer.groups == 1 else np.arange(weights[0].shape[2])
-        return [weights[0][:, :, inputs][..., filters], *(bias[filters] for bias in weights[1:])]
+        inputs = given if layer.groups == 1 else ALL
+        return [weights[0][:, :, inputs][..., kept], *(bias[kept] for bias in weights[1:])]
     if isinstance(layer, keras.layers.Dense):
         return [weights[0][given], *weights[1:]]
     if isinstance(layer, keras.layers.BatchNormalization):
@@ -78,20 +79,14 @@ def _cut_weights(
     return weights
 
 
-def _channels_after(
-    layer: keras.layers.Layer, given: Channels | None, kept: Channels | None
-) -> Channels:
-    """Which of a layer's output channels are left."""
+def _channels_after(operation: keras.Operation, given: Channels, kept: Channels) -> Channels:
+    """Which of an operation's output channels are left."""
     import keras
 
-    if kept is not None:
-        return kept
-    if given is not None and isinstance(layer, keras.layers.Flatten):
-        _, *places, channels = layer.input.shape  # no places where they are pooled already
+    if isinstance(operation, keras.layers.Flatten) and not isinstance(given, slice):
+        _, *places, channels = operation.input.shape  # no places where they are pooled already
         return np.ravel(np.arange(math.prod(places))[:, np.newaxis] * channels + given)
-    if given is not None and isinstance(layer, _by_channel()):
-        return given
-    return np.arange(layer.output.shape[-1])
+    return given if isinstance(operation, _by_channel()) else kept
 
 
 def _by_channel() -> tuple[type, ...]:
@@ -113,31 +108,44 @@ def _by_channel() -> tuple[type, ...]:
     )
 
 
-def _is_absorbed(layer: keras.layers.Layer, model: keras.Model) -> bool:
-    """Whether all that listens to a layer's channels are convolutions and dense layers."""
+def _is_absorbed(operation: keras.Operation, model: keras.Model, sources: _Sources) -> bool:
+    """Whether all that listens to its channels are convolutions and dense layers.
+
+    They listen to nothing else: a layer that is called twice must find the same channels each time.
+    """
     from keras import layers
 
-    if any(layer.output is output for output in model.outputs):
+    if any(_source(output) is operation for output in model.outputs):
         return False
     passing = (*_by_channel(), layers.Flatten)
-    for listener in _listeners(layer, model):
+    for listener, heard in sources.items():
+        if operation not in heard:
+            continue
+        if len(heard) > 1:
+            return False
         if isinstance(listener, layers.Dense) or (
             isinstance(listener, layers.Conv2D) and listener.groups == 1
         ):
             continue
-        if not isinstance(listener, passing) or not _is_absorbed(listener, model):
+        if not isinstance(listener, passing) or not _is_absorbed(listener, model, sources):
             return False
     return True
 
 
-def _sources(layer: keras.layers.Layer) -> list[keras.layers.Layer]:
-    import keras
+def _sources(model: keras.Model) -> _Sources:
+    """What gives each operation its tensors, call by call; in the order of computation.
 
-    if isinstance(layer, keras.layers.InputLayer):
-        return []
-    tensors = layer.input if isinstance(layer.input, list) else [layer.input]
-    return [tensor._keras_history.operation for tensor in tensors]
+    Operations are layers, and what stands between them, as ``a + b`` does.
+    """
+    from asterism.models.flattening import graph_of
+
+    graph = graph_of(model)
+    sources: _Sources = {operation: [] for operation in graph.operations}
+    for nodes in graph._nodes_by_depth.values():
+        for node in nodes:
+            sources[node.operation] += [_source(t) for t in node.arguments.keras_tensors]
+    return sources
 
 
-def _listeners(layer: keras.layers.Layer, model: keras.Model) -> list[keras.layers.Layer]:
-    return [other for other in model.layers if any(s is layer for s in _sources(other))]
+def _source(tensor: keras.KerasTensor) -> keras.Operation:
+    return tensor._keras_history.operation

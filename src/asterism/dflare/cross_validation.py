@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
 
 from asterism.core.streams import spawn_integer
 from asterism.dflare.repairers import Labels, Probabilities, Repairer
@@ -90,7 +89,5 @@ def _repaired(
 ) -> NDArray[np.int64]:
     if len(np.unique(labels)) == 1:  # nothing to tell apart
         return np.full(len(unseen), labels[0], np.int64)
-    # The inputs are few: more threads would only wait for each other.
-    with threadpool_limits(1):
-        repairer.fit(learnt, labels)
-        return repairer.labels(unseen)
+    repairer.fit(learnt, labels)
+    return repairer.labels(unseen)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from asterism.core.artifacts import replacing, write_json
 from asterism.core.console import get_logger
@@ -75,17 +76,20 @@ def repair_images(
         examples = drepair.gather(of_seeds, findings)
         obstacle = drepair.why_not(examples)
         if obstacle:
+            log.warning(obstacle)
             facts["status"] = obstacle
             with replacing(folder) as temporary:
                 write_json(temporary / "summary.json", facts)
             return facts
         test = drepair.examples_of(of_rest)
-        results = drepair.compare_repairers(params, examples, test, seed)
-        chosen = drepair.choose(results)
+        # The inputs are few: more threads would only wait for each other.
+        with threadpool_limits(1):
+            results = drepair.compare_repairers(params, examples, test, seed)
+            chosen = drepair.choose(results)
+            repairer = drepair.train(params, chosen, examples, seed)
         status = drepair.status_of(results[chosen])
         if status != drepair.REPAIRED:
             log.warning(status, repairer=chosen)
-        repairer = drepair.train(params, chosen, examples, seed)
         with replacing(folder) as temporary:
             drepair.save_repaired(repairer, chosen, temporary, g.logits)
             repaired = RepairedModel(g, repairer)

@@ -81,11 +81,17 @@ def gather(seeds: Answers, findings: Findings) -> Examples:
 def why_not(examples: Examples) -> str:
     """Why no repairer can learn from these; empty where one can."""
     if not len(examples):
-        return "a model failed on every input: there is nothing to learn from"
+        return "a model failed on every seed: there is nothing to learn a repair from"
     if examples.agreement == 1.0:
-        return "the models agree on every input: there is nothing to repair"
+        return (
+            "no seed deviates and the search found no triggering input: there is nothing to learn "
+            "a repair from"
+        )
     if len(np.unique(examples.original)) == 1:
-        return "the original gives every input the same label: there is nothing to learn from"
+        return (
+            "the original gives all seeds and triggering inputs the same label: there is nothing "
+            "to learn a repair from"
+        )
     return ""
 
 

@@ -152,13 +152,13 @@ def _search(
     _checkpoint: Checkpoint | None,
 ) -> Found:
     """One search from one group of seeds; it is short, so no state of it is kept."""
-    chosen = params.searches[name]
-    kind = SEARCHES[chosen.search]
-    with concerning(f"trigger.searches.{name}"):
-        options = search_options(chosen)
+    chosen, numbers = params.searches[name], seeds.numbers.tolist()
     budget = Budget(params.queries, params.n_triggers, params.seconds)
     started = time.perf_counter()
-    findings = kind(subject, budget, seeds.items, seeds.numbers.tolist(), seed, name, options).run()
+    with concerning(f"trigger.searches.{name}"):
+        kind, options = SEARCHES[chosen.search], search_options(chosen)
+        search = kind(subject, budget, seeds.items, numbers, seed, name, options)
+    findings = search.run()
     minimal = None
     if params.minimise_queries and findings.triggers:
         items = np.stack([trigger.item for trigger in findings.triggers])

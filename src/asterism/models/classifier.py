@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -56,12 +58,12 @@ class Classifier(Protocol):
 def open_classifier(path: Path, preprocessing: PreprocessingParams) -> FileClassifier:
     """Open a model file of any supported format in this process.
 
-    :func:`asterism.models.isolation.isolated_classifier` does the same for a file that may take
+    :class:`asterism.models.isolation.IsolatedClassifier` does the same for a file that may take
     the process down.
 
     Raises:
-        UserError: no such file, damaged, of another format than its name says, or no classifier
-            of images. One line says which.
+        UserError: no such file, damaged, of another format than its name says, no classifier
+            of images, or one that fails on :func:`probe_images`. One line says which.
     """
     return FileClassifier(path, preprocessing)
 
@@ -89,12 +91,13 @@ class FileClassifier:
             raise UserError(
                 f"{path} has one output; a classifier has one for each class, at least two"
             )
-        probes = probe_images(self.input_shape)
+        probes = self._preprocess(probe_images(self.input_shape))
         self._batch = self._runtime.fixed_batch
         self._alone = False
-        self._settle_batching(self._preprocess(probes))
-        self._grain = self._measure_grain(self._preprocess(probes))
-        raw = self._run(self._preprocess(probes))
+        with _probing(path):
+            self._settle_batching(probes)
+            self._grain = self._measure_grain(probes)
+            raw = self._run(probes)
         self.logits = gives_logits(raw, path, self._runtime.output_step)
         self.notes = self._runtime.notes + (
             ("its outputs are logits, a softmax was added",) if self.logits else ()
@@ -173,6 +176,17 @@ def probe_images(shape: tuple[int, int, int]) -> Images:
     noise *= np.linspace(0, 255, _PROBES, dtype=np.float32)[:, None, None, None]
     noise[-1] = 255
     return noise.astype(np.uint8)
+
+
+@contextmanager
+def _probing(path: Path) -> Iterator[None]:
+    """Whatever a runtime raises in the block, it raises for :func:`probe_images`."""
+    try:
+        yield
+    except Exception as error:
+        raise UserError(
+            f"{path} failed on a probe image (noise, black or white) when it was opened: {error}"
+        ) from error
 
 
 def gives_logits(raw: Batch, path: Path, step: float = 0.0) -> bool:

@@ -23,6 +23,11 @@ def flattened(model: keras.Model) -> keras.Model:
     return keras.Model(inputs, outputs, name=model.name)
 
 
+def graph_of(model: keras.Model) -> Any:
+    """The graph of operations; a sequential model keeps it inside."""
+    return getattr(model, "_functional", None) or model
+
+
 class _Opening:
     """Applies copies of layers; a layer that is used twice has one copy."""
 
@@ -31,7 +36,7 @@ class _Opening:
 
     def apply(self, model: keras.Model, inputs: list[Any], prefix: str) -> list[Any]:
         """A model's outputs for other inputs; names of its layers are put behind ``prefix``."""
-        graph = _graph(model)
+        graph = graph_of(model)
         values = {id(t): value for t, value in zip(graph.inputs, inputs, strict=True)}
         for depth in sorted(graph._nodes_by_depth, reverse=True):
             for node in graph._nodes_by_depth[depth]:
@@ -57,10 +62,5 @@ class _Opening:
         return list(found)
 
 
-def _graph(model: keras.Model) -> Any:
-    """A sequential model keeps its graph inside."""
-    return getattr(model, "_functional", None) or model
-
-
 def _is_graph(model: keras.Model) -> bool:
-    return hasattr(_graph(model), "_nodes_by_depth")
+    return hasattr(graph_of(model), "_nodes_by_depth")

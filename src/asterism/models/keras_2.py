@@ -61,9 +61,14 @@ def to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
     return _translate(config, path, old=str(config.get("keras_version", "2")) < "3")
 
 
+def holds_code(path: Path) -> UserError:
+    """What is wrong with a file that holds a Lambda layer."""
+    return UserError(f"{path} holds a Lambda layer, whose Python code is never run here")
+
+
 def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:
     if config.get("class_name") == "Lambda":
-        raise UserError(f"{path} holds a Lambda layer, whose Python code is never run here")
+        raise holds_code(path)
     inner = config.get("config")
     if isinstance(inner, list):  # Sequential models before Keras 2.2.3
         config = {**config, "config": {"name": "sequential", "layers": inner}}

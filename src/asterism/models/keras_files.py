@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
+import textwrap
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ import h5py
 
 from asterism.core.artifacts import replacing, require_file
 from asterism.core.errors import UserError
-from asterism.models.keras_2 import register_activations, to_keras_3
+from asterism.models.keras_2 import holds_code, register_activations, to_keras_3
 
 if TYPE_CHECKING:
     import keras
@@ -41,16 +43,12 @@ def load_keras(path: Path) -> keras.Model:
     Raises:
         UserError: missing, damaged, of another format, or holding code.
     """
-    import keras
-
     require_file(path, "model file")
     register_activations()
     try:
         match path.suffix:
             case ".keras":
-                if not zipfile.is_zipfile(path):  # Keras would call it missing
-                    raise UserError(f"{path} is damaged, or is no .keras file")
-                return keras.saving.load_model(path, compile=False, safe_mode=True)
+                return _load_archive(path)
             case ".h5" | ".hdf5":
                 return _load_h5(path)
             case ".json":
@@ -58,7 +56,7 @@ def load_keras(path: Path) -> keras.Model:
     except UserError:
         raise
     except Exception as error:  # whatever a foreign file makes Keras raise
-        raise UserError(f"Keras cannot read {path}: {_first_line(error)}") from error
+        raise UserError(f"Keras cannot read {path}: {_first_sentence(error)}") from error
     raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5, .hdf5 or .json")
 
 
@@ -110,13 +108,25 @@ def _renumbered(config: Any, numbers: dict[int, int]) -> Any:
     return counted
 
 
+def _load_archive(path: Path) -> keras.Model:
+    import keras
+
+    if not zipfile.is_zipfile(path):  # Keras would call it missing
+        raise UserError(f"{path} is damaged, or is no .keras file")
+    with zipfile.ZipFile(path) as archive:
+        _refuse_code(archive.read("config.json").decode(), path)
+    return keras.saving.load_model(path, compile=False, safe_mode=True)
+
+
 def _load_h5(path: Path) -> keras.Model:
     try:
         with h5py.File(path) as file:
             text = file.attrs.get("model_config")
             version = file.attrs.get("keras_version", "2")
     except OSError as error:
-        raise UserError(f"{path} is no HDF5 file, or is damaged: {_first_line(error)}") from None
+        raise UserError(
+            f"{path} is no HDF5 file, or is damaged: {_first_sentence(error)}"
+        ) from None
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
     version = version.decode() if isinstance(version, bytes) else str(version)
@@ -133,6 +143,7 @@ def _load_json(path: Path) -> keras.Model:
     config = json.loads(path.read_text(encoding="utf-8"))
     if "module" not in config:
         return _load_legacy(config, path, weights)
+    _refuse_code(json.dumps(config), path)
     model = keras.models.model_from_json(json.dumps(config))
     model.load_weights(weights)
     return model
@@ -161,5 +172,13 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
         return keras.saving.load_model(whole, compile=False)
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]
+def _refuse_code(config: str, path: Path) -> None:
+    """Say it before Keras, which never runs it either, advises what nobody can do here."""
+    if '"__lambda__"' in config:
+        raise holds_code(path)
+
+
+def _first_sentence(error: Exception) -> str:
+    said = " ".join(str(error).split()) or type(error).__name__
+    first = re.split(r"(?<=[.!?]) ", said, maxsplit=1)[0]
+    return textwrap.shorten(first, 300, placeholder=" …")

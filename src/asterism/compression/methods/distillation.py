@@ -65,5 +65,5 @@ def _with_logits(model: keras.Model) -> keras.Model:
     """
     import keras
 
-    log = keras.ops.log(keras.ops.maximum(model.output, _SMALLEST))
-    return keras.Model(model.input, log, name=f"{model.name}_logits")
+    log = keras.ops.log(keras.ops.maximum(model.outputs[0], _SMALLEST))
+    return keras.Model(model.inputs, log, name=f"{model.name}_logits")

@@ -94,6 +94,8 @@ class FilterPruning(Compressor):
             kept_whole=[name for name in convolutions if name not in kept],
         )
         smaller = without_filters(model, kept)
+        if smaller.count_params() == model.count_params():
+            log.warning("no filter was removed: the model is tuned, but no smaller")
         _tune(smaller, [], options.tuning, material)
         save_keras(smaller, target)
 

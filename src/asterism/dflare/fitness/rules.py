@@ -29,7 +29,7 @@ class Paper(Fitness):
 
 @FITNESSES.register("distance_only")
 class DistanceOnly(Fitness):
-    """The ablation Dflare_D: only a larger D counts."""
+    """The ablation Dflare_D: only a larger D counts, by however little; delta is not used."""
 
     def start(self, lane: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""

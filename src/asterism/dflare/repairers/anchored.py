@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 from pydantic import Field
 from scipy.optimize import minimize
 from scipy.special import log_softmax
-from threadpoolctl import threadpool_limits
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
@@ -50,14 +49,13 @@ class Anchored(Repairer):
             penalty = self.options.strength / 2 * float((correction**2).sum())
             return penalty - float((log * right * weights).sum()), gradient.ravel()
 
-        with threadpool_limits(1):  # the inputs are few
-            found = minimize(
-                loss,
-                np.zeros(shape).ravel(),
-                jac=True,
-                method="L-BFGS-B",
-                options={"maxiter": _ITERATIONS},
-            )
+        found = minimize(
+            loss,
+            np.zeros(shape).ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": _ITERATIONS},
+        )
         self._correction = found.x.reshape(shape) + np.eye(*shape)
 
     def labels(self, probabilities: Probabilities) -> Labels:

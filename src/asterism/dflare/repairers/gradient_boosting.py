@@ -7,19 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from threadpoolctl import threadpool_limits
 
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers.class_scores import class_scores
 
 
 @REPAIRERS.register("gradient_boosting")
 class GradientBoosting(Repairer):
-    """scikit-learn's histogram-based gradient boosting, on one thread.
-
-    The inputs are few: more threads would only wait for each other.
-    """
+    """scikit-learn's histogram-based gradient boosting."""
 
     class _Options(Section):
         rounds: int = Field(ge=1, description="trees for each class")
@@ -39,13 +36,11 @@ class GradientBoosting(Repairer):
             early_stopping=False,
             random_state=self.seed,
         )
-        with threadpool_limits(1):
-            self._model.fit(probabilities, labels)
+        self._model.fit(probabilities, labels)
 
     def labels(self, probabilities: Probabilities) -> Labels:
         """See :meth:`Repairer.labels`."""
-        with threadpool_limits(1):
-            return np.asarray(self._model.predict(probabilities), np.int64)
+        return np.asarray(self._model.predict(probabilities), np.int64)
 
     @property
     def known_classes(self) -> Labels:
@@ -55,7 +50,6 @@ class GradientBoosting(Repairer):
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""
         baseline = np.asarray(self._model._baseline_prediction, np.float64).ravel()
-        targets = len(baseline)
         table = _TreeTable()
         for trees in self._model._predictors:
             for target, tree in enumerate(trees):
@@ -65,16 +59,13 @@ class GradientBoosting(Repairer):
             "TreeEnsembleRegressor",
             probabilities,
             domain="ai.onnx.ml",
-            n_targets=targets,
+            n_targets=len(baseline),
             base_values=[float(value) for value in baseline],
             aggregate_function="SUM",
             post_transform="NONE",
             **attributes,
         )
-        if targets > 1:
-            return sums
-        zeros = graph.add("Mul", sums, graph.constant(np.array([0], np.float32)))
-        return graph.add("Concat", zeros, sums, axis=1)
+        return class_scores(graph, sums, len(self.known_classes))
 
 
 class _TreeTable:

@@ -11,6 +11,7 @@ from pydantic import Field
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers.class_scores import class_scores
 from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
 
 if TYPE_CHECKING:
@@ -65,11 +66,9 @@ class Logistic(Repairer):
         features = graph.add("Concat", logits, margins, axis=1)
         weights = self._model.coef_ / self._scale
         bias = self._model.intercept_ - weights @ self._mean
-        if len(weights) == 1:  # two classes: one output, the log odds of the second
-            weights = np.concatenate([np.zeros_like(weights), weights])
-            bias = np.concatenate([np.zeros_like(bias), bias])
         product = graph.add("MatMul", features, graph.constant(weights.T.astype(np.float32)))
-        return graph.add("Add", product, graph.constant(bias.astype(np.float32)))
+        own = graph.add("Add", product, graph.constant(bias.astype(np.float32)))
+        return class_scores(graph, own, len(self.known_classes))
 
     @property
     def _k(self) -> int:

@@ -10,6 +10,7 @@ from pydantic import Field
 from asterism.core.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
+from asterism.dflare.repairers.class_scores import class_scores
 
 
 @REPAIRERS.register("perceptron")
@@ -50,11 +51,9 @@ class Perceptron(Repairer):
     def scores(self, graph: GraphBuilder, probabilities: str) -> str:
         """See :meth:`Repairer.scores`."""
         (first, second), (bias, last_bias) = self._model.coefs_, self._model.intercepts_
-        if second.shape[1] == 1:  # two classes: one output, the log odds of the second
-            second = np.concatenate([np.zeros_like(second), second], axis=1)
-            last_bias = np.concatenate([np.zeros_like(last_bias), last_bias])
         hidden = graph.add("Relu", _affine(graph, probabilities, first, bias))
-        return _affine(graph, hidden, second, last_bias)
+        own = _affine(graph, hidden, second, last_bias)
+        return class_scores(graph, own, len(self.known_classes))
 
 
 def _affine(graph: GraphBuilder, value: str, weights: object, bias: object) -> str:

@@ -33,7 +33,10 @@ class DflareOptions(Section):
     fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
         description="a rule of asterism.dflare.fitness"
     )
-    delta: float = Field(ge=0, description="distances that differ by no more count as equal")
+    delta: float = Field(
+        ge=0,
+        description="distances that differ by no more count as equal; not used by distance_only",
+    )
     guided: bool = Field(
         description="choose operators by Metropolis–Hastings over success rates; false: uniformly"
     )

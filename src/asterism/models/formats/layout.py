@@ -47,7 +47,9 @@ class Layout:
     def adapt(self, batch: Batch) -> Batch:
         """Images ``(N, H, W, C)`` in the file's own layout."""
         if self.channels_first:
-            return np.ascontiguousarray(batch.transpose(0, 3, 1, 2))
+            # A copy even of one channel, which NumPy calls contiguous as it stands: its strides are
+            # those of channels last, and PyTorch takes them at their word.
+            return batch.transpose(0, 3, 1, 2).copy(order="C")
         return np.ascontiguousarray(batch)
 
 

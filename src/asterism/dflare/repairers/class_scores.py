@@ -1,0 +1,23 @@
+"""A score for each class, where scikit-learn's models give fewer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asterism.dflare.onnx_graph import GraphBuilder
+
+
+def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:
+    """Scores ``(N, classes)`` from a model's own.
+
+    Of two classes a model gives one score, the log odds of the second: a zero stands beside it.
+
+    Args:
+        graph: gets the nodes.
+        scores: name of a value ``(N, classes)``, or ``(N, 1)`` for two classes.
+        classes: how many the model knows.
+    """
+    if classes > 2:
+        return scores
+    zeros = graph.add("Mul", scores, graph.constant(np.array([0], np.float32)))
+    return graph.add("Concat", zeros, scores, axis=1)

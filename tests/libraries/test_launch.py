@@ -13,6 +13,8 @@ import pytest
 from asterism.core.artifacts import write_json
 from asterism.libraries.handle import Handle, Limits
 from asterism.libraries.launch import Nursery
+from asterism.libraries.subject import Subject
+from asterism.libraries.worker import Worker
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
 from libraries import small_library
@@ -108,6 +110,15 @@ def test_a_worker_can_also_be_started_anew(folder):
         assert handle.ask(request(folder, "none"))["status"] == "ok"
     finally:
         handle.stop()
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros):
+    asked = []
+    monkeypatch.setattr(Subject, "keras", lambda self, **given: asked.append(given))
+    monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
+    answer = Worker(small_library.Small()).answer(request(folder, "none"))
+    assert (answer["status"], asked) == ("ok", [{"zero_initializers": zeros}])
 
 
 def test_an_import_that_fails_is_said_and_nothing_raises():

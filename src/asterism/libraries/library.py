@@ -65,6 +65,9 @@ class Library(Plugin):
     """
 
     options: ClassVar[tuple[str, ...]]
+    #: Whether its models are built with zeros for initial values, which their weights replace:
+    #: some backends of Keras compile every initializer anew.
+    zero_initializers: ClassVar[bool] = False
     #: Whether it can differentiate models.
     differentiates: ClassVar[bool] = False
 

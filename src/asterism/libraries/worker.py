@@ -54,7 +54,7 @@ class Worker:
                 return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
-                subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))
+                subject.keras(zero_initializers=self.library.zero_initializers)
                 progress["stage"] = "compile"
             compiled = self.library.compile(subject, request["option"])
             progress["stage"] = "run"

@@ -130,14 +130,6 @@ CONVERTERS: Registry[type[Converter]] = Registry(
 )
 
 
-def by_name(names: Sequence[str], inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Inputs under the names that a file gives them, matched by shape and order.
-
-    Converters keep the order of a model's inputs; some rename them.
-    """
-    return dict(zip(names, inputs, strict=True))
-
-
 def numpy_list(outputs: Any) -> Arrays:
     """One output or several as a list of arrays."""
     many = outputs if isinstance(outputs, list | tuple) else [outputs]

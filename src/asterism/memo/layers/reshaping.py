@@ -204,10 +204,6 @@ def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return join(config, [config["height"], config["width"]], channels)
 
 
-def _cropped_to(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    return _resized(config, inputs)
-
-
 _HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))
 declare(
     LayerSpec(
@@ -229,7 +225,7 @@ declare(
     LayerSpec(
         "CenterCrop",
         frozenset({4}),
-        _cropped_to,
+        _resized,
         (*_HEIGHT_WIDTH, DATA_FORMAT),
         in_paper=False,
     )

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.layers._spatial import DATA_FORMAT, flag, join, pairs, per_axis, split
-from asterism.memo.layers.normalisation import ANY_RANK
 from asterism.memo.parameters import Choice, Number, Parameter, Shaped, Sizes
-from asterism.memo.spec import MAX_RANK, LayerSpec, declare
+from asterism.memo.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 
 

@@ -7,11 +7,12 @@ from functools import cache
 
 import numpy as np
 
-from asterism.memo.graph import INPUT, Graph, Node, WeightEdit, input_node
+from asterism.memo.graph import INPUT, Graph, Node, input_node
 from asterism.memo.layers.dense import INTEGER_BOUND
 from asterism.memo.operator import (
     OPERATORS,
     Context,
+    MutateWeights,
     Operator,
     add_layer,
     change_parameters,
@@ -24,7 +25,7 @@ from asterism.memo.operator import (
 from asterism.memo.parameters import Number, Parameter, Shaped, Sizes
 from asterism.memo.repair import to_rank, to_shape
 from asterism.memo.spec import universe
-from asterism.memo.tensors import INTEGER, require
+from asterism.memo.tensors import INTEGER
 from asterism.memo.weights import WEIGHT_EDITS, Array
 
 _RESHAPING = (
@@ -169,29 +170,9 @@ class ChangeMode(Operator):
         return change_parameters(graph, context, _by_kind(shapes=False))
 
 
-class SpecialWeights(Operator):
-    """NaN: put NaN, infinity or a very large number into a layer's weights."""
-
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Mark a layer that (most likely) has weights."""
-        layers = [
-            i
-            for i in own_layers(graph)
-            if any(
-                p.name.endswith("_initializer") for p in universe()[graph.nodes[i].type].parameters
-            )
-        ]
-        require(bool(layers), "no layer has weights")
-        identity = context.pick(layers)
-        edits = (*graph.nodes[identity].edits, WeightEdit("special", context.seed()))
-        return graph.change(identity, edits=edits)
-
-
 @WEIGHT_EDITS.register("special")
 def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
-    """One weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
+    """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
     filled = [a for a in arrays if a.size]
     if filled:
         chosen = filled[int(rng.integers(len(filled)))]
@@ -211,4 +192,4 @@ OPERATORS.register("LMerg")(MergeLayers())
 OPERATORS.register("LConn")(ConnectLayers())
 OPERATORS.register("CShape")(ChangeShape())
 OPERATORS.register("CMode")(ChangeMode())
-OPERATORS.register("NaN")(SpecialWeights())
+OPERATORS.register("NaN")(MutateWeights("special", "memo"))

@@ -28,7 +28,6 @@ from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.routes import PERTURBED, REFERENCES, converter_of, library_of, under_test
 from asterism.memo.graph import Graph
-from asterism.memo.operators.memo import is_special
 from asterism.memo.tensors import INTEGER
 
 SYMPTOMS = (
@@ -177,7 +176,7 @@ def _refusals(result: Result) -> list[Outcome]:
 
 def _severity(graph: Graph, draws: Iterable[str]) -> str:
     """``special`` where NaN, infinity or no items are in the inputs, or such weights."""
-    special = any(is_special(node) for node in graph.nodes.values())
+    special = any(node.is_special for node in graph.nodes.values())
     return "special" if special or set(draws) & set(SPECIAL_DRAWS) else "normal"
 
 

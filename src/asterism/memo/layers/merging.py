@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.layers._spatial import flag
 from asterism.memo.parameters import Choice
+from asterism.memo.shapes import flag
 from asterism.memo.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.keras_options import activation, vector, vector_initializers
-from asterism.memo.layers._spatial import flag
 from asterism.memo.layers.recurrent import unwrapped, wrapped
 from asterism.memo.parameters import Choice, Number
+from asterism.memo.shapes import flag
 from asterism.memo.spec import ANY_RANK, LayerSpec, declare, universe
 from asterism.memo.tensors import Config, Tensor, require
 

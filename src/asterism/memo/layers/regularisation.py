@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.layers._spatial import DATA_FORMAT
 from asterism.memo.parameters import Number
+from asterism.memo.shapes import DATA_FORMAT
 from asterism.memo.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor
 

@@ -9,26 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from asterism.memo.layers._spatial import DATA_FORMAT, flag, join, pairs, per_axis, split
 from asterism.memo.parameters import Choice, Number, Parameter, Shaped, Sizes
+from asterism.memo.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
 from asterism.memo.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
-
-
-def factorise(size: int, axes: int) -> tuple[int, ...]:
-    """``axes`` numbers whose product is ``size``, the early ones (spatial) about equal.
-
-    A prime size gives ``(size, 1, …)``: every size has a factorisation.
-    """
-    factors = [1] * axes
-    rest = size
-    for at in range(axes - 1):
-        goal = round(rest ** (1 / (axes - at)))
-        factor = next((f for f in range(max(goal, 1), 0, -1) if rest % f == 0), 1)
-        factors[at] = factor
-        rest //= factor
-    factors[-1] = rest
-    return (*sorted(factors[:-1], reverse=True), factors[-1])
 
 
 def _any_rank_up(rank: int) -> frozenset[int]:

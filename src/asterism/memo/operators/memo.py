@@ -7,8 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from asterism.memo.graph import INPUT, Graph, Node, input_node
-from asterism.memo.layers.dense import INTEGER_BOUND
+from asterism.memo.graph import INPUT, SPECIAL, Graph, input_node
 from asterism.memo.operator import (
     OPERATORS,
     Context,
@@ -25,7 +24,7 @@ from asterism.memo.operator import (
 from asterism.memo.parameters import Number, Parameter, Shaped, Sizes
 from asterism.memo.repair import to_rank, to_shape
 from asterism.memo.spec import universe
-from asterism.memo.tensors import INTEGER
+from asterism.memo.tensors import INTEGER, INTEGER_BOUND
 from asterism.memo.weights import WEIGHT_EDITS, Array
 
 _RESHAPING = (
@@ -170,7 +169,7 @@ class ChangeMode(Operator):
         return change_parameters(graph, context, _by_kind(shapes=False))
 
 
-@WEIGHT_EDITS.register("special")
+@WEIGHT_EDITS.register(SPECIAL)
 def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
     filled = [a for a in arrays if a.size]
@@ -181,15 +180,10 @@ def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     return arrays
 
 
-def is_special(node: Node) -> bool:
-    """Whether a layer has a weight that is no ordinary number."""
-    return any(edit.kind == "special" for edit in node.edits)
-
-
 OPERATORS.register("NLA")(NewLayer())
 OPERATORS.register("LResh")(ReshapeLayer())
 OPERATORS.register("LMerg")(MergeLayers())
 OPERATORS.register("LConn")(ConnectLayers())
 OPERATORS.register("CShape")(ChangeShape())
 OPERATORS.register("CMode")(ChangeMode())
-OPERATORS.register("NaN")(MutateWeights("special", "memo"))
+OPERATORS.register("NaN")(MutateWeights(SPECIAL, "memo"))

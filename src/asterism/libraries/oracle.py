@@ -30,15 +30,6 @@ from asterism.libraries.routes import PERTURBED, REFERENCES, converter_of, libra
 from asterism.memo.graph import Graph
 from asterism.memo.tensors import INTEGER
 
-SYMPTOMS = (
-    "invalid model",
-    "converter crash",
-    "runtime crash",
-    "hang",
-    "memory",
-    *DIFFERENCES,
-)
-
 
 @dataclass(frozen=True)
 class Finding:
@@ -46,7 +37,8 @@ class Finding:
 
     Args:
         model: index of the model.
-        symptom: one of :data:`SYMPTOMS`.
+        symptom: ``invalid model``, ``converter crash``, ``runtime crash``, ``hang``, ``memory``, or
+            one of :data:`~asterism.libraries.compare.DIFFERENCES`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
         routes: its routes that fail so, or all whose values are wrong.

@@ -46,5 +46,4 @@ def run(params: Params) -> None:
     metrics = {name: addition.summary() for name, addition in additions.items()}
     write_json(Path("metrics/attack.json"), metrics)
     rows = [{"attack": name, **facts} for name, facts in metrics.items()]
-    columns = {key: [row[key] for row in rows] for key in rows[0]}
-    write_table(Path("plots/attack/success.csv"), columns)
+    write_table(Path("plots/attack/success.csv"), rows)

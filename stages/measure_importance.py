@@ -12,7 +12,7 @@ from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.results import save_combinations, save_fitted, table
+from asterism.deepimportance.results import save_combinations, save_fitted
 from asterism.deepimportance.sets import compare
 from asterism.models.keras_files import load_keras
 from asterism.models.preprocessing import PreprocessingParams
@@ -66,4 +66,4 @@ def run(params: Params) -> None:
     save_combinations(measured, split.base, ARTIFACTS)
     heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)
     write_json(Path("metrics/measure_importance.json"), measured.metrics)
-    write_table(PLOTS / "coverage.csv", table(measured.rows))
+    write_table(PLOTS / "coverage.csv", measured.rows)

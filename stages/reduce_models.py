@@ -23,19 +23,19 @@ def run(params: Params) -> None:
     result = reduce_models(params.reduce, params.seed)
     write_models(ARTIFACTS, result.models)
     write_weights(ARTIFACTS / "weights.npz", result.weights)
-    columns = {name: [row[name] for row in result.rows] for name in result.rows[0]}
-    write_table(ARTIFACTS / "reduction.csv", columns)
+    write_table(ARTIFACTS / "reduction.csv", result.rows)
     shares = [row["layers_reduced"] / row["layers"] for row in result.rows]
     lost = sum(
         row[kind] - row[f"{kind}_kept"]
         for row in result.rows
         for kind in ("types", "pairs", "parameters")
     )
+    before, after = (sum(row[of] for row in result.rows) for of in ("weights", "weights_reduced"))
     metrics = {
         "models": len(result.rows),
         "mean_share_of_layers": sum(shares) / len(shares),
         "coverage_lost": lost,
-        "weights_reduced": sum(columns["weights_reduced"]) / sum(columns["weights"]),
+        "weights_reduced": after / before,
     }
     write_json(Path("metrics/reduce_models.json"), metrics)
     write_json(Path("logs/reduce_models.seconds.json"), result.seconds)

@@ -36,6 +36,16 @@ def test_round_trips(tmp_path):
         assert artifacts.read_table(tmp_path / f"t.{suffix}").equals(frame)
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_rows_are_written_as_their_columns_are(tmp_path, suffix):
+    rows = [{"late": None if n < 200 else n / 2, "name": str(n)} for n in range(300)]
+    columns = {name: [row[name] for row in rows] for name in ("late", "name")}
+    for table, name in ((rows, "rows"), (columns, "columns")):
+        artifacts.write_table(tmp_path / f"{name}.{suffix}", table)
+    written = {(tmp_path / f"{name}.{suffix}").read_bytes() for name in ("rows", "columns")}
+    assert len(written) == 1
+
+
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
     path = tmp_path / "x.json"
     artifacts.write_json(path, {"good": 1})

@@ -1,8 +1,9 @@
-"""A library without any: it aborts when it is told to. For tests of how workers start and end."""
+"""A library without any, to test how workers start and end: it aborts or hangs as it is told."""
 
 from __future__ import annotations
 
 import os
+import time
 
 from asterism.libraries.library import LIBRARIES, Library
 
@@ -15,7 +16,7 @@ class Small(Library):
     packages = ("keras",)
     keras_backend = "numpy"
     forks = True
-    options = ("none", "abort", "talk")
+    options = ("none", "abort", "talk", "hang")
 
     def script(self, option):
         raise NotImplementedError
@@ -24,11 +25,22 @@ class Small(Library):
         if option == "talk":
             for line in range(8):
                 os.write(1, f"line {line}: {'word ' * 50}\n".encode())
+        if option == "hang":
+            subject.file(self.name, ".hangs").touch()
+            time.sleep(1000)
         if option != "none":
             os.abort()
 
     def run(self, compiled, inputs):
         return list(inputs)
+
+
+@LIBRARIES.register("lone")
+class Lone(Small):
+    """One whose workers are processes of their own, no forks."""
+
+    name = "lone"
+    forks = False
 
 
 @LIBRARIES.register("absent")

@@ -1,9 +1,14 @@
 """Minimal models as files of Keras' own."""
 
+import os
+import threading
+
 import numpy as np
+import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
+from asterism.libraries import keras_files
 from asterism.libraries.keras_files import write_keras_files
 from asterism.memo.graph import Graph, Node, input_node
 from asterism.memo.keras_build import build
@@ -24,6 +29,43 @@ REFUSED = Graph(
         1: Node("Dense", {"units": 2, "activation": "no such function"}, (0,)),
     }
 )
+
+
+@pytest.fixture
+def hanging(tmp_path):
+    """Three folders, the second one with a graph that is waited for without end."""
+    write_weights(tmp_path / "weights.npz", {})
+    folders = [tmp_path / name for name in ("first", "hangs", "third")]
+    dense = Graph({0: input_node((6,)), 1: Node("Dense", {"units": 2}, (0,), 1)})
+    for folder in folders:
+        write_json(folder / "model.json", dense.to_json())
+    os.mkfifo(folders[1] / "fifo")
+    (folders[1] / "fifo").replace(folders[1] / "model.json")
+    return folders
+
+
+def test_a_graph_that_kills_keras_costs_the_files_that_are_left_and_no_more(hanging):
+    def kill_when_it_waits():
+        with (hanging[1] / "model.json").open("w"):  # opens when the other end does
+            children = psutil.Process().children()
+            (keras,) = [c for c in children if keras_files.__name__ in c.cmdline()]
+            keras.kill()
+
+    killer = threading.Thread(target=kill_when_it_waits, daemon=True)
+    killer.start()
+    write_keras_files(hanging, hanging[0].parent / "weights.npz")
+    killer.join()
+    assert [sorted(f.name for f in folder.iterdir()) for folder in hanging] == [
+        ["model.json", "model.keras"],
+        ["model.json"],
+        ["model.json"],
+    ]
+
+
+def test_a_process_that_hangs_is_waited_for_a_while(hanging, monkeypatch):
+    monkeypatch.setattr(keras_files, "_SECONDS", 0.1)
+    write_keras_files(hanging, hanging[0].parent / "weights.npz")
+    assert not list(hanging[0].parent.rglob("model.keras"))
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 """How worker processes start, end and start again; and what Keras finds in them."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import psutil
@@ -11,6 +13,8 @@ import pytest
 from asterism.core.artifacts import write_json
 from asterism.libraries.handle import Handle, Limits
 from asterism.libraries.launch import Nursery
+from asterism.libraries.subject import Subject
+from asterism.libraries.worker import Worker
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
 from libraries import small_library
@@ -86,11 +90,11 @@ def test_a_nursery_that_died_is_replaced(nursery, folder):
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     try:
         assert handle.start()
-        first = nursery._process.pid
+        first, worker = nursery._process.pid, psutil.Process(handle._process.pid)
         nursery._process.kill()
         nursery._process.wait()
-        crash = handle.ask(request(folder, "abort"))
-        assert (crash["status"], crash["exception"]) == ("crash", "SIGKILL")
+        assert left_of([worker]) == [], "workers end with it"
+        assert nursery.wait(worker.pid) == -signal.SIGKILL, "nobody knows"
         assert handle.ask(request(folder, "none"))["status"] == "ok"
         assert nursery._process.pid != first
     finally:
@@ -108,6 +112,15 @@ def test_a_worker_can_also_be_started_anew(folder):
         handle.stop()
 
 
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros):
+    asked = []
+    monkeypatch.setattr(Subject, "keras", lambda self, **given: asked.append(given))
+    monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
+    answer = Worker(small_library.Small()).answer(request(folder, "none"))
+    assert (answer["status"], asked) == ("ok", [{"zero_initializers": zeros}])
+
+
 def test_an_import_that_fails_is_said_and_nothing_raises():
     nursery = Nursery("no_such_backend", ENVIRONMENT)
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
@@ -117,6 +130,70 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
         assert handle.ask({"step": "run"})["status"] == "blocked"
     finally:
         nursery.stop()
+
+
+RUN = """
+import sys
+from asterism.libraries.bench import Bench, Task
+from asterism.libraries.handle import Limits
+from memo.small_graphs import branching
+
+with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:
+    bench.run(Task(0, branching(), {}))
+"""
+
+
+def started(tmp_path, routes, marks, more=()):
+    """A process with a bench whose workers hang, when all of them do; and the workers."""
+    path = os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
+    variables = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, "-c", RUN, *routes], env=variables)
+    while sum(1 for _ in tmp_path.rglob("*.hangs")) < marks:
+        assert process.poll() is None
+        time.sleep(0.05)
+    return process, psutil.Process(process.pid).children(recursive=True)
+
+
+def left_of(processes, patience=20.0):
+    """Those that still live after a while, which are killed."""
+    deadline = time.monotonic() + patience
+    while left := [p for p in processes if lives(p)]:
+        if time.monotonic() > deadline:
+            for process in left:
+                process.kill()
+            break
+        time.sleep(0.05)
+    return left
+
+
+def lives(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
+    process, workers = started(tmp_path, ("small:hang", "lone:hang"), marks=2)
+    assert len(workers) == 3, "a nursery, its fork, and one started anew"
+    process.send_signal(number)
+    assert left_of([psutil.Process(process.pid), *workers]) == []
+    assert process.wait() == -number
+    assert number == signal.SIGKILL or not list(tmp_path.iterdir()), "what they wrote is removed"
+
+
+def test_an_interrupt_waits_for_no_import(tmp_path):
+    fake = tmp_path / "modules/keras.py"
+    fake.parent.mkdir()
+    fake.write_text(
+        "import time, pathlib\npathlib.Path(__file__ + '.hangs').touch()\ntime.sleep(1000)\n"
+    )
+    process, importing = started(tmp_path, ("small:none",), 1, more=[fake.parent])
+    assert len(importing) == 1
+    process.send_signal(signal.SIGINT)
+    assert left_of([psutil.Process(process.pid), *importing]) == []
+    assert process.wait() == -signal.SIGINT
 
 
 def test_keras_finds_no_backend_but_its_own():

@@ -97,6 +97,30 @@ def test_the_difference_is_that_from_the_closest_reference():
         assert (found.symptom, found.excess) == ("values differ", pytest.approx(expected))
 
 
+def test_symptom_excess_and_d_mad_are_of_one_route():
+    nan = RIGHT.astype(np.float32)
+    nan[0, 0] = np.nan
+    far = (RIGHT * 1000).astype(np.float32)
+    (found,) = findings(wrong={"onnxruntime:keras_onnx": far, "onnxruntime:tf2onnx": nan})
+    assert (found.symptom, found.excess, found.d_mad) == ("NaN/Inf mask differs", 1, 1)
+    assert found.routes == ("onnxruntime:keras_onnx", "onnxruntime:tf2onnx")
+
+
+def test_of_two_draws_the_worse_one_says_how_far_off():
+    one = RIGHT.copy()
+    one[0, 3] += 0.6
+    both, alone = result(), []
+    for draw, off in (("normal", one), ("wide", RIGHT + 0.5)):
+        made = result(wrong={"jax:jit": off.astype(np.float32)}, draw=draw)
+        alone += judge(GRAPH, made, JUDGE, 0).findings
+        for route, outputs in made.outputs.items():
+            both.outputs[route] |= outputs
+    worse, other = alone
+    assert worse.excess > other.excess and worse.d_mad < other.d_mad, "the metrics disagree"
+    (found,) = judge(GRAPH, both, JUDGE, 0).findings
+    assert found == replace(worse, draws=("normal", "wide"))
+
+
 def test_a_converter_is_blamed_for_a_file_that_a_library_refuses():
     refused = Outcome(0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f")
     (found,) = findings(failed={"onnxruntime:tf2onnx": refused})

@@ -135,9 +135,9 @@ def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
     for made, models in zip(campaigns.values(), (5000, 3), strict=True):
         made.growth = [{"models": n, "types": n / models} for n in range(models + 1)]
     table = growth_table(campaigns)
-    assert table["models"] == [*range(0, 5001, 5), 0, 1, 2, 3]
-    assert table["strategy"] == ["memo"] * 1001 + ["cradle"] * 4
-    assert table["types"][1000] == 1.0
+    assert [row["models"] for row in table] == [*range(0, 5001, 5), 0, 1, 2, 3]
+    assert [row["strategy"] for row in table] == ["memo"] * 1001 + ["cradle"] * 4
+    assert table[1000]["types"] == 1.0
 
 
 KILLED_CAMPAIGN = """

@@ -24,7 +24,7 @@ from asterism.memo.reduce import (
     renumbered,
     work,
 )
-from asterism.memo.reduction import reduce_models
+from asterism.memo.reduction import _inference, reduce_models
 from asterism.memo.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.store import read_weights, write_weights
 from asterism.memo.weights import fit, matched
@@ -426,6 +426,20 @@ def test_a_file_called_like_a_listed_model_is_refused(tmp_path):
     )
     with pytest.raises(UserError, match="lenet5"):
         reduce_models(params, 0)
+
+
+def test_times_are_of_the_size_that_stands_for_open_axes():
+    shapes = []
+
+    class Model:
+        inputs = (keras.Input((None, 3)), keras.Input((4,), dtype="int32"))
+
+        def __call__(self, given, training):
+            shapes.append([array.shape for array in given])
+
+    params = ReduceParams(models=["lenet5"], user_model="conf/no_file", open_size=5, timing_runs=2)
+    _inference(Model(), params)
+    assert shapes == [[(1, 5, 3), (1, 4)]] * 3
 
 
 def test_reduction_loses_no_coverage_and_keeps_weights():

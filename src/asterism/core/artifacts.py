@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -159,16 +159,29 @@ def read_sparse(path: Path) -> sparse.csr_array:
         raise UserError(f"cannot read a sparse matrix from {path}: {error}") from None
 
 
-def write_table(path: Path, columns: Mapping[str, Any] | pl.DataFrame) -> None:
-    """A table as CSV (``.csv``) or Parquet (``.parquet``), by the path's suffix."""
+def write_table(
+    path: Path, table: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pl.DataFrame
+) -> None:
+    """A table as CSV (``.csv``) or Parquet (``.parquet``), by the path's suffix.
+
+    Args:
+        path: the file.
+        table: columns by name, or rows that have all of the first one's columns.
+    """
     import polars as pl
 
-    frame = columns if isinstance(columns, pl.DataFrame) else pl.DataFrame(dict(columns))
+    frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(_columns(table))
     with replacing(path) as temporary:
         if path.suffix == ".parquet":
             frame.write_parquet(temporary)
         else:
             frame.write_csv(temporary)
+
+
+def _columns(table: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if isinstance(table, Mapping):
+        return dict(table)
+    return {name: [row[name] for row in table] for name in next(iter(table), ())}
 
 
 def read_table(path: Path) -> pl.DataFrame:

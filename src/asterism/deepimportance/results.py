@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +54,3 @@ def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path)
         write_arrays(folder / coverage / "smallest_subset.npz", **subsets)
         new = prefixed({name: vars(combinations) for name, combinations in exercised.new.items()})
         write_arrays(folder / coverage / "new_combinations.npz", **new)
-
-
-def table(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Rows as columns."""
-    return {key: [row[key] for row in rows] for key in rows[0]}

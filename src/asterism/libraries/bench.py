@@ -148,9 +148,13 @@ class Bench:
         self.close()
 
     def close(self) -> None:
-        """End the workers and forget their files."""
+        """End the workers, whatever they are at, and forget their files."""
         for thread in self._threads.values():
-            thread.shutdown(wait=True, cancel_futures=True)
+            thread.shutdown(wait=False, cancel_futures=True)
+        for handle in self._handles.values():
+            handle.give_up()
+        for thread in self._threads.values():
+            thread.shutdown()
         for handle in self._handles.values():
             handle.stop()
         for nursery in self._nurseries.values():

@@ -9,6 +9,7 @@ import select
 import signal
 import tempfile
 import time
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,6 +67,7 @@ class Handle:
         self._process: Process | None = None
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
         self._buffer = b""
+        self._given_up = False
 
     def start(self) -> bool:
         """Whether the worker runs; the first answer says so, or why not."""
@@ -109,6 +111,9 @@ class Handle:
         Args:
             request: what to do.
             seconds: a limit in place of the handle's own.
+
+        Raises:
+            CancelledError: :meth:`give_up` was called meanwhile.
         """
         if not self.start():
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
@@ -134,6 +139,8 @@ class Handle:
         watched = psutil.Process(self._process.pid)
         ceiling = watched.memory_info().rss + limits.memory_mb * 2**20
         while b"\n" not in self._buffer:
+            if self._given_up:
+                raise CancelledError
             ready, _, _ = select.select([self._answers], [], [], _LOOK_SECONDS)
             if ready:
                 data = os.read(self._answers, 1 << 16)
@@ -168,6 +175,12 @@ class Handle:
         self._log.seek(max(0, size - 4000))
         lines = self._log.read().decode(errors="replace").splitlines()
         return steady("\n".join(lines[-_LOG_LINES:]), end=True)
+
+    def give_up(self) -> None:
+        """Let another thread wait for no answer any more; :meth:`stop` is left to do."""
+        self._given_up = True
+        if self._nursery is not None:
+            self._nursery.give_up()
 
     def stop(self) -> None:
         """End the process and its children."""

@@ -11,8 +11,7 @@ from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.libraries.params import Draw
 from asterism.memo.graph import Graph
-from asterism.memo.layers.dense import INTEGER_BOUND
-from asterism.memo.tensors import INTEGER
+from asterism.memo.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2
 

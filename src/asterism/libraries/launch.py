@@ -87,6 +87,8 @@ class Nursery:
         self._environment = environment
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._has_forked = False
+        self._given_up = False
 
     def fork(self, library: str, request: int, answer: int, log: int) -> Process:
         """A worker; arguments as for :func:`spawn`.
@@ -97,6 +99,7 @@ class Nursery:
         reply = self._ask({"library": library}, (request, answer, log))
         if "broken" in reply:
             raise LaunchError(reply["broken"])
+        self._has_forked = True
         return _Forked(self, int(reply["pid"]))
 
     def wait(self, pid: int) -> int:
@@ -105,6 +108,13 @@ class Nursery:
             return int(self._ask({"wait": pid})["status"])
         except LaunchError:
             return -signal.SIGKILL
+
+    def give_up(self) -> None:
+        """Let other threads wait for no import any more; what has workers stays, to reap them."""
+        self._given_up = True
+        process = self._process
+        if process is not None and not self._has_forked:
+            process.kill()
 
     def stop(self) -> None:
         """End the process; its workers have ended before."""
@@ -117,6 +127,8 @@ class Nursery:
     def _ask(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> dict[str, Any]:
         with self._lock:
             if self._process is None:
+                if self._given_up:
+                    raise LaunchError(f"no process imports Keras on {self._backend} any more")
                 self._start()
             try:
                 socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
@@ -133,6 +145,7 @@ class Nursery:
         return reply
 
     def _start(self) -> None:
+        self._has_forked = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.settimeout(START_SECONDS)
         with theirs:
@@ -149,6 +162,7 @@ class Nursery:
                 stderr=subprocess.DEVNULL,
                 pass_fds=(theirs.fileno(),),
                 env={**os.environ, **variables(self._backend), **self._environment},
+                start_new_session=True,  # Ctrl-C is for the parent, which still needs the workers
             )
 
 

@@ -65,6 +65,9 @@ class Library(Plugin):
     """
 
     options: ClassVar[tuple[str, ...]]
+    #: Whether its models are built with zeros for initial values, which their weights replace:
+    #: some backends of Keras compile every initializer anew.
+    zero_initializers: ClassVar[bool] = False
     #: Whether it can differentiate models.
     differentiates: ClassVar[bool] = False
 
@@ -125,14 +128,6 @@ LIBRARIES: Registry[type[Library]] = Registry(
 CONVERTERS: Registry[type[Converter]] = Registry(
     "converter", "asterism.libraries.converters", EXTRA_MODULES
 )
-
-
-def by_name(names: Sequence[str], inputs: Sequence[NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Inputs under the names that a file gives them, matched by shape and order.
-
-    Converters keep the order of a model's inputs; some rename them.
-    """
-    return dict(zip(names, inputs, strict=True))
 
 
 def numpy_list(outputs: Any) -> Arrays:

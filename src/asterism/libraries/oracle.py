@@ -28,17 +28,7 @@ from asterism.libraries.outcomes import Outcome
 from asterism.libraries.params import JudgeParams
 from asterism.libraries.routes import PERTURBED, REFERENCES, converter_of, library_of, under_test
 from asterism.memo.graph import Graph
-from asterism.memo.operators.memo import is_special
 from asterism.memo.tensors import INTEGER
-
-SYMPTOMS = (
-    "invalid model",
-    "converter crash",
-    "runtime crash",
-    "hang",
-    "memory",
-    *DIFFERENCES,
-)
 
 
 @dataclass(frozen=True)
@@ -47,18 +37,19 @@ class Finding:
 
     Args:
         model: index of the model.
-        symptom: one of :data:`SYMPTOMS`.
+        symptom: ``invalid model``, ``converter crash``, ``runtime crash``, ``hang``, ``memory``, or
+            one of :data:`~asterism.libraries.compare.DIFFERENCES`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
-        routes: its routes that show the symptom.
+        routes: its routes that fail so, or all whose values are wrong.
         draws: inputs that it was run with, or for values those that show it.
         witnesses: routes that did it right.
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.
         frame: innermost frame inside the libraries.
         message: of the exception.
-        excess: how far off the worst output is, see :class:`Difference`.
-        d_mad: CRADLE's metric between a wrong route and a witness, for comparison.
+        excess: how far off the worst output of the worst route is, see :class:`Difference`.
+        d_mad: CRADLE's metric between that output and a witness's, for comparison.
     """
 
     model: int
@@ -177,7 +168,7 @@ def _refusals(result: Result) -> list[Outcome]:
 
 def _severity(graph: Graph, draws: Iterable[str]) -> str:
     """``special`` where NaN, infinity or no items are in the inputs, or such weights."""
-    special = any(is_special(node) for node in graph.nodes.values())
+    special = any(node.is_special for node in graph.nodes.values())
     return "special" if special or set(draws) & set(SPECIAL_DRAWS) else "normal"
 
 
@@ -277,29 +268,41 @@ def _value_findings(
             if not witnesses:
                 unresolved += len(routes)
                 continue
-            worst = max((wrong[r] for r in routes), key=lambda d: d.excess)
-            kind = min((wrong[r].kind for r in routes), key=DIFFERENCES.index)
-            key = (library, kind, severity)
-            one = result.outputs[routes[0]][draw][worst.output : worst.output + 1]
-            two = result.outputs[witnesses[0]][draw][worst.output : worst.output + 1]
-            metric = 0.0
-            if one and two and one[0].shape == two[0].shape:
-                target = stream(seed, "targets", result.index, draw).normal(size=one[0].shape)
-                metric = d_mad(one[0], two[0], target)
-            before = findings.get(key)
-            findings[key] = Finding(
+            worst = max(routes, key=lambda r: _distance(wrong[r]))
+            difference = wrong[worst]
+            now = Finding(
                 result.index,
-                kind,
+                difference.kind,
                 "run",
                 library,
-                tuple(sorted({*routes, *(before.routes if before else ())})),
-                (*(before.draws if before else ()), draw),
+                tuple(routes),
+                (draw,),
                 tuple(witnesses),
                 severity,
-                excess=max(worst.excess, before.excess if before else 0.0),
-                d_mad=max(round(metric, 6), before.d_mad if before else 0.0),
+                excess=difference.excess,
+                d_mad=_d_mad(result, draw, (worst, witnesses[0]), difference.output, seed),
             )
+            key = (library, difference.kind, severity)
+            findings[key] = _joined(findings[key], now) if key in findings else now
     return [findings[k] for k in sorted(findings)], unresolved, agreed
+
+
+def _d_mad(result: Result, draw: str, routes: tuple[str, str], output: int, seed: int) -> float:
+    """D_MAD of one output of two routes; 0 where they have other shapes, or one lacks it."""
+    one, two = (result.outputs[r][draw][output : output + 1] for r in routes)
+    if not (one and two and one[0].shape == two[0].shape):
+        return 0.0
+    target = stream(seed, "targets", result.index, draw).normal(size=one[0].shape)
+    return round(d_mad(one[0], two[0], target), 6)
+
+
+def _joined(before: Finding, now: Finding) -> Finding:
+    """One finding of two draws; of the worse draw is how far off it is, by which witnesses."""
+    return replace(
+        max(before, now, key=lambda f: f.excess),
+        routes=tuple(sorted({*before.routes, *now.routes})),
+        draws=(*before.draws, *now.draws),
+    )
 
 
 def compared_nodes(graph: Graph, draws: Iterable[str]) -> list[int]:

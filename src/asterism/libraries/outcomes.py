@@ -13,9 +13,6 @@ STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
 #: Those that reports call otherwise.
 _WORDS = {"blocked": "no file to read"}
 
-#: What a step does.
-STAGES = ("build", "convert", "compile", "run")
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -24,7 +21,7 @@ class Outcome:
     Args:
         model: index of the model.
         route: ``library:option``, or a converter's name.
-        stage: where it ended, one of :data:`STAGES`.
+        stage: where it ended: ``build``, ``convert``, ``compile`` or ``run``.
         status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
         exception: type of the exception, with its module; empty where there was none.
         message: of the exception, or the last log lines of a worker that died.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import traceback
 import warnings
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.artifacts import read_arrays
+from asterism.core.processes import end_with_parent
 from asterism.libraries.branches import SWITCH, BranchMeter
 from asterism.libraries.inputs import GRADIENT
 from asterism.libraries.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
@@ -52,7 +54,7 @@ class Worker:
                 return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
-                subject.keras(zero_initializers=self.library.name in ("jax", "openvino_keras"))
+                subject.keras(zero_initializers=self.library.zero_initializers)
                 progress["stage"] = "compile"
             compiled = self.library.compile(subject, request["option"])
             progress["stage"] = "run"
@@ -138,7 +140,8 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
 
 
 def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
-    """Serve the library called ``name`` in this process."""
+    """Serve the library called ``name`` in this process, which leads its group."""
+    end_with_parent(signal.SIGKILL)  # a library that hangs hears of nothing else
     warnings.simplefilter("ignore")
     with (
         os.fdopen(request_descriptor, encoding="utf-8") as requests,

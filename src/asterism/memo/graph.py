@@ -16,6 +16,9 @@ from asterism.memo.tensors import EPSILON, Config, InvalidLayerError, Tensor
 
 INPUT = "InputLayer"
 
+#: The edit that puts something into a layer's weights that is no ordinary number.
+SPECIAL = "special"
+
 
 @dataclass(frozen=True, slots=True)
 class WeightEdit:
@@ -46,6 +49,11 @@ class Node:
     weights: str | None = None
     edits: tuple[WeightEdit, ...] = ()
     repair: bool = False
+
+    @property
+    def is_special(self) -> bool:
+        """Whether it has a weight that is no ordinary number."""
+        return any(edit.kind == SPECIAL for edit in self.edits)
 
 
 @dataclass(frozen=True)

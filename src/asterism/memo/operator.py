@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from asterism.core.registry import Registry
 from asterism.memo.coverage import Coverage, declared
-from asterism.memo.graph import Graph, Node
+from asterism.memo.graph import Graph, Node, WeightEdit
 from asterism.memo.parameters import Parameter
 from asterism.memo.repair import to_rank, to_shape, with_room
 from asterism.memo.spec import LayerSpec, universe
@@ -62,7 +62,7 @@ class Operator(ABC):
     """Makes a mutant of a graph."""
 
     #: Which method's operator it is: ``memo``, ``inputs`` (the later version's) or ``older``.
-    family: ClassVar[str]
+    family: str
 
     @abstractmethod
     def mutate(self, graph: Graph, context: Context) -> Graph:
@@ -248,3 +248,26 @@ def change_parameters(
         config = {**config, parameter.name: value}
     require(config != node.config, "no drawn value fits, or they are the old ones")
     return reconfigure(graph, identity, config)
+
+
+@dataclass(frozen=True)
+class MutateWeights(Operator):
+    """Mutate the weights of one layer.
+
+    Args:
+        kind: how, one of :data:`~asterism.memo.weights.WEIGHT_EDITS`.
+        family: whose operator it is.
+    """
+
+    kind: str
+    family: str
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Mark a layer that (most likely) has some; the edit is made when its weights are."""
+        identity = context.pick([i for i in own_layers(graph) if _has_weights(graph.nodes[i])])
+        edit = WeightEdit(self.kind, context.seed())
+        return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
+
+
+def _has_weights(node: Node) -> bool:
+    return any(p.name.endswith("_initializer") for p in universe()[node.type].parameters)

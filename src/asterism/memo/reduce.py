@@ -17,7 +17,7 @@ from math import prod
 
 from asterism.memo.coverage import Elements, elements_of
 from asterism.memo.graph import INPUT, Graph
-from asterism.memo.layers._spatial import per_axis
+from asterism.memo.shapes import per_axis
 from asterism.memo.spec import universe
 from asterism.memo.tensors import InvalidLayerError
 

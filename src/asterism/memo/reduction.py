@@ -74,7 +74,7 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         smaller = build(reduced, named)
         result.rows.append(_row(name, original, reduced, model, smaller))
         if params.timing_runs:
-            before, after = (_inference(m, params.timing_runs) for m in (model, smaller))
+            before, after = (_inference(m, params) for m in (model, smaller))
             result.seconds.append({"model": name, "before": before, "after": after})
         keras.backend.clear_session()
     return result
@@ -114,13 +114,14 @@ def _row(
     }
 
 
-def _inference(model: keras.Model, runs: int) -> float:
+def _inference(model: keras.Model, params: ReduceParams) -> float:
     """Seconds of one inference on a batch of one, the best of several."""
-    inputs = [np.zeros((1, *(s or 16 for s in i.shape[1:])), i.dtype) for i in model.inputs]
+    shapes = [tuple(s or params.open_size for s in i.shape[1:]) for i in model.inputs]
+    inputs = [np.zeros((1, *s), i.dtype) for s, i in zip(shapes, model.inputs, strict=True)]
     given = inputs if len(inputs) > 1 else inputs[0]
     model(given, training=False)
     times = []
-    for _ in range(runs):
+    for _ in range(params.timing_runs):
         started = time.perf_counter()
         model(given, training=False)
         times.append(time.perf_counter() - started)

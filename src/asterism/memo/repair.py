@@ -7,7 +7,7 @@ between the two layers that they join.
 from __future__ import annotations
 
 from asterism.memo.graph import Graph, Node
-from asterism.memo.layers.reshaping import factorise
+from asterism.memo.shapes import factorise
 from asterism.memo.tensors import InvalidLayerError, Tensor
 
 #: Least size of the axes that windows slide over, so that common kernels fit.

@@ -22,6 +22,9 @@ DTYPE = Choice("dtype", "float32", FLOATS)
 #: Of a ConvLSTM3D, which no layer outranks.
 MAX_RANK = 6
 
+#: Of layers that take their input element by element, or along one axis of it.
+ANY_RANK = frozenset({2, 3, 4, 5})
+
 
 @dataclass(frozen=True)
 class LayerSpec:

@@ -12,14 +12,13 @@ from asterism.memo.coverage import PAPER_PAIRS, PAPER_TYPES, declared, of_the_pa
 _MOST_POINTS = 1001
 
 
-def growth_table(campaigns: dict[str, Campaign]) -> dict[str, list[Any]]:
+def growth_table(campaigns: dict[str, Campaign]) -> list[dict[str, Any]]:
     """Coverage after each model, or after so many as a plot can show, by strategy."""
-    rows = [
+    return [
         {"strategy": name, **made.growth[at]}
         for name, made in campaigns.items()
         for at in _evenly(len(made.growth), _MOST_POINTS)
     ]
-    return {column: [row[column] for row in rows] for column in rows[0]}
 
 
 def _evenly(count: int, most: int) -> list[int]:

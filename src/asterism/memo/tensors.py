@@ -11,6 +11,8 @@ Config = dict[str, Any]
 
 FLOATS = ("float32", "float64", "float16")
 INTEGER = "int32"
+#: Integer inputs are drawn below this, so every declared embedding knows them.
+INTEGER_BOUND = 10
 
 #: Machine epsilon of the dtypes a layer may compute in.
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}

@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -21,6 +20,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held
+from asterism.core.processes import end_with_parent
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import INTERRUPTED
@@ -102,7 +102,7 @@ def main(workspace: Path) -> int:
     order = read_order(workspace)
     os.chdir(workspace)
     use_this_python()
-    _end_with_parent()
+    end_with_parent(signal.SIGINT)
     started = time.perf_counter()
     try:
         ran = _bring_up_to_date(workspace, order)
@@ -129,18 +129,6 @@ def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
         if order.jobs == 1:
             return run_one_by_one(repository, stale, locks, order.shards, hashes)
     return run_stages(workspace, plan, stale, order.jobs, locks, order.shards)
-
-
-def _end_with_parent() -> None:
-    """Interrupt this process and its stages when the sweep's own process is gone."""
-    parent = os.getppid()
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.5)
-        os.killpg(0, signal.SIGINT)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def _check_out_data(repository: Any) -> None:

@@ -34,6 +34,7 @@ class Jax(Library):
     keras_backend = "jax"
     forks = True
     options = ("jit", "eager")
+    zero_initializers = True
     differentiates = True
 
     def start(self) -> None:
@@ -66,10 +67,10 @@ class Jax(Library):
 """
 
     def compile(self, subject: Subject, option: str) -> Any:
-        """A function of the inputs; initial values are zeros: JAX compiles initializers."""
+        """A function of the inputs."""
         import jax
 
-        model = subject.keras(zero_initializers=True)
+        model = subject.keras(zero_initializers=self.zero_initializers)
         trainable = [v.value for v in model.trainable_variables]
         fixed = [v.value for v in model.non_trainable_variables]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.library import LIBRARIES, Arrays, Library, by_name
+from asterism.libraries.library import LIBRARIES, Arrays, Library
 from asterism.libraries.subject import Subject
 
 
@@ -54,6 +54,6 @@ def run(path, inputs):
         return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
+        """Outputs as arrays. Converters keep the order of a model's inputs; some rename them."""
         names = [i.name for i in compiled.get_inputs()]
-        return list(compiled.run(None, by_name(names, inputs)))
+        return list(compiled.run(None, dict(zip(names, inputs, strict=True))))

@@ -19,6 +19,7 @@ class OpenVinoKeras(Library):
     packages = ("openvino", "keras")
     keras_backend = "openvino"
     options = ("predict",)
+    zero_initializers = True
     unsupported = (r"with openvino backend", r"openvino backend (does|cannot)")
 
     def script(self, option: str) -> str:
@@ -31,7 +32,7 @@ def run(model, inputs):
 
     def compile(self, subject: Subject, option: str) -> Any:
         """The Keras model, which compiles at its first prediction."""
-        return subject.keras(zero_initializers=True)
+        return subject.keras(zero_initializers=self.zero_initializers)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.keras_options import activation, vector
-from asterism.memo.layers.normalisation import ANY_RANK, axis_exists
+from asterism.memo.layers.normalisation import axis_exists
 from asterism.memo.layers.regularisation import unchanged
 from asterism.memo.parameters import Choice, Number
-from asterism.memo.spec import LayerSpec, declare
+from asterism.memo.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.keras_options import kernel, vector
-from asterism.memo.layers._spatial import flag
 from asterism.memo.parameters import Choice, Number
+from asterism.memo.shapes import flag
 from asterism.memo.spec import LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 

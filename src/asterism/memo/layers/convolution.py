@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.keras_options import activation, kernel, vector
-from asterism.memo.layers._spatial import (
+from asterism.memo.parameters import Choice, Number, Parameter, Sizes
+from asterism.memo.shapes import (
     DATA_FORMAT,
     PADDING,
     flag,
@@ -14,7 +15,6 @@ from asterism.memo.layers._spatial import (
     split,
     window_output,
 )
-from asterism.memo.parameters import Choice, Number, Parameter, Sizes
 from asterism.memo.spec import LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 

@@ -8,15 +8,11 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.keras_options import activation, kernel, kernel_initializers, vector
-from asterism.memo.layers._spatial import flag
-from asterism.memo.layers.normalisation import ANY_RANK
 from asterism.memo.layers.regularisation import unchanged
 from asterism.memo.parameters import Choice, Number, Shaped
-from asterism.memo.spec import LayerSpec, declare
-from asterism.memo.tensors import INTEGER, Config, Tensor, require
-
-#: Integer inputs are drawn below this, so every declared embedding knows them.
-INTEGER_BOUND = 10
+from asterism.memo.shapes import flag
+from asterism.memo.spec import ANY_RANK, LayerSpec, declare
+from asterism.memo.tensors import INTEGER, INTEGER_BOUND, Config, Tensor, require
 
 
 def _dense(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.layers._spatial import flag
-from asterism.memo.layers.normalisation import ANY_RANK
 from asterism.memo.parameters import Choice
-from asterism.memo.spec import LayerSpec, declare
+from asterism.memo.shapes import flag
+from asterism.memo.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.keras_options import activation, vector, vector_initializers
-from asterism.memo.layers._spatial import flag
 from asterism.memo.layers.recurrent import unwrapped, wrapped
 from asterism.memo.parameters import Choice, Number
-from asterism.memo.spec import LayerSpec, declare, universe
+from asterism.memo.shapes import flag
+from asterism.memo.spec import ANY_RANK, LayerSpec, declare, universe
 from asterism.memo.tensors import Config, Tensor, require
 
-ANY_RANK = frozenset({2, 3, 4, 5})
 _AXIS = Choice("axis", -1, (-1, 1, 2))
 _EPSILON = Number("epsilon", 0.001, 1e-4, 0.05, integer=False)
 _GAMMA_BETA = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.layers._spatial import (
+from asterism.memo.parameters import Sizes
+from asterism.memo.shapes import (
     DATA_FORMAT,
     PADDING,
     flag,
@@ -13,7 +14,6 @@ from asterism.memo.layers._spatial import (
     split,
     window_output,
 )
-from asterism.memo.parameters import Sizes
 from asterism.memo.spec import LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from asterism.memo.keras_options import activation, kernel, vector
-from asterism.memo.layers._spatial import DATA_FORMAT, PADDING, flag, join, per_axis
 from asterism.memo.layers.convolution import slide
 from asterism.memo.parameters import Choice, Number, Parameter, Sizes
+from asterism.memo.shapes import DATA_FORMAT, PADDING, flag, join, per_axis
 from asterism.memo.spec import LayerSpec, declare, universe
 from asterism.memo.tensors import Config, Tensor, require
 

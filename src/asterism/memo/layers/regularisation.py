@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from asterism.memo.layers._spatial import DATA_FORMAT
 from asterism.memo.parameters import Number
-from asterism.memo.spec import LayerSpec, declare
+from asterism.memo.shapes import DATA_FORMAT
+from asterism.memo.spec import ANY_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor
 
-ANY_RANK = frozenset({2, 3, 4, 5})
 _RATE = Number("rate", 0.25, 0.0, 0.9, integer=False)
 
 

@@ -9,27 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from asterism.memo.layers._spatial import DATA_FORMAT, flag, join, pairs, per_axis, split
-from asterism.memo.layers.normalisation import ANY_RANK
 from asterism.memo.parameters import Choice, Number, Parameter, Shaped, Sizes
-from asterism.memo.spec import MAX_RANK, LayerSpec, declare
+from asterism.memo.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
+from asterism.memo.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
 from asterism.memo.tensors import Config, Tensor, require
-
-
-def factorise(size: int, axes: int) -> tuple[int, ...]:
-    """``axes`` numbers whose product is ``size``, the early ones (spatial) about equal.
-
-    A prime size gives ``(size, 1, …)``: every size has a factorisation.
-    """
-    factors = [1] * axes
-    rest = size
-    for at in range(axes - 1):
-        goal = round(rest ** (1 / (axes - at)))
-        factor = next((f for f in range(max(goal, 1), 0, -1) if rest % f == 0), 1)
-        factors[at] = factor
-        rest //= factor
-    factors[-1] = rest
-    return (*sorted(factors[:-1], reverse=True), factors[-1])
 
 
 def _any_rank_up(rank: int) -> frozenset[int]:
@@ -204,10 +187,6 @@ def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     return join(config, [config["height"], config["width"]], channels)
 
 
-def _cropped_to(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
-    return _resized(config, inputs)
-
-
 _HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))
 declare(
     LayerSpec(
@@ -229,7 +208,7 @@ declare(
     LayerSpec(
         "CenterCrop",
         frozenset({4}),
-        _cropped_to,
+        _resized,
         (*_HEIGHT_WIDTH, DATA_FORMAT),
         in_paper=False,
     )

@@ -7,11 +7,11 @@ from functools import cache
 
 import numpy as np
 
-from asterism.memo.graph import INPUT, Graph, Node, WeightEdit, input_node
-from asterism.memo.layers.dense import INTEGER_BOUND
+from asterism.memo.graph import INPUT, SPECIAL, Graph, input_node
 from asterism.memo.operator import (
     OPERATORS,
     Context,
+    MutateWeights,
     Operator,
     add_layer,
     change_parameters,
@@ -24,7 +24,7 @@ from asterism.memo.operator import (
 from asterism.memo.parameters import Number, Parameter, Shaped, Sizes
 from asterism.memo.repair import to_rank, to_shape
 from asterism.memo.spec import universe
-from asterism.memo.tensors import INTEGER, require
+from asterism.memo.tensors import INTEGER, INTEGER_BOUND
 from asterism.memo.weights import WEIGHT_EDITS, Array
 
 _RESHAPING = (
@@ -169,29 +169,9 @@ class ChangeMode(Operator):
         return change_parameters(graph, context, _by_kind(shapes=False))
 
 
-class SpecialWeights(Operator):
-    """NaN: put NaN, infinity or a very large number into a layer's weights."""
-
-    family = "memo"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Mark a layer that (most likely) has weights."""
-        layers = [
-            i
-            for i in own_layers(graph)
-            if any(
-                p.name.endswith("_initializer") for p in universe()[graph.nodes[i].type].parameters
-            )
-        ]
-        require(bool(layers), "no layer has weights")
-        identity = context.pick(layers)
-        edits = (*graph.nodes[identity].edits, WeightEdit("special", context.seed()))
-        return graph.change(identity, edits=edits)
-
-
-@WEIGHT_EDITS.register("special")
+@WEIGHT_EDITS.register(SPECIAL)
 def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
-    """One weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
+    """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
     filled = [a for a in arrays if a.size]
     if filled:
         chosen = filled[int(rng.integers(len(filled)))]
@@ -200,15 +180,10 @@ def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     return arrays
 
 
-def is_special(node: Node) -> bool:
-    """Whether a layer has a weight that is no ordinary number."""
-    return any(edit.kind == "special" for edit in node.edits)
-
-
 OPERATORS.register("NLA")(NewLayer())
 OPERATORS.register("LResh")(ReshapeLayer())
 OPERATORS.register("LMerg")(MergeLayers())
 OPERATORS.register("LConn")(ConnectLayers())
 OPERATORS.register("CShape")(ChangeShape())
 OPERATORS.register("CMode")(ChangeMode())
-OPERATORS.register("NaN")(SpecialWeights())
+OPERATORS.register("NaN")(MutateWeights(SPECIAL, "memo"))

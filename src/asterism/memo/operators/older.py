@@ -8,14 +8,15 @@ as they are, and (Audee) a parameter is drawn anew.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from asterism.memo.graph import Graph, WeightEdit
+from asterism.memo.graph import Graph
 from asterism.memo.operator import (
     OPERATORS,
     Context,
+    MutateWeights,
     Operator,
     change_parameters,
     choose_edge,
@@ -39,25 +40,6 @@ _KEEPS_SHAPE = (
     "ReLU",
     "Softmax",
 )
-
-
-def _has_weights(graph: Graph, identity: int) -> bool:
-    parameters = universe()[graph.nodes[identity].type].parameters
-    return any(p.name.endswith("_initializer") for p in parameters)
-
-
-@dataclass(frozen=True)
-class MutateWeights(Operator):
-    """Mutate the weights of one layer."""
-
-    kind: str
-    family = "older"
-
-    def mutate(self, graph: Graph, context: Context) -> Graph:
-        """Mark a layer; the edit is made when its weights are."""
-        identity = context.pick([i for i in own_layers(graph) if _has_weights(graph, i)])
-        edit = WeightEdit(self.kind, context.seed())
-        return graph.change(identity, edits=(*graph.nodes[identity].edits, edit))
 
 
 def _neurons(array: Array, rng: np.random.Generator, count: int) -> list[int]:
@@ -246,7 +228,7 @@ for short, kind in {
     "NAI": "neuron_inversion",
     "NS": "neuron_switch",
 }.items():
-    OPERATORS.register(short)(MutateWeights(kind))
+    OPERATORS.register(short)(MutateWeights(kind, "older"))
 
 _OTHERS: dict[str, Callable[[], Operator]] = {
     "ARem": RemoveActivation,

@@ -1,4 +1,4 @@
-"""Arithmetic that convolutions, pooling and padding share: spatial axes and channels."""
+"""Arithmetic of shapes that layers, repairs and reduction share, and the parameters behind it."""
 
 from __future__ import annotations
 
@@ -50,3 +50,19 @@ def pairs(value: Any, axes: int) -> list[tuple[int, int]]:
     if axes == 1 and len(value) == 2 and all(isinstance(v, int) for v in value):
         return [(value[0], value[1])]
     return [(v, v) if isinstance(v, int) else (int(v[0]), int(v[1])) for v in value]
+
+
+def factorise(size: int, axes: int) -> tuple[int, ...]:
+    """``axes`` numbers whose product is ``size``, the early ones (spatial) about equal.
+
+    A prime size gives ``(size, 1, …)``: every size has a factorisation.
+    """
+    factors = [1] * axes
+    rest = size
+    for at in range(axes - 1):
+        goal = round(rest ** (1 / (axes - at)))
+        factor = next((f for f in range(max(goal, 1), 0, -1) if rest % f == 0), 1)
+        factors[at] = factor
+        rest //= factor
+    factors[-1] = rest
+    return (*sorted(factors[:-1], reverse=True), factors[-1])

@@ -1,0 +1,30 @@
+"""Plug-ins that are chosen by name: what they share lies outside of their packages."""
+
+import pytest
+from imports import SOURCE, imported_by
+
+#: Packages of nothing but plug-ins.
+PACKAGES = (
+    "compression/methods",
+    "data/sources",
+    "dflare/fitness",
+    "dflare/repairers",
+    "dflare/searches",
+    "libraries/backends",
+    "libraries/converters",
+    "memo/layers",
+    "memo/operators",
+    "memo/seed_models",
+    "memo/strategies",
+    "models/architectures",
+    "report/sections",
+)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_nothing_outside_imports_a_plugin(name):
+    package = SOURCE / "asterism" / name
+    plugins = set(package.glob("*.py")) - {package / "__init__.py"}
+    assert plugins
+    others = set(SOURCE.rglob("*.py")) - set(package.rglob("*.py"))
+    assert {str(file): used for file in others if (used := imported_by(file) & plugins)} == {}

@@ -27,6 +27,7 @@ TINY = [
     "fuzz.criteria=[state,none]",
     "coverage.references=3",
 ]
+GUIDES = ("state", "none")
 #: What a page could ask the network for.
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["'](?!data:|\#)|url\(\s*["']?(?!data:|\#)|@import"""
@@ -46,11 +47,16 @@ def run(folder, *stages):
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stateful")
     (folder / "params.yaml").write_text(compose(ROOT / "conf", TINY))
+    shutil.copy(ROOT / "dvc.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
         run(folder, ["train_rnn"], ["profile_states"], ["build_dtmc"], ["select_seeds"])
         run(folder, ["fuzz", "state"], ["fuzz", "none"], ["measure_coverage"])
     return folder
+
+
+def headline(folder):
+    return dict(stateful(folder).headline)
 
 
 @pytest.fixture
@@ -62,7 +68,7 @@ def copied(workspace, tmp_path):
 def test_crashes_coverage_and_curves_are_shown(workspace):
     section = stateful(workspace)
     body = str(section.body)
-    found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in ("state", "none")}
+    found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in GUIDES}
     assert all(metrics["crashes"] for metrics in found.values())
     groups = [min(SHOWN, metrics["crash_groups"]) for metrics in found.values()]
     assert body.count("<figcaption>") == sum(groups)
@@ -71,9 +77,21 @@ def test_crashes_coverage_and_curves_are_shown(workspace):
     for name in ("test", "seeds", "queue, guided by state", "crashes, guided by nothing"):
         assert f"<td>{name}</td>" in body
     assert "than the unguided one" in body
-    crashes = sum(metrics["crashes"] for metrics in found.values())
-    assert ("unique crashes, all campaigns", f"{crashes:,}") in section.headline
     assert str(stateful(workspace).body) == body
+
+
+def test_a_crash_that_several_campaigns_found_counts_once(workspace, copied):
+    crashes = {name: read_arrays(copied / f"artifacts/fuzz/{name}/crashes.npz") for name in GUIDES}
+    images = [image.tobytes() for arrays in crashes.values() for image in arrays["images"]]
+    assert len(set(images)) < len(images), "both campaigns begin with the same mutants"
+    assert headline(workspace)["different crashes, all campaigns together"] == (
+        f"{len(set(images)):,}"
+    )
+    crashes["none"]["images"][0] += 1
+    write_arrays(copied / "artifacts/fuzz/none/crashes.npz", **crashes["none"])
+    assert headline(copied)["different crashes, all campaigns together"] == (
+        f"{len(set(images)) + 1:,}"
+    )
 
 
 def test_the_page_asks_for_nothing(workspace):
@@ -87,7 +105,7 @@ def test_the_page_asks_for_nothing(workspace):
 
 
 def test_campaigns_without_a_crash_are_shown(copied):
-    for name in ("state", "none"):
+    for name in GUIDES:
         folder = copied / "artifacts/fuzz" / name
         arrays = read_arrays(folder / "crashes.npz")
         write_arrays(folder / "crashes.npz", **{key: a[:0] for key, a in arrays.items()})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from matplotlib.figure import Figure
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
 from asterism.deepstellar.coverage import in_order
-from asterism.deepstellar.fuzzing.results import Corpus
 from asterism.deepstellar.seeds import Seeds
+from asterism.report.campaigns import Campaign, distinct_crashes, load_campaigns, spoken
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
@@ -35,9 +34,8 @@ def stateful(workspace: Path) -> Section | None:
     coverage = read_json(metrics / "measure_coverage.json")
     training = read_json(metrics / "train_rnn.json")
     chain = read_json(metrics / "build_dtmc.json")
-    campaigns = _campaigns(workspace, coverage)
+    campaigns = load_campaigns(workspace, coverage)
     graph = (workspace / "plots/build_dtmc/graph.svg").read_text(encoding="utf-8")
-    crashes = sum(c.metrics["crashes"] for c in campaigns)
     body = render(
         "stateful.html.j2",
         training=training,
@@ -46,11 +44,11 @@ def stateful(workspace: Path) -> Section | None:
         graph=Markup(graph),
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
-        campaigns=[(_spoken(c.name), c.metrics) for c in campaigns],
+        campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
         finding=_finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
-        galleries=[(_spoken(c.name), _gallery(workspace, c.name)) for c in campaigns],
+        galleries=[(spoken(c.guide), _gallery(workspace, c)) for c in campaigns],
     )
     return Section(
         anchor="stateful",
@@ -61,42 +59,17 @@ def stateful(workspace: Path) -> Section | None:
             ("test accuracy", percent(training["test_accuracy"])),
             ("abstract states", f"{chain['states']:,}"),
             ("states that the test set covers", percent(coverage["test"]["basic_state"])),
-            ("unique crashes, all campaigns", f"{crashes:,}"),
+            ("different crashes, all campaigns together", f"{distinct_crashes(campaigns):,}"),
         ),
         body=body,
         order=10,
     )
 
 
-@dataclass(frozen=True)
-class _Campaign:
-    """A campaign's guide, numbers and history."""
-
-    name: str
-    metrics: dict[str, Any]
-    history: pl.DataFrame
-
-
-def _campaigns(workspace: Path, coverage: dict[str, Any]) -> list[_Campaign]:
-    names = [name.removesuffix("_queue") for name in coverage if name.endswith("_queue")]
-    return [
-        _Campaign(
-            name,
-            read_json(workspace / f"metrics/fuzz-{name}.json"),
-            read_table(workspace / f"plots/fuzz-{name}/history.csv"),
-        )
-        for name in sorted(names, key=lambda name: (name == "none", name))
-    ]
-
-
-def _spoken(guide: str) -> str:
-    return "nothing" if guide == "none" else guide.replace("_", " ")
-
-
 def _set_title(name: str) -> str:
     """``state_queue`` as ``queue, guided by state``."""
     guide, _, kind = name.rpartition("_")
-    return f"{kind}, guided by {_spoken(guide)}" if guide else name
+    return f"{kind}, guided by {spoken(guide)}" if guide else name
 
 
 def _place(name: str) -> tuple[bool, str, str]:
@@ -105,28 +78,28 @@ def _place(name: str) -> tuple[bool, str, str]:
     return bool(guide), {"test": "0", "seeds": "1", "queue": "2"}.get(kind, "3"), guide
 
 
-def _finding(campaigns: list[_Campaign]) -> str | None:
+def _finding(campaigns: list[Campaign]) -> str | None:
     """One sentence that holds the guided campaigns against the unguided one, whatever it says."""
-    unguided = [c for c in campaigns if c.name == "none"]
-    guided = [c for c in campaigns if c.name != "none"]
+    unguided = [c for c in campaigns if c.guide == "none"]
+    guided = [c for c in campaigns if c.guide != "none"]
     if not unguided or not guided:
         return None
     crashes = unguided[0].metrics["crash_groups"]
-    more = [_spoken(c.name) for c in guided if c.metrics["crash_groups"] > crashes]
+    more = [spoken(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
     which = f"those guided by {', '.join(more)}" if more else "no guided campaign"
     return f"At the same budget, {which} found more groups of crashes than the unguided one."
 
 
-def _growth(campaigns: list[_Campaign], column: str) -> Markup:
+def _growth(campaigns: list[Campaign], column: str) -> Markup:
     figure = Figure(figsize=(6.4, 3.1))
     axes = figure.subplots()
     for campaign, colour in zip(campaigns, PALETTE, strict=False):
         axes.plot(
             campaign.history["mutants"],
             100 * campaign.history[column],
-            label=_spoken(campaign.name),
-            color="#777777" if campaign.name == "none" else colour,
-            linestyle="--" if campaign.name == "none" else "-",
+            label=spoken(campaign.guide),
+            color="#777777" if campaign.guide == "none" else colour,
+            linestyle="--" if campaign.guide == "none" else "-",
         )
     axes.set_xlabel("mutants run")
     axes.set_ylabel(f"covered {CURVES[column]} (%)")
@@ -149,7 +122,7 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
                 points["false_positive_rate"],
                 points["true_positive_rate"],
                 color=colour,
-                label=f"{_spoken(name.removesuffix('_crashes'))} ({area:.2f})",
+                label=f"{spoken(name.removesuffix('_crashes'))} ({area:.2f})",
             )
         axes.set_title(f"by {similarity} similarity")
         axes.set_xlabel("false positive rate")
@@ -159,9 +132,9 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
     return svg(figure, "ROC curves of telling crashes from correctly classified test inputs")
 
 
-def _gallery(workspace: Path, criterion: str) -> list[dict[str, Any]]:
+def _gallery(workspace: Path, campaign: Campaign) -> list[dict[str, Any]]:
     """Crashes beside their seeds, the first of as many groups as are shown."""
-    crashes = Corpus.load(workspace / "artifacts/fuzz" / criterion, "crashes")
+    crashes = campaign.crashes
     seeds = Seeds.load(workspace / "artifacts/select_seeds").images
     first = crashes.table.unique("group", keep="first", maintain_order=True)
     # Groups in order of discovery, spread over the classes.

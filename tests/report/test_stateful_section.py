@@ -10,9 +10,10 @@ from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_arrays, write_table
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
+from asterism.report.galleries import SHOWN
 from asterism.report.links import SWEEPS
 from asterism.report.page import write_page
-from asterism.report.sections.stateful import SHOWN, stateful
+from asterism.report.sections.stateful import stateful
 from places import ROOT
 
 pytestmark = pytest.mark.slow

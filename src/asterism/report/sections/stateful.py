@@ -14,12 +14,10 @@ from asterism.core.figures import PALETTE
 from asterism.deepstellar.coverage import in_order
 from asterism.deepstellar.seeds import Seeds
 from asterism.report.campaigns import Campaign, distinct_crashes, load_campaigns, spoken
-from asterism.report.pictures import png, svg
+from asterism.report.galleries import galleries
+from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
-
-#: Crashes shown of each campaign, each of another group where there are enough.
-SHOWN = 8
 
 #: What the curves show, and its heading.
 CURVES = {"basic_state": "states", "basic_transition": "transitions"}
@@ -35,6 +33,8 @@ def stateful(workspace: Path) -> Section | None:
     training = read_json(metrics / "train_rnn.json")
     chain = read_json(metrics / "build_dtmc.json")
     campaigns = load_campaigns(workspace, coverage)
+    guides = [campaign.guide for campaign in campaigns]
+    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
     graph = (workspace / "plots/build_dtmc/graph.svg").read_text(encoding="utf-8")
     body = render(
         "stateful.html.j2",
@@ -48,7 +48,7 @@ def stateful(workspace: Path) -> Section | None:
         finding=_finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
-        galleries=[(spoken(c.guide), _gallery(workspace, c)) for c in campaigns],
+        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=True)),
     )
     return Section(
         anchor="stateful",
@@ -130,22 +130,3 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
         axes.legend(title="crashes of (AUROC)", frameon=False, fontsize=7, title_fontsize=7)
     columns[0].set_ylabel("true positive rate")
     return svg(figure, "ROC curves of telling crashes from correctly classified test inputs")
-
-
-def _gallery(workspace: Path, campaign: Campaign) -> list[dict[str, Any]]:
-    """Crashes beside their seeds, the first of as many groups as are shown."""
-    crashes = campaign.crashes
-    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
-    first = crashes.table.unique("group", keep="first", maintain_order=True)
-    # Groups in order of discovery, spread over the classes.
-    spread = first.with_columns(pl.int_range(pl.len()).over("label").alias("turn"))
-    return [
-        {
-            "label": row["label"],
-            "predicted": row["predicted"],
-            "chain": row["chain"],
-            "seed": png(seeds[row["seed"]], f"seed, a {row['label']}"),
-            "crash": png(crashes.images[row["id"]], f"taken for a {row['predicted']}"),
-        }
-        for row in spread.sort("turn", "label").head(SHOWN).iter_rows(named=True)
-    ]

@@ -51,6 +51,14 @@ class Campaign:
         """What tells each crash's image from all others."""
         return [fingerprint(image) for image in self.crashes.images]
 
+    def ran_as(self, other: Campaign) -> bool:
+        """Whether, by all that they left, both campaigns ran the same mutants."""
+        return (
+            self.fingerprints == other.fingerprints
+            # A queue takes in what guides, also where nothing is left of the budget to make use of.
+            and self.history.drop("queue").equals(other.history.drop("queue"))
+        )
+
 
 def load_campaigns(workspace: Path, measured: Collection[str]) -> list[Campaign]:
     """The campaigns whose queues are among the measured sets, the unguided one last."""

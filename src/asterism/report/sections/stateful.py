@@ -45,7 +45,7 @@ def stateful(workspace: Path) -> Section | None:
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
         campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
-        finding=_finding(campaigns),
+        finding=finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
         galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=True)),
@@ -78,12 +78,17 @@ def _place(name: str) -> tuple[bool, str, str]:
     return bool(guide), {"test": "0", "seeds": "1", "queue": "2"}.get(kind, "3"), guide
 
 
-def _finding(campaigns: list[Campaign]) -> str | None:
-    """One sentence that holds the guided campaigns against the unguided one, whatever it says."""
+def finding(campaigns: list[Campaign]) -> str | None:
+    """What the guided campaigns have over the unguided one, whatever it is."""
     unguided = [c for c in campaigns if c.guide == "none"]
     guided = [c for c in campaigns if c.guide != "none"]
     if not unguided or not guided:
         return None
+    if all(c.ran_as(unguided[0]) for c in guided):
+        return (
+            "All campaigns ran the same mutants: the budget ended before anything that they found "
+            "became a parent, so this says nothing of guidance. Raise fuzz.mutants."
+        )
     crashes = unguided[0].metrics["crash_groups"]
     more = [spoken(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
     which = f"those guided by {', '.join(more)}" if more else "no guided campaign"

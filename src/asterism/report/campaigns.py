@@ -11,6 +11,8 @@ from typing import Any
 import polars as pl
 
 from asterism.core.artifacts import read_json, read_table
+from asterism.core.figures import PALETTE
+from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.fuzzing.population import fingerprint
 from asterism.deepstellar.fuzzing.results import Corpus
 
@@ -18,6 +20,18 @@ from asterism.deepstellar.fuzzing.results import Corpus
 def spoken(guide: str) -> str:
     """What guides a campaign, in words: ``k_step`` as ``k step``."""
     return "nothing" if guide == "none" else guide.replace("_", " ")
+
+
+def place(guide: str) -> int:
+    """Where a campaign stands in every table, legend and list of the page."""
+    return list(GUIDING).index(guide)
+
+
+def line(guide: str) -> dict[str, str]:
+    """How a campaign's curve is drawn in every plot of the page, whichever others there are."""
+    if guide == "none":
+        return {"color": "#777777", "linestyle": "--"}
+    return {"color": PALETTE[place(guide)], "linestyle": "-"}
 
 
 @dataclass(frozen=True)
@@ -61,10 +75,9 @@ class Campaign:
 
 
 def load_campaigns(workspace: Path, measured: Collection[str]) -> list[Campaign]:
-    """The campaigns whose queues are among the measured sets, the unguided one last."""
+    """The campaigns whose queues are among the measured sets, in the page's order."""
     guides = [name.removesuffix("_queue") for name in measured if name.endswith("_queue")]
-    ordered = sorted(guides, key=lambda guide: (guide == "none", guide))
-    return [Campaign.load(workspace, guide) for guide in ordered]
+    return [Campaign.load(workspace, guide) for guide in sorted(guides, key=place)]
 
 
 def distinct_crashes(campaigns: Sequence[Campaign]) -> int:

@@ -10,10 +10,16 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
-from asterism.core.figures import PALETTE
 from asterism.deepstellar.coverage import in_order
 from asterism.deepstellar.seeds import Seeds
-from asterism.report.campaigns import Campaign, distinct_crashes, load_campaigns, spoken
+from asterism.report.campaigns import (
+    Campaign,
+    distinct_crashes,
+    line,
+    load_campaigns,
+    place,
+    spoken,
+)
 from asterism.report.galleries import galleries
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
@@ -72,10 +78,10 @@ def _set_title(name: str) -> str:
     return f"{kind}, guided by {spoken(guide)}" if guide else name
 
 
-def _place(name: str) -> tuple[bool, str, str]:
+def _place(name: str) -> tuple[int, int]:
     """Test set and seeds first, then queues, then crashes."""
     guide, _, kind = name.rpartition("_")
-    return bool(guide), {"test": "0", "seeds": "1", "queue": "2"}.get(kind, "3"), guide
+    return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
 
 
 def finding(campaigns: list[Campaign]) -> str | None:
@@ -98,13 +104,12 @@ def finding(campaigns: list[Campaign]) -> str | None:
 def _growth(campaigns: list[Campaign], column: str) -> Markup:
     figure = Figure(figsize=(6.4, 3.1))
     axes = figure.subplots()
-    for campaign, colour in zip(campaigns, PALETTE, strict=False):
+    for campaign in campaigns:
         axes.plot(
             campaign.history["mutants"],
             100 * campaign.history[column],
             label=spoken(campaign.guide),
-            color="#777777" if campaign.guide == "none" else colour,
-            linestyle="--" if campaign.guide == "none" else "-",
+            **line(campaign.guide),
         )
     axes.set_xlabel("mutants run")
     axes.set_ylabel(f"covered {CURVES[column]} (%)")
@@ -120,14 +125,15 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
     for axes, similarity in zip(columns, ("state", "transition"), strict=True):
         axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
         chosen = curves.filter(pl.col("similarity") == similarity)
-        for name, colour in zip(chosen["set"].unique(maintain_order=True), PALETTE, strict=False):
-            points = chosen.filter(pl.col("set") == name)
-            area = coverage[name][f"{similarity}_similarity_auroc"]
+        guides = {name.removesuffix("_crashes") for name in chosen["set"]}
+        for guide in sorted(guides, key=place):
+            points = chosen.filter(pl.col("set") == f"{guide}_crashes")
+            area = coverage[f"{guide}_crashes"][f"{similarity}_similarity_auroc"]
             axes.plot(
                 points["false_positive_rate"],
                 points["true_positive_rate"],
-                color=colour,
-                label=f"{spoken(name.removesuffix('_crashes'))} ({area:.2f})",
+                label=f"{spoken(guide)} ({area:.2f})",
+                **line(guide),
             )
         axes.set_title(f"by {similarity} similarity")
         axes.set_xlabel("false positive rate")

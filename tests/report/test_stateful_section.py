@@ -74,9 +74,13 @@ def test_crashes_coverage_and_curves_are_shown(workspace):
     groups = [min(SHOWN, metrics["crash_groups"]) for metrics in found.values()]
     assert body.count("<figcaption>") == sum(groups)
     assert body.count("data:image/png;base64,") == 2 * sum(groups)
-    assert body.count("<svg") == 4  # the chain, two curves of growth, the ROC curves
+    assert body.count("<svg") == 5  # the chain, three curves of growth, the ROC curves
     for name in ("test", "seeds", "queue, guided by state", "crashes, guided by nothing"):
         assert f"<td>{name}</td>" in body
+    assert "“state” by basic state." in body
+    assert "<th>n step state boundary</th>" in body, (
+        "the words that say what guides are its heading"
+    )
     assert "All campaigns ran the same mutants" in body, "300 mutants are less than a generation"
     assert str(stateful(workspace).body) == body
 

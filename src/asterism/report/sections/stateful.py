@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.deepstellar.coverage import in_order
+from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.seeds import Seeds
 from asterism.report.campaigns import (
     Campaign,
@@ -26,7 +27,11 @@ from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
 
 #: What the curves show, and its heading.
-CURVES = {"basic_state": "states", "basic_transition": "transitions"}
+CURVES = {
+    "basic_state": "states",
+    "basic_transition": "transitions",
+    "n_step_state_boundary": "boundary states",
+}
 
 
 @SECTIONS.register("stateful")
@@ -50,6 +55,11 @@ def stateful(workspace: Path) -> Section | None:
         graph=Markup(graph),
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
+        guides=[
+            (spoken(guide), criterion.replace("_", " "))
+            for guide in guides
+            if (criterion := GUIDING[guide]) is not None
+        ],
         campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
         finding=finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],

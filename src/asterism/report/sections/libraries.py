@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
+from asterism.memo.graph import Graph
+from asterism.memo.operators.memo import is_special
 from asterism.memo.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
@@ -63,6 +65,7 @@ def libraries(workspace: Path) -> Section | None:
             ("the seed models", generated["coverage_of_seeds"]),
             ("the models run in the libraries", generated["coverage_of_executed"]),
         ],
+        cradle="cradle" in generated["coverage"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
         outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
         left_out=read_json(artifacts / "execute_models/left_out.json"),
@@ -117,6 +120,7 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     script = folder / unique["folder"] / "repro.py"
     return {
         **unique,
+        "special_weights": any(map(is_special, Graph.from_json(unique["graph"]).nodes.values())),
         "picture": _model(unique["graph"]["nodes"]),
         "script": script.read_text(encoding="utf-8"),
     }

@@ -131,6 +131,12 @@ def test_curves_have_the_names_of_the_table_and_one_length(body):
         assert len(lines) == 3 and len(starts_and_ends) == 1, "CRADLE has three models of six"
 
 
+def test_strategies_have_one_order(body):
+    names = ["MEMO", "MEMO_r (uniform selection)", "CRADLE (seeds alone)"]
+    told = re.findall(r">(MEMO|MEMO_r \(uniform selection\)|CRADLE \(seeds alone\))<", body)
+    assert told == names * 4, "a table and three curves"
+
+
 def test_a_picture_shows_what_is_off_the_default(body):
     picture = re.sub(r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The minimal model") :]))
     caption = picture[picture.index("LSTM(") :].partition(")")[0]

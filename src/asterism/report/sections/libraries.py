@@ -34,6 +34,7 @@ KINDS = {
     "paper_parameters": "parameters of the paper's families",
 }
 
+#: Strategies as the page calls them, in its order.
 STRATEGIES = {
     "memo": "MEMO",
     "memo_r": "MEMO_r (uniform selection)",
@@ -60,7 +61,10 @@ def libraries(workspace: Path) -> Section | None:
         reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
         universe=read_json(artifacts / "generate_models/universe.json"),
         branches=read_table(artifacts / "generate_models/branches.csv").to_dicts(),
-        coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
+        coverage=[
+            (STRATEGIES.get(n, n), generated["coverage"][n])
+            for n in sorted(generated["coverage"], key=_place)
+        ],
         parts=[
             ("the seed models", generated["coverage_of_seeds"]),
             ("the models run in the libraries", generated["coverage_of_executed"]),
@@ -92,10 +96,16 @@ def libraries(workspace: Path) -> Section | None:
     )
 
 
+def _place(strategy: str) -> tuple[int, str]:
+    """Where a strategy stands in tables and legends; one that the page has no name for, last."""
+    known = list(STRATEGIES)
+    return (known.index(strategy) if strategy in known else len(known)), strategy
+
+
 def _growth(growth: pl.DataFrame, kind: str) -> Markup:
     figure = Figure(figsize=(_PLOT_INCHES, 2.6))
     axes = figure.add_subplot()
-    names = growth["strategy"].unique(maintain_order=True).to_list()
+    names = sorted(growth["strategy"].unique(), key=_place)
     end = growth["models"].max()
     for name, colour in zip(names, PALETTE, strict=False):
         rows = growth.filter(pl.col("strategy") == name)

@@ -27,7 +27,7 @@ def place(guide: str) -> int:
     return list(GUIDING).index(guide)
 
 
-def line(guide: str) -> dict[str, str]:
+def line(guide: str) -> dict[str, Any]:
     """How a campaign's curve is drawn in every plot of the page, whichever others there are."""
     if guide == "none":
         return {"color": "#777777", "linestyle": "--"}

@@ -46,7 +46,7 @@ def fuzz(
     if criterion != "none" and max(budgets) <= unguided_mutants(params):
         log.warning(
             "the budget ends before guidance begins: raise fuzz.mutants",
-            fuzz_mutants=params.mutants,
+            now=params.mutants,
             well_above=unguided_mutants(params) * params.islands,
         )
 

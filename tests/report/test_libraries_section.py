@@ -9,7 +9,7 @@ from asterism.libraries.branches import by_module
 from asterism.libraries.outcomes import STATUSES
 from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import STRATEGIES, campaign
-from asterism.memo.graph import chain
+from asterism.memo.graph import WeightEdit, chain
 from asterism.memo.params import GenerateParams
 from asterism.memo.tables import growth_table, universe_facts
 from asterism.memo.tensors import Tensor
@@ -43,10 +43,11 @@ CULPRIT = chain(
     Tensor((3, 2)),
     [layer("LSTM", units=4, recurrent_activation="relu", go_backwards=True, return_sequences=True)],
 )
+WEIGHTED = CULPRIT.change(CULPRIT.layers[0], edits=(WeightEdit("special", 1),))
 SCRIPT = "print('<the bug lives>')\n"
 
 
-def finding(library, symptom):
+def finding(library, symptom, graph, draws):
     return {
         "signature": f"{symptom} in {library}",
         "folder": f"{library}-{symptom}",
@@ -57,8 +58,8 @@ def finding(library, symptom):
         "layers": 4,
         "original_layers": 9,
         "ablation": {"batch size 1": "the same"},
-        "finding": {"library": library, "symptom": symptom, "severity": "special", "message": ""},
-        "graph": CULPRIT.to_json(),
+        "finding": {"library": library, "symptom": symptom, "draws": draws, "message": ""},
+        "graph": graph.to_json(),
     }
 
 
@@ -68,7 +69,10 @@ def workspace(tmp_path_factory):
     artifacts, metrics = folder / "artifacts", folder / "metrics"
     made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r", "cradle")}
     assert made.keys() <= set(STRATEGIES.names())
-    unique = [finding("jax", "hang"), finding("openvino", "values differ")]
+    unique = [
+        finding("jax", "hang", CULPRIT, ["empty"]),
+        finding("openvino", "values differ", WEIGHTED, ["normal", "wide"]),
+    ]
     for one in unique:
         script = artifacts / "triage_findings" / one["folder"] / "repro.py"
         script.parent.mkdir(parents=True)
@@ -127,11 +131,31 @@ def test_curves_have_the_names_of_the_table_and_one_length(body):
         assert len(lines) == 3 and len(starts_and_ends) == 1, "CRADLE has three models of six"
 
 
+def test_strategies_have_one_order(body):
+    names = ["MEMO", "MEMO_r (uniform selection)", "CRADLE (seeds alone)"]
+    told = re.findall(r">(MEMO|MEMO_r \(uniform selection\)|CRADLE \(seeds alone\))<", body)
+    assert told == names * 4, "a table and three curves"
+
+
 def test_a_picture_shows_what_is_off_the_default(body):
     picture = re.sub(r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The minimal model") :]))
     caption = picture[picture.index("LSTM(") :].partition(")")[0]
     told = {"units=4", "recurrent_activation=relu", "go_backwards=True", "return_sequences=True"}
     assert set(caption.removeprefix("LSTM(").split(",")) == told
+
+
+def test_a_finding_says_what_is_out_of_the_ordinary_with_it(body):
+    hang, differs = (re.sub(r"\s+", " ", part) for part in body.split("<h4>")[1:])
+    assert "Inputs: empty." in hang and "is NaN" not in hang
+    assert "Inputs: normal, wide. The special weight in the picture is NaN" in differs
+    assert "with a special weight" in differs and "with a special weight" not in hang
+
+
+def test_every_row_and_column_of_the_routes_is_explained(body):
+    told = body[body.index("What the libraries did") : body.index("<th>route</th>")]
+    for words in ("float64", "pytorch:perturbed", "converters", "Unsupported", "No file to read"):
+        assert words in told
+    assert "CRADLE runs the seed models and makes none of its own" in body
 
 
 def test_the_table_of_reduction_has_the_work_before_and_after(body):

@@ -10,9 +10,10 @@ from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_arrays, write_table
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
+from asterism.report.galleries import SHOWN
 from asterism.report.links import SWEEPS
 from asterism.report.page import write_page
-from asterism.report.sections.stateful import SHOWN, stateful
+from asterism.report.sections.stateful import stateful
 from places import ROOT
 
 pytestmark = pytest.mark.slow
@@ -27,6 +28,7 @@ TINY = [
     "fuzz.criteria=[state,none]",
     "coverage.references=3",
 ]
+GUIDES = ("state", "none")
 #: What a page could ask the network for.
 REQUESTS = re.compile(
     r"""(?:src|href|action|poster|data)\s*=\s*["'](?!data:|\#)|url\(\s*["']?(?!data:|\#)|@import"""
@@ -46,11 +48,16 @@ def run(folder, *stages):
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("stateful")
     (folder / "params.yaml").write_text(compose(ROOT / "conf", TINY))
+    shutil.copy(ROOT / "dvc.yaml", folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
         run(folder, ["train_rnn"], ["profile_states"], ["build_dtmc"], ["select_seeds"])
         run(folder, ["fuzz", "state"], ["fuzz", "none"], ["measure_coverage"])
     return folder
+
+
+def headline(folder):
+    return dict(stateful(folder).headline)
 
 
 @pytest.fixture
@@ -62,18 +69,48 @@ def copied(workspace, tmp_path):
 def test_crashes_coverage_and_curves_are_shown(workspace):
     section = stateful(workspace)
     body = str(section.body)
-    found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in ("state", "none")}
+    found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in GUIDES}
     assert all(metrics["crashes"] for metrics in found.values())
     groups = [min(SHOWN, metrics["crash_groups"]) for metrics in found.values()]
     assert body.count("<figcaption>") == sum(groups)
     assert body.count("data:image/png;base64,") == 2 * sum(groups)
-    assert body.count("<svg") == 4  # the chain, two curves of growth, the ROC curves
+    assert body.count("<svg") == 5  # the chain, three curves of growth, the ROC curves
     for name in ("test", "seeds", "queue, guided by state", "crashes, guided by nothing"):
         assert f"<td>{name}</td>" in body
-    assert "than the unguided one" in body
-    crashes = sum(metrics["crashes"] for metrics in found.values())
-    assert ("unique crashes, all campaigns", f"{crashes:,}") in section.headline
+    assert "“state” by basic state." in body
+    assert "<th>n step state boundary</th>" in body, (
+        "the words that say what guides are its heading"
+    )
+    assert "All campaigns ran the same mutants" in body, "300 mutants are less than a generation"
     assert str(stateful(workspace).body) == body
+
+
+def test_a_crash_that_several_campaigns_found_counts_once(workspace, copied):
+    crashes = {name: read_arrays(copied / f"artifacts/fuzz/{name}/crashes.npz") for name in GUIDES}
+    images = [image.tobytes() for arrays in crashes.values() for image in arrays["images"]]
+    assert len(set(images)) < len(images), "both campaigns begin with the same mutants"
+    assert headline(workspace)["different crashes, all campaigns together"] == (
+        f"{len(set(images)):,}"
+    )
+    crashes["none"]["images"][0] += 1
+    write_arrays(copied / "artifacts/fuzz/none/crashes.npz", **crashes["none"])
+    assert headline(copied)["different crashes, all campaigns together"] == (
+        f"{len(set(images)) + 1:,}"
+    )
+
+
+def test_a_campaign_has_one_place_and_one_colour(workspace):
+    body = str(stateful(workspace).body)
+    tables = re.findall(r"<tr><td>(?:queue, guided by |crashes, guided by )?(state|nothing)<", body)
+    assert tables == ["state", "nothing"] * 3
+    assert re.findall("Guided by (state|nothing):", body) == ["state", "nothing"]
+    plots = [plot[: plot.index("</svg>")] for plot in body.split("<svg")[2:]]
+    for plot in plots:
+        names = re.findall(r">(state|nothing)(?: \(|<)", plot)
+        assert names == ["state", "nothing"] * (len(names) // 2) and names
+        strokes = re.findall(r"stroke: (#\w+)[^\"]*\"", plot)
+        assert "#0072b2" in strokes and "#777777" in strokes
+        assert "#e69f00" not in strokes
 
 
 def test_the_page_asks_for_nothing(workspace):
@@ -87,7 +124,7 @@ def test_the_page_asks_for_nothing(workspace):
 
 
 def test_campaigns_without_a_crash_are_shown(copied):
-    for name in ("state", "none"):
+    for name in GUIDES:
         folder = copied / "artifacts/fuzz" / name
         arrays = read_arrays(folder / "crashes.npz")
         write_arrays(folder / "crashes.npz", **{key: a[:0] for key, a in arrays.items()})

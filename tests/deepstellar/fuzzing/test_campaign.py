@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from structlog.testing import capture_logs
 from worlds import World, params
 
 from asterism.core import checkpoints
@@ -49,6 +50,10 @@ def assert_same(one: Population, other: Population) -> None:
 
 def run(world: World, criterion: str = "state", **changes: Any) -> Population:
     return fuzz(world.network, world.model, world.seeds, params(**changes), criterion, seed=5)
+
+
+def images_of(found: Population) -> Any:
+    return found.crashes.rows["images"]
 
 
 def codes(world: World, images: Any) -> Any:
@@ -192,6 +197,26 @@ def test_budgets_are_shared_evenly() -> None:
     assert shares(10, 3) == [4, 3, 3]
     assert shares(2, 3) == [1, 1, 0]
     assert sum(shares(99_999, 7)) == 99_999
+
+
+@pytest.mark.parametrize(
+    ("mutants", "islands", "guided"), [(200, 1, False), (600, 3, False), (600, 1, True)]
+)
+def test_a_budget_that_leaves_nothing_to_guide_is_one_run_and_said_to_be(
+    world: World, mutants: int, islands: int, guided: bool
+) -> None:
+    found, told = [], []
+    for criterion in ("state", "none"):
+        with capture_logs() as logs:
+            found.append(run(world, criterion, mutants=mutants, islands=islands))
+        told.append([entry for entry in logs if entry["log_level"] == "warning"])
+    state, none = (images_of(one) for one in found)
+    assert np.array_equal(state, none) == (not guided)
+    assert told[1] == [], "the unguided campaign is what it shall be"
+    assert bool(told[0]) == (not guided)
+    for warning in told[0]:
+        assert "raise fuzz.mutants" in warning["event"]
+        assert warning["well_above"] == 2 * 32 * 4 * islands
 
 
 def test_islands_are_united_in_their_order(world: World) -> None:

@@ -44,6 +44,14 @@ CHUNK = 512
 #: Generations without a single acceptable mutant after which a campaign gives up.
 PATIENCE = 50
 
+#: Generations planned before the first one's results are judged: all their parents are seeds.
+UNGUIDED_GENERATIONS = 2
+
+
+def unguided_mutants(params: FuzzParams) -> int:
+    """Mutants that are made before results can guide a campaign, the same whatever guides it."""
+    return UNGUIDED_GENERATIONS * params.parents * params.mutants_per_parent
+
 
 @dataclass(frozen=True)
 class Plan:

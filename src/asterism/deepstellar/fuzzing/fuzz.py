@@ -5,14 +5,17 @@ from __future__ import annotations
 from functools import partial
 
 from asterism.core.checkpoints import Checkpoint
+from asterism.core.console import get_logger
 from asterism.core.parts import ALONE, Parts, shares
-from asterism.deepstellar.fuzzing.campaign import Campaign
+from asterism.deepstellar.fuzzing.campaign import Campaign, unguided_mutants
 from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.model import TraceModel
 from asterism.deepstellar.params import FuzzParams
 from asterism.deepstellar.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel
+
+log = get_logger(__name__)
 
 
 def fuzz(
@@ -39,13 +42,19 @@ def fuzz(
         What was found. It depends on the arguments other than ``parts``, not on threads, speed or
         interruptions.
     """
+    budgets = shares(params.mutants, params.islands)
+    if criterion != "none" and max(budgets) <= unguided_mutants(params):
+        log.warning(
+            "the budget ends before guidance begins: raise fuzz.mutants",
+            now=params.mutants,
+            well_above=unguided_mutants(params) * params.islands,
+        )
 
     def run(island: int, budget: int, checkpoint: Checkpoint | None) -> Population:
         campaign = Campaign(network, model, seeds, params, criterion, seed, island, budget)
         return campaign.run(checkpoint)
 
     jobs = {
-        f"island-{island}": partial(run, island, budget)
-        for island, budget in enumerate(shares(params.mutants, params.islands))
+        f"island-{island}": partial(run, island, budget) for island, budget in enumerate(budgets)
     }
     return unite(parts.gather(jobs, Population.load), len(seeds))

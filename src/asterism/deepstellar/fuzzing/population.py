@@ -100,7 +100,7 @@ class Crashes:
 
     def __init__(self, rows: Columns) -> None:
         self.rows = rows
-        self._known = {_digest(image) for image in rows["images"]}
+        self._known = {fingerprint(image) for image in rows["images"]}
 
     @classmethod
     def none_yet(cls, image_shape: tuple[int, ...]) -> Crashes:
@@ -127,7 +127,7 @@ class Crashes:
         """Append those whose image is new."""
         fresh = []
         for position, image in enumerate(rows["images"]):
-            digest = _digest(image)
+            digest = fingerprint(image)
             if digest not in self._known:
                 self._known.add(digest)
                 fresh.append(position)
@@ -135,7 +135,8 @@ class Crashes:
             self.rows.append({name: array[fresh] for name, array in rows.items()})
 
 
-def _digest(image: NDArray[np.uint8]) -> bytes:
+def fingerprint(image: NDArray[np.uint8]) -> bytes:
+    """16 bytes that tell an image from all different ones of its shape."""
     return hashlib.blake2b(image.tobytes(), digest_size=16).digest()
 
 

@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
+from asterism.memo.graph import Graph, Node
+from asterism.memo.operators.memo import is_special
 from asterism.memo.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
@@ -32,6 +34,7 @@ KINDS = {
     "paper_parameters": "parameters of the paper's families",
 }
 
+#: Strategies as the page calls them, in its order.
 STRATEGIES = {
     "memo": "MEMO",
     "memo_r": "MEMO_r (uniform selection)",
@@ -58,11 +61,15 @@ def libraries(workspace: Path) -> Section | None:
         reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
         universe=read_json(artifacts / "generate_models/universe.json"),
         branches=read_table(artifacts / "generate_models/branches.csv").to_dicts(),
-        coverage=[(STRATEGIES.get(n, n), c) for n, c in generated["coverage"].items()],
+        coverage=[
+            (STRATEGIES.get(n, n), generated["coverage"][n])
+            for n in sorted(generated["coverage"], key=_place)
+        ],
         parts=[
             ("the seed models", generated["coverage_of_seeds"]),
             ("the models run in the libraries", generated["coverage_of_executed"]),
         ],
+        cradle="cradle" in generated["coverage"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
         outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
         left_out=read_json(artifacts / "execute_models/left_out.json"),
@@ -89,10 +96,16 @@ def libraries(workspace: Path) -> Section | None:
     )
 
 
+def _place(strategy: str) -> tuple[int, str]:
+    """Where a strategy stands in tables and legends; one that the page has no name for, last."""
+    known = list(STRATEGIES)
+    return (known.index(strategy) if strategy in known else len(known)), strategy
+
+
 def _growth(growth: pl.DataFrame, kind: str) -> Markup:
     figure = Figure(figsize=(_PLOT_INCHES, 2.6))
     axes = figure.add_subplot()
-    names = growth["strategy"].unique(maintain_order=True).to_list()
+    names = sorted(growth["strategy"].unique(), key=_place)
     end = growth["models"].max()
     for name, colour in zip(names, PALETTE, strict=False):
         rows = growth.filter(pl.col("strategy") == name)
@@ -115,24 +128,26 @@ def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     script = folder / unique["folder"] / "repro.py"
+    graph = Graph.from_json(unique["graph"])
     return {
         **unique,
-        "picture": _model(unique["graph"]["nodes"]),
+        "special_weights": any(map(is_special, graph.nodes.values())),
+        "picture": _model(graph),
         "script": script.read_text(encoding="utf-8"),
     }
 
 
-def _model(nodes: list[dict[str, Any]]) -> Markup:
+def _model(graph: Graph) -> Markup:
     """The minimal model as boxes from top to bottom, each at its depth."""
     depth: dict[int, int] = {}
     place: dict[int, tuple[float, float]] = {}
-    for node in nodes:
-        level = max((depth[i] + 1 for i in node["inputs"]), default=0)
+    for identity, node in graph.nodes.items():
+        level = max((depth[i] + 1 for i in node.inputs), default=0)
         column = sum(d == level for d in depth.values())
-        depth[node["id"]] = level
-        place[node["id"]] = (column, -level)
+        depth[identity] = level
+        place[identity] = (column, -level)
     wide, high = max(x for x, _ in place.values()) + 1, max(depth.values()) + 1
-    captions = {node["id"]: _caption(node) for node in nodes}
+    captions = {identity: _caption(node) for identity, node in graph.nodes.items()}
     box_inches = 0.21 + 0.15 * max(len(caption.splitlines()) for caption in captions.values())
     level_inches = box_inches + 0.24
     edge = box_inches / level_inches / 2
@@ -141,14 +156,14 @@ def _model(nodes: list[dict[str, Any]]) -> Markup:
     axes.set_axis_off()
     axes.set_xlim(-0.5, wide - 0.5)
     axes.set_ylim(-high + 0.5, 0.5)
-    for node in nodes:
-        x, y = place[node["id"]]
-        for source in node["inputs"]:
+    for identity, node in graph.nodes.items():
+        x, y = place[identity]
+        for source in node.inputs:
             arrow = {"arrowstyle": "->", "color": "gray"}
             start = place[source]
             axes.annotate("", (x, y + edge), (start[0], start[1] - edge), arrowprops=arrow)
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "gray"}
-        axes.text(x, y, captions[node["id"]], ha="center", va="center", fontsize=8, bbox=box)
+        axes.text(x, y, captions[identity], ha="center", va="center", fontsize=8, bbox=box)
     return svg(figure, "The minimal model")
 
 
@@ -159,13 +174,14 @@ _CHARACTERS = 44
 _SIZES = ("units", "filters", "kernel_size")
 
 
-def _caption(node: dict[str, Any]) -> str:
+def _caption(node: Node) -> str:
     """The layer with its sizes and all that is off its default: one of them may be to blame."""
-    kind, config = node["type"], node["config"]
-    defaults = universe()[kind].defaults() if kind in universe() else {}
+    known = universe()
+    defaults = known[node.type].defaults() if node.type in known else {}
     told = [
         f"{name}={value}"
-        for name, value in config.items()
+        for name, value in node.config.items()
         if name in _SIZES or name not in defaults or value != defaults[name]
     ]
-    return "\n".join(wrap(f"{kind}({', '.join(told)})", _CHARACTERS))
+    lines = wrap(f"{node.type}({', '.join(told)})", _CHARACTERS)
+    return "\n".join([*lines, *(["with a special weight"] if is_special(node) else [])])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +10,28 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
-from asterism.core.figures import PALETTE
 from asterism.deepstellar.coverage import in_order
-from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.seeds import Seeds
-from asterism.report.pictures import png, svg
+from asterism.report.campaigns import (
+    Campaign,
+    distinct_crashes,
+    line,
+    load_campaigns,
+    place,
+    spoken,
+)
+from asterism.report.galleries import galleries
+from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
 
-#: Crashes shown of each campaign, each of another group where there are enough.
-SHOWN = 8
-
 #: What the curves show, and its heading.
-CURVES = {"basic_state": "states", "basic_transition": "transitions"}
+CURVES = {
+    "basic_state": "states",
+    "basic_transition": "transitions",
+    "n_step_state_boundary": "boundary states",
+}
 
 
 @SECTIONS.register("stateful")
@@ -35,9 +43,10 @@ def stateful(workspace: Path) -> Section | None:
     coverage = read_json(metrics / "measure_coverage.json")
     training = read_json(metrics / "train_rnn.json")
     chain = read_json(metrics / "build_dtmc.json")
-    campaigns = _campaigns(workspace, coverage)
+    campaigns = load_campaigns(workspace, coverage)
+    guides = [campaign.guide for campaign in campaigns]
+    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
     graph = (workspace / "plots/build_dtmc/graph.svg").read_text(encoding="utf-8")
-    crashes = sum(c.metrics["crashes"] for c in campaigns)
     body = render(
         "stateful.html.j2",
         training=training,
@@ -46,11 +55,16 @@ def stateful(workspace: Path) -> Section | None:
         graph=Markup(graph),
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
-        campaigns=[(_spoken(c.name), c.metrics) for c in campaigns],
-        finding=_finding(campaigns),
+        guides=[
+            (spoken(guide), criterion.replace("_", " "))
+            for guide in guides
+            if (criterion := GUIDING[guide]) is not None
+        ],
+        campaigns=[(spoken(c.guide), c.metrics) for c in campaigns],
+        finding=finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
-        galleries=[(_spoken(c.name), _gallery(workspace, c.name)) for c in campaigns],
+        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=True)),
     )
     return Section(
         anchor="stateful",
@@ -61,72 +75,51 @@ def stateful(workspace: Path) -> Section | None:
             ("test accuracy", percent(training["test_accuracy"])),
             ("abstract states", f"{chain['states']:,}"),
             ("states that the test set covers", percent(coverage["test"]["basic_state"])),
-            ("unique crashes, all campaigns", f"{crashes:,}"),
+            ("different crashes, all campaigns together", f"{distinct_crashes(campaigns):,}"),
         ),
         body=body,
         order=10,
     )
 
 
-@dataclass(frozen=True)
-class _Campaign:
-    """A campaign's guide, numbers and history."""
-
-    name: str
-    metrics: dict[str, Any]
-    history: pl.DataFrame
-
-
-def _campaigns(workspace: Path, coverage: dict[str, Any]) -> list[_Campaign]:
-    names = [name.removesuffix("_queue") for name in coverage if name.endswith("_queue")]
-    return [
-        _Campaign(
-            name,
-            read_json(workspace / f"metrics/fuzz-{name}.json"),
-            read_table(workspace / f"plots/fuzz-{name}/history.csv"),
-        )
-        for name in sorted(names, key=lambda name: (name == "none", name))
-    ]
-
-
-def _spoken(guide: str) -> str:
-    return "nothing" if guide == "none" else guide.replace("_", " ")
-
-
 def _set_title(name: str) -> str:
     """``state_queue`` as ``queue, guided by state``."""
     guide, _, kind = name.rpartition("_")
-    return f"{kind}, guided by {_spoken(guide)}" if guide else name
+    return f"{kind}, guided by {spoken(guide)}" if guide else name
 
 
-def _place(name: str) -> tuple[bool, str, str]:
+def _place(name: str) -> tuple[int, int]:
     """Test set and seeds first, then queues, then crashes."""
     guide, _, kind = name.rpartition("_")
-    return bool(guide), {"test": "0", "seeds": "1", "queue": "2"}.get(kind, "3"), guide
+    return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
 
 
-def _finding(campaigns: list[_Campaign]) -> str | None:
-    """One sentence that holds the guided campaigns against the unguided one, whatever it says."""
-    unguided = [c for c in campaigns if c.name == "none"]
-    guided = [c for c in campaigns if c.name != "none"]
+def finding(campaigns: list[Campaign]) -> str | None:
+    """What the guided campaigns have over the unguided one, whatever it is."""
+    unguided = [c for c in campaigns if c.guide == "none"]
+    guided = [c for c in campaigns if c.guide != "none"]
     if not unguided or not guided:
         return None
+    if all(c.ran_as(unguided[0]) for c in guided):
+        return (
+            "All campaigns ran the same mutants: the budget ended before anything that they found "
+            "became a parent, so this says nothing of guidance. Raise fuzz.mutants."
+        )
     crashes = unguided[0].metrics["crash_groups"]
-    more = [_spoken(c.name) for c in guided if c.metrics["crash_groups"] > crashes]
+    more = [spoken(c.guide) for c in guided if c.metrics["crash_groups"] > crashes]
     which = f"those guided by {', '.join(more)}" if more else "no guided campaign"
     return f"At the same budget, {which} found more groups of crashes than the unguided one."
 
 
-def _growth(campaigns: list[_Campaign], column: str) -> Markup:
+def _growth(campaigns: list[Campaign], column: str) -> Markup:
     figure = Figure(figsize=(6.4, 3.1))
     axes = figure.subplots()
-    for campaign, colour in zip(campaigns, PALETTE, strict=False):
+    for campaign in campaigns:
         axes.plot(
             campaign.history["mutants"],
             100 * campaign.history[column],
-            label=_spoken(campaign.name),
-            color="#777777" if campaign.name == "none" else colour,
-            linestyle="--" if campaign.name == "none" else "-",
+            label=spoken(campaign.guide),
+            **line(campaign.guide),
         )
     axes.set_xlabel("mutants run")
     axes.set_ylabel(f"covered {CURVES[column]} (%)")
@@ -142,14 +135,15 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
     for axes, similarity in zip(columns, ("state", "transition"), strict=True):
         axes.plot([0, 1], [0, 1], color="#cccccc", linewidth=0.8)
         chosen = curves.filter(pl.col("similarity") == similarity)
-        for name, colour in zip(chosen["set"].unique(maintain_order=True), PALETTE, strict=False):
-            points = chosen.filter(pl.col("set") == name)
-            area = coverage[name][f"{similarity}_similarity_auroc"]
+        guides = {name.removesuffix("_crashes") for name in chosen["set"]}
+        for guide in sorted(guides, key=place):
+            points = chosen.filter(pl.col("set") == f"{guide}_crashes")
+            area = coverage[f"{guide}_crashes"][f"{similarity}_similarity_auroc"]
             axes.plot(
                 points["false_positive_rate"],
                 points["true_positive_rate"],
-                color=colour,
-                label=f"{_spoken(name.removesuffix('_crashes'))} ({area:.2f})",
+                label=f"{spoken(guide)} ({area:.2f})",
+                **line(guide),
             )
         axes.set_title(f"by {similarity} similarity")
         axes.set_xlabel("false positive rate")
@@ -157,22 +151,3 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
         axes.legend(title="crashes of (AUROC)", frameon=False, fontsize=7, title_fontsize=7)
     columns[0].set_ylabel("true positive rate")
     return svg(figure, "ROC curves of telling crashes from correctly classified test inputs")
-
-
-def _gallery(workspace: Path, criterion: str) -> list[dict[str, Any]]:
-    """Crashes beside their seeds, the first of as many groups as are shown."""
-    crashes = Corpus.load(workspace / "artifacts/fuzz" / criterion, "crashes")
-    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
-    first = crashes.table.unique("group", keep="first", maintain_order=True)
-    # Groups in order of discovery, spread over the classes.
-    spread = first.with_columns(pl.int_range(pl.len()).over("label").alias("turn"))
-    return [
-        {
-            "label": row["label"],
-            "predicted": row["predicted"],
-            "chain": row["chain"],
-            "seed": png(seeds[row["seed"]], f"seed, a {row['label']}"),
-            "crash": png(crashes.images[row["id"]], f"taken for a {row['predicted']}"),
-        }
-        for row in spread.sort("turn", "label").head(SHOWN).iter_rows(named=True)
-    ]

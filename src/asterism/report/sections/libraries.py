@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
 from asterism.memo.graph import Graph, Node
-from asterism.memo.operators.memo import is_special
 from asterism.memo.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
@@ -131,7 +130,7 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     graph = Graph.from_json(unique["graph"])
     return {
         **unique,
-        "special_weights": any(map(is_special, graph.nodes.values())),
+        "special_weights": any(node.is_special for node in graph.nodes.values()),
         "picture": _model(graph),
         "script": script.read_text(encoding="utf-8"),
     }
@@ -184,4 +183,4 @@ def _caption(node: Node) -> str:
         if name in _SIZES or name not in defaults or value != defaults[name]
     ]
     lines = wrap(f"{node.type}({', '.join(told)})", _CHARACTERS)
-    return "\n".join([*lines, *(["with a special weight"] if is_special(node) else [])])
+    return "\n".join([*lines, *(["with a special weight"] if node.is_special else [])])

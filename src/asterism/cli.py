@@ -13,10 +13,10 @@ from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
 
 
-def _require_root() -> None:
-    """Refuse to run outside of a project's root; ``--help`` comes before this."""
-    if not Path("dvc.yaml").exists():
-        raise UserError("there is no dvc.yaml here: run the command in the project's root")
+def _require_root(needed: str) -> None:
+    """Refuse to run outside of a project's root, told by what is needed of it."""
+    if not Path(needed).exists():
+        raise UserError(f"there is no {needed} here: run the command in the project's root")
 
 
 ShardCount = Annotated[
@@ -46,7 +46,7 @@ def params(
     """Compose conf/ into params.yaml, validated."""
     from asterism.config import compose
 
-    _require_root()
+    _require_root("conf")
     target = Path("params.yaml")
     text = compose(Path("conf"), override or [])
     if not check:
@@ -81,7 +81,7 @@ def sweep(
     """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
     from asterism.sweep.app import Request, sweep_command
 
-    _require_root()
+    _require_root("dvc.yaml")
 
     def say(line: str) -> None:
         print(line, flush=True)
@@ -113,7 +113,7 @@ def repro(
     )
     from asterism.sweep.settings import make_shards
 
-    _require_root()
+    _require_root("dvc.yaml")
     root = Path.cwd()
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()

@@ -173,6 +173,7 @@ def test_trigger_with_one_two_and_five_shards(tmp_path):
 
 def test_parts_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):
     write_pair(tmp_path / "here")
+    (tmp_path / "here/dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     monkeypatch.chdir(tmp_path / "here")
     stage, roots = load_script(ROOT / "stages", "trigger"), []
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from metropolis_twin import select
 
 from asterism.search.chains import (
+    FEW_NUMBERS,
     NOWHERE,
     NUMBERS,
     MetropolisHastingsChains,
@@ -38,38 +39,44 @@ def test_chains_and_single_chains_are_the_papers(seed, candidates, chains):
         MetropolisHastings(range(candidates), lambda k, c=c: current[c][k], 1 / candidates)
         for c in range(chains)
     ]
-    chosen, last = np.full(chains, NOWHERE), [None] * chains
+    chosen, last = [NOWHERE] * chains, [None] * chains
     for step in range(40):
         current = dict(enumerate(scores[step]))
         # Chains drop out and come back: what one chooses does not depend on who else is there.
         present = np.flatnonzero(rng.random(chains) < 0.7)
-        numbers = rng.random((len(present), NUMBERS))
-        chosen[present] = many.select(chosen[present], scores[step][present], numbers)
+        numbers = rng.random((len(present), NUMBERS)).tolist()
         for c, own in zip(present, numbers, strict=True):
             scored = current[c].tolist()
             p = 1 / candidates
+            before = chosen[c]
+            chosen[c] = many.select(before, scored, own)
+            assert many.select(before, scored, own[:FEW_NUMBERS]) in (chosen[c], None)
             last[c] = select(range(candidates), last[c], scored.__getitem__, p, Replayed(own))
             assert chosen[c] == singles[c].select(Replayed(own)) == last[c]
 
 
 def test_better_candidates_are_chosen_more_often():
     chains, rng = MetropolisHastingsChains(4, 0.4), np.random.default_rng(0)
-    scores = np.tile([0.1, 0.9, 0.5, 0.0], (50, 1))
-    chosen, counts = np.full(50, NOWHERE), np.zeros(4)
-    for _ in range(400):
-        chosen = chains.select(chosen, scores, rng.random((50, NUMBERS)))
-        counts += np.bincount(chosen, minlength=4)
+    chosen, counts = NOWHERE, np.zeros(4)
+    for numbers in rng.random((20_000, NUMBERS)).tolist():
+        chosen = chains.select(chosen, [0.1, 0.9, 0.5, 0.0], numbers)
+        counts[chosen] += 1
     assert counts.argsort().tolist() == [3, 0, 2, 1]
     assert counts.max() > 2 * counts.min()
 
 
 def test_uniform_is_uniform():
-    chains, rng, nowhere = UniformChains(5), np.random.default_rng(1), np.full(20, NOWHERE)
-    counts = np.zeros(5)
-    for _ in range(500):
-        chosen = chains.select(nowhere, np.zeros((20, 5)), rng.random((20, NUMBERS)))
-        counts += np.bincount(chosen, minlength=5)
+    chains, rng, counts = UniformChains(5), np.random.default_rng(1), np.zeros(5)
+    for numbers in rng.random((10_000, 2)).tolist():
+        counts[chains.select(NOWHERE, [0.0] * 5, numbers)] += 1
     assert counts / counts.sum() == pytest.approx(np.full(5, 0.2), abs=0.02)
+
+
+def test_numbers_whose_proposals_are_all_refused_choose_nothing():
+    chains = MetropolisHastingsChains(4, 0.9)
+    worst_each_time = [0.99, 0.5] * 4  # the last candidate, three ranks down: a chance of 0.001
+    assert chains.select(0, [0.9, 0.5, 0.4, 0.0], worst_each_time) is None
+    assert chains.select(0, [0.9, 0.5, 0.4, 0.0], [*worst_each_time, 0.0, 0.99]) == 0
 
 
 @pytest.mark.parametrize("p", [0, 1, -0.1])

@@ -17,12 +17,14 @@ from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 from asterism.search.chains import (
+    FEW_NUMBERS,
     NOWHERE,
     NUMBERS,
     ChainSelector,
     MetropolisHastingsChains,
     UniformChains,
 )
+from asterism.search.streams import ManyStreams
 
 Rows = NDArray[np.int64]
 
@@ -110,8 +112,8 @@ class Dflare(LockstepSearch[Foresight]):
         owners, start = np.repeat(lanes, counts), np.cumsum(counts) - counts
         ahead = np.arange(len(owners)) - np.repeat(start, counts)
         queries = self.queries[owners] + ahead
-        numbers = self._choices.of(owners).below(queries).random((len(owners), NUMBERS))
-        operators = self._choose_operators(lanes, counts, start, numbers)
+        choices = self._choices.of(owners).below(queries)
+        operators = self._choose_operators(lanes, counts, start, choices)
         streams = self._mutations.of(owners).below(queries)
         mutants = self.subject.domain.mutate(self._best[owners], operators, streams)
         return Foresight(lanes, counts, mutants, operators)
@@ -163,7 +165,7 @@ class Dflare(LockstepSearch[Foresight]):
         return counts
 
     def _choose_operators(
-        self, lanes: Rows, counts: Rows, start: Rows, numbers: NDArray[np.float64]
+        self, lanes: Rows, counts: Rows, start: Rows, choices: ManyStreams
     ) -> Rows:
         """Algorithm 2 for each lane's next queries, were all of them fruitless.
 
@@ -171,19 +173,32 @@ class Dflare(LockstepSearch[Foresight]):
             lanes: the lanes.
             counts: how many queries each has.
             start: the first row of each.
-            numbers: random numbers of each row.
+            choices: random numbers of each row.
         """
-        operators = np.empty(len(numbers), np.int64)
-        current, chosen = self._operator[lanes], self._chosen[lanes]
-        succeeded = self._succeeded[lanes]
-        for ahead in range(counts.max()):
-            some = np.flatnonzero(counts > ahead)
-            rows = start[some] + ahead
-            success_rates = succeeded[some] / np.maximum(chosen[some], 1)
-            picked = self._selector.select(current[some], success_rates, numbers[rows])
-            operators[rows] = current[some] = picked
-            chosen[some, picked] += 1
-        return operators
+        numbers = choices.random((len(choices), FEW_NUMBERS)).tolist()
+        operators = []
+        for lane, first, count in zip(lanes.tolist(), start.tolist(), counts.tolist(), strict=True):
+            current = int(self._operator[lane])
+            chosen, succeeded = self._chosen[lane].tolist(), self._succeeded[lane].tolist()
+            rates = [s / max(c, 1) for s, c in zip(succeeded, chosen, strict=True)]
+            for row in range(first, first + count):
+                picked = self._selector.select(current, rates, numbers[row])
+                if picked is None:
+                    picked = self._select_patiently(current, rates, choices, row)
+                current = picked
+                operators.append(current)
+                chosen[current] += 1
+                rates[current] = succeeded[current] / chosen[current]
+        return np.array(operators, np.int64)
+
+    def _select_patiently(
+        self, current: int, rates: list[float], choices: ManyStreams, row: int
+    ) -> int:
+        """The same choice with more of the row's random numbers; the last proposal if need be."""
+        numbers = choices.of(np.array([row])).random((1, NUMBERS))[0].tolist()
+        picked = self._selector.select(current, rates, numbers)
+        operators = len(self.subject.domain.operators)
+        return int(numbers[-2] * operators) if picked is None else picked
 
 
 def _both(answers: Answers) -> NDArray[np.float32]:

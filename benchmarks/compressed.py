@@ -146,17 +146,23 @@ def trigger_params(*files):
 
 
 def search(name, params, subject, seeds):
-    """The queries up to each seed's first triggering input, by its number; seconds in all."""
+    """The queries up to each seed's first triggering input, by its number; seconds in all.
+
+    Search and replay take turns, three times where a turn takes a second: the first is colder.
+    """
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
     budget = Budget(params.queries)
-    task = kind(subject, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
-    subject.pair.events.clear()
-    started = time.perf_counter()
-    findings = task.run()
-    seconds = time.perf_counter() - started
-    inference = statistics.median(subject.pair.replay() for _ in range(3))
+    searched_in, replayed_in = [], []
+    while len(searched_in) < 3 and sum(searched_in) < 5:
+        task = kind(subject, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
+        subject.pair.events.clear()
+        started = time.perf_counter()
+        findings = task.run()
+        searched_in.append(time.perf_counter() - started)
+        replayed_in.append(subject.pair.replay())
+    seconds, inference = statistics.median(searched_in), statistics.median(replayed_in)
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)

@@ -14,6 +14,7 @@ class Screen:  # an interrupt while the first line is written
     def flush(self): pass
     def isatty(self): return False
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever this was started from
 sys.stderr = Screen()
 configure_logging(None)
 log = get_logger("asterism.test")

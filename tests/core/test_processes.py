@@ -24,8 +24,9 @@ except KeyboardInterrupt:
 """
 
 PARENT = """
-import subprocess, sys
+import signal, subprocess, sys
 
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever this was started from
 subprocess.run([sys.executable, "-c", sys.argv[1]], start_new_session=True)
 """
 

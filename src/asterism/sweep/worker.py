@@ -102,6 +102,8 @@ def main(workspace: Path) -> int:
     order = read_order(workspace)
     os.chdir(workspace)
     use_this_python()
+    # A shell starts background jobs so that they ignore it, and so would the stages.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     end_with_parent(signal.SIGINT)
     started = time.perf_counter()
     try:

@@ -73,7 +73,8 @@ def test_bad_input_is_one_line(project, arguments, message):
 
 
 def write_params(here, **sections):
-    """The project's parameters with some of some sections changed."""
+    """The project's parameters with some of some sections changed, and its pipeline."""
+    (here / "dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     params = yaml.safe_load((ROOT / "params.yaml").read_text())
     for name, changed in sections.items():
         params[name] |= changed

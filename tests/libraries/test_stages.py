@@ -35,7 +35,7 @@ def command(folder, *arguments):
 
 @pytest.fixture
 def project(tmp_path, monkeypatch):
-    """A folder with configuration and pipeline, for commands that know a library outside of the package."""
+    """A folder with configuration and pipeline; commands know a library outside of the package."""
     shutil.copytree(ROOT / "conf", tmp_path / "conf")
     shutil.copy(ROOT / "dvc.yaml", tmp_path)
     monkeypatch.setenv("ASTERISM_LIBRARIES", "libraries.injected_library")

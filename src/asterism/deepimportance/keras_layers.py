@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
-from asterism.models.flattening import flattened
+from asterism.models.flattening import flattened, graph_of
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
@@ -42,7 +42,7 @@ def network_of(
             the kinds that are supported. Or the model is not a graph of layers.
     """
     model = flattened(model)
-    graph = getattr(model, "_functional", model)  # a sequential model keeps its graph inside
+    graph = graph_of(model)
     if not hasattr(graph, "_nodes_by_depth") or len(graph.inputs) != 1 or len(graph.outputs) != 1:
         raise UserError(
             f"the model {model.name!r} is not a graph of layers with one input and one output: "

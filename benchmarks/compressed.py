@@ -12,8 +12,9 @@ and LiteRT themselves.
 Then Dflare again with the published ranges of its operators, its ablations, and DiffChaser, which
 needs so many queries that it gets only the first 20 of the seeds; ``--alone`` leaves all of them
 out. Overhead is what a search takes beyond its inference: each run's batches are asked again by
-themselves, as many at a time as in the run, and the median of three times is what the run's is
-compared with.
+themselves, as many at a time as in the run, and the median of up to nine times is what the run's is
+compared with; in brackets, what the search alone takes of one processor. ``taskset -c 0`` before
+the command shows how much more the second processor, or the fourth, gives.
 """
 
 import argparse
@@ -36,6 +37,7 @@ import yaml  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
+from asterism.core import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparison import TopLabel  # noqa: E402
 from asterism.dflare.domain import ImageDomain  # noqa: E402
@@ -148,20 +150,22 @@ def trigger_params(*files):
 def search(name, params, subject, seeds):
     """The queries up to each seed's first triggering input, by its number; seconds in all.
 
-    Search and replay take turns, three times where a turn takes a second: the first is colder.
+    Search and replay take turns, nine times where a turn takes half a second: the first is colder.
     """
     chosen = params.searches[name]
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
     budget = Budget(params.queries)
-    searched_in, replayed_in = [], []
-    while len(searched_in) < 3 and sum(searched_in) < 5:
+    searched_in, replayed_in, own = [], [], []
+    while len(searched_in) < 9 and sum(searched_in) < 5:
         task = kind(subject, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
         subject.pair.events.clear()
-        started = time.perf_counter()
+        started, busy = time.perf_counter(), time.process_time()
         findings = task.run()
         searched_in.append(time.perf_counter() - started)
+        between = time.process_time()
         replayed_in.append(subject.pair.replay())
+        own.append(2 * between - busy - time.process_time())
     seconds, inference = statistics.median(searched_in), statistics.median(replayed_in)
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
@@ -173,7 +177,7 @@ def search(name, params, subject, seeds):
         f"{seconds:.2f} s, {1e3 * seconds / total:.4f} ms a query, "
         f"{len(first) / seconds:.1f} triggering inputs a second, "
         f"overhead {100 * (seconds / inference - 1):.0f}% of the {inference:.2f} s that "
-        "inference takes in the same batches"
+        f"inference takes in the same batches ({statistics.median(own):.2f} s of a processor)"
     )
     return queries, seconds
 
@@ -216,7 +220,10 @@ def run(name, count, alone, chased):
     scaling = PreprocessingParams(**conf(f"preprocessing/{preprocessing}.yaml"))
     seeds = draw_seeds(data.test_images, count, 0)
     files = [SHARED / "models" / file for file in (original, compressed)]
-    print(f"{name}: {original} and {compressed}, {count} test images, {os.cpu_count()} processors")
+    print(
+        f"{name}: {original} and {compressed}, {count} test images, "
+        f"{machine.available_threads()} processors"
+    )
     with open_pair(*files, scaling) as models:
         for model in models:
             right = model.predict(data.test_images[:2000]).argmax(1) == data.test_labels[:2000]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import islice
 from typing import Any
 
@@ -33,28 +33,45 @@ class Recall:
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
-        self._known: dict[bytes, tuple[Outputs, Outputs]] = {}
+        self._shelf: Outputs = np.empty((0, 2, 0), np.float32)  # both outputs of each
+        self._places: dict[bytes, int] = {}  # where on the shelf, the longest known first
+        self._filed = 0
 
     def submit(self, items: NDArray[Any]) -> Recollection:
         """Ask about those of the items ``(N, ...)`` that are new, without waiting for it."""
-        keys = [blake2b(i.tobytes(), digest_size=16).digest() for i in items]
-        known = {key: self._known[key] for key in keys if key in self._known}
+        keys = [sha256(item).digest() for item in np.ascontiguousarray(items)]
+        places = np.array([self._places.get(key, -1) for key in keys], np.int64)
+        unknown = places < 0
         new: dict[bytes, int] = {}
-        for row, key in enumerate(keys):
-            if key not in known:
-                new.setdefault(key, row)
-        question = self._pair.submit(items[list(new.values())])
-        place = {key: number for number, key in enumerate([*new, *known])}
-        places = np.array([place[key] for key in keys], np.int64)
-        return Recollection(self, question, tuple(new), tuple(known.values()), places)
+        first: list[int] = []
+        numbers = []
+        for row in np.flatnonzero(unknown).tolist():
+            numbers.append(new.setdefault(keys[row], len(new)))
+            if len(first) < len(new):
+                first.append(row)
+        question = self._pair.submit(items[first])
+        known = self._shelf[places[~unknown]]
+        asked = np.array(numbers, np.int64)
+        return Recollection(self, question, tuple(new), unknown, asked, known)
 
     def remember(self, keys: Sequence[bytes], answers: Answers) -> None:
         """Keep the answers for the inputs with these keys, but for failures."""
-        rows = enumerate(zip(keys, answers.f, answers.g, strict=True))
-        self._known |= {key: (f, g) for row, (key, f, g) in rows if row not in answers.failures}
-        most = _KEPT_BYTES // (_ENTRY_BYTES + 2 * answers.f.itemsize * answers.f.shape[1])
-        for key in list(islice(self._known, max(0, len(self._known) - most))):
-            del self._known[key]
+        if not len(self._shelf):
+            classes = answers.f.shape[1]
+            room = _KEPT_BYTES // (_ENTRY_BYTES + 2 * answers.f.itemsize * classes)
+            self._shelf = np.empty((max(1, room), 2, classes), np.float32)
+        fresh = [
+            row
+            for row, key in enumerate(keys)
+            if row not in answers.failures and key not in self._places
+        ][-len(self._shelf) :]
+        places = np.arange(self._filed, self._filed + len(fresh)) % len(self._shelf)
+        self._filed += len(fresh)
+        self._shelf[places, 0], self._shelf[places, 1] = answers.f[fresh], answers.g[fresh]
+        overwritten = max(0, len(self._places) + len(fresh) - len(self._shelf))
+        for key in list(islice(self._places, overwritten)):
+            del self._places[key]
+        self._places |= zip([keys[row] for row in fresh], places.tolist(), strict=True)
 
 
 @dataclass(frozen=True)
@@ -63,29 +80,29 @@ class Recollection:
 
     Attributes:
         recall: takes in what is new.
-        question: the models, about the new ones.
+        question: the models, about the new ones, each once.
         new: keys of the new ones.
-        known: answers for the others, each once.
-        places: where each item stands among the new and the known ones, int64 ``(N,)``.
+        unknown: which items were asked about, bool ``(N,)``.
+        numbers: which of the new ones each of these is, int64.
+        known: both models' outputs for the other items, float32 ``(known, 2, K)``.
     """
 
     recall: Recall
     question: Question
     new: Sequence[bytes]
-    known: Sequence[tuple[Outputs, Outputs]]
-    places: NDArray[np.int64]
+    unknown: NDArray[np.bool_]
+    numbers: NDArray[np.int64]
+    known: Outputs
 
     def result(self) -> Answers:
         """Wait for both models; the answers for all items, in their order."""
         answers = self.question.result()
         self.recall.remember(self.new, answers)
-        f, g = (
-            np.concatenate([asked, *(rows[number][None] for rows in self.known)])[self.places]
-            for number, asked in enumerate((answers.f, answers.g))
-        )
-        failures = {
-            row: answers.failures[place]
-            for row, place in enumerate(self.places.tolist())
-            if place in answers.failures
-        }
-        return Answers(f, g, failures)
+        outputs = np.empty((2, len(self.unknown), answers.f.shape[1]), np.float32)
+        outputs[:, self.unknown] = answers.f[self.numbers], answers.g[self.numbers]
+        if len(self.known):
+            outputs[:, ~self.unknown] = self.known.swapaxes(0, 1)
+        asked = zip(np.flatnonzero(self.unknown).tolist(), self.numbers.tolist(), strict=True)
+        failed = answers.failures
+        failures = {row: failed[n] for row, n in asked if n in failed} if failed else {}
+        return Answers(outputs[0], outputs[1], failures)

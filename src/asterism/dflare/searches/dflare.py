@@ -124,7 +124,7 @@ class Dflare(LockstepSearch[Foresight]):
         deviates = comparison.deviates(answers.f, answers.g).tolist()
         distance = comparison.distance(answers.f, answers.g)
         gains = distance - self._best_distance[proposal.owners]
-        outputs, gain, counted = _both(answers), gains.tolist(), []
+        outputs, gain, counted, last = _both(answers), gains.tolist(), [], []
         for lane, rows in proposal.by_lane():
             for row in rows:
                 counted.append(row)
@@ -134,9 +134,10 @@ class Dflare(LockstepSearch[Foresight]):
                     break
                 if not self.goes_on(lane):
                     break
-            self._operator[lane] = proposal.operators[row]
-        operators = proposal.operators[counted]
-        np.add.at(self._chosen, (proposal.owners[counted], operators), 1)
+            last.append(row)
+        operators, owners = proposal.operators, proposal.owners
+        self._operator[proposal.lanes] = operators[last]
+        np.add.at(self._chosen, (owners[counted], operators[counted]), 1)
 
     def _adopt(self, lane: int, proposal: Foresight, row: int, distance: np.float32) -> None:
         """Put a mutant in the place of its lane's best."""
@@ -176,19 +177,21 @@ class Dflare(LockstepSearch[Foresight]):
             choices: random numbers of each row.
         """
         numbers = choices.random((len(choices), FEW_NUMBERS)).tolist()
+        chosen, succeeded = self._chosen[lanes], self._succeeded[lanes]
+        rates = succeeded / np.maximum(chosen, 1)
+        served = (self._operator[lanes], chosen, succeeded, rates, start, start + counts)
         operators = []
-        for lane, first, count in zip(lanes.tolist(), start.tolist(), counts.tolist(), strict=True):
-            current = int(self._operator[lane])
-            chosen, succeeded = self._chosen[lane].tolist(), self._succeeded[lane].tolist()
-            rates = [s / max(c, 1) for s, c in zip(succeeded, chosen, strict=True)]
-            for row in range(first, first + count):
-                picked = self._selector.select(current, rates, numbers[row])
+        for current, uses, successes, rate, first, end in zip(
+            *(column.tolist() for column in served), strict=True
+        ):
+            for row in range(first, end):
+                picked = self._selector.select(current, rate, numbers[row])
                 if picked is None:
-                    picked = self._select_patiently(current, rates, choices, row)
+                    picked = self._select_patiently(current, rate, choices, row)
                 current = picked
                 operators.append(current)
-                chosen[current] += 1
-                rates[current] = succeeded[current] / chosen[current]
+                uses[current] += 1
+                rate[current] = successes[current] / uses[current]
         return np.array(operators, np.int64)
 
     def _select_patiently(

@@ -39,7 +39,7 @@ class Recall:
 
     def submit(self, items: NDArray[Any]) -> Recollection:
         """Ask about those of the items ``(N, ...)`` that are new, without waiting for it."""
-        keys = [sha256(item).digest() for item in np.ascontiguousarray(items)]
+        keys = [sha256(item.tobytes()).digest() for item in items]
         places = np.array([self._places.get(key, -1) for key in keys], np.int64)
         unknown = places < 0
         new: dict[bytes, int] = {}

@@ -78,7 +78,7 @@ def filter_side_by_side(images: Images, run: _Filter, reach: int, beyond_edge: s
     count, height, width, channels = images.shape
     tall, wide = height + 2 * reach, width + 2 * reach
     rows, columns = _extended(height, reach, beyond_edge), _extended(width, reach, beyond_edge)
-    strip = images[:, :, columns].transpose(1, 0, 2, 3)[rows]
+    strip = images.take(columns, axis=2).transpose(1, 0, 2, 3).take(rows, axis=0)
     filtered = run(strip.reshape(tall, count * wide, channels)).reshape(strip.shape)
     inner = filtered[reach : reach + height, :, reach : reach + width]
     return np.ascontiguousarray(inner.transpose(1, 0, 2, 3))

@@ -67,25 +67,25 @@ class Proposal:
     """Mutants to ask the models about in one call.
 
     Attributes:
-        lanes: whose they are, int64 ``(lanes,)``.
-        counts: how many each lane has, at least 1, int64 ``(lanes,)``.
-        items: the mutants ``(n, ...)``, lane by lane, each lane's in the order in which they count.
+        walks: whose they are, int64 ``(walks,)``.
+        counts: how many each walk has, at least 1, int64 ``(walks,)``.
+        items: the mutants ``(n, ...)``, walk by walk, each walk's in the order in which they count.
     """
 
-    lanes: Rows
+    walks: Rows
     counts: Rows
     items: Items
 
     @cached_property
     def owners(self) -> Rows:
-        """The lane of each mutant, int64 ``(n,)``."""
-        return np.repeat(self.lanes, self.counts)
+        """The walk of each mutant, int64 ``(n,)``."""
+        return np.repeat(self.walks, self.counts)
 
-    def by_lane(self) -> Iterator[tuple[int, range]]:
-        """Each lane and its rows of ``items``."""
+    def by_walk(self) -> Iterator[tuple[int, range]]:
+        """Each walk and its rows of ``items``."""
         start = 0
-        for lane, count in zip(self.lanes.tolist(), self.counts.tolist(), strict=True):
-            yield lane, range(start, start + count)
+        for walk, count in zip(self.walks.tolist(), self.counts.tolist(), strict=True):
+            yield walk, range(start, start + count)
             start += count
 
 
@@ -95,8 +95,8 @@ ProposalT = TypeVar("ProposalT", bound=Proposal)
 class LockstepSearch(ABC, Generic[ProposalT]):
     """Searches from many seeds at once, so that every call of the models is a full batch.
 
-    A subclass proposes mutants for the lanes that go on and learns from the answers; a lane is one
-    seed's search. Nothing that one lane draws or decides depends on another. The lanes go in two
+    A subclass proposes mutants for the walks that go on and learns from the answers; a walk is one
+    seed's search. Nothing that one walk draws or decides depends on another. The walks go in two
     groups: while the models are at work on one, the other learns and proposes.
 
     Args:
@@ -111,7 +111,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     #: The options that this search takes.
     Options: ClassVar[type[Section]]
-    #: Mutants that it proposes for one lane at a time, at least.
+    #: Mutants that it proposes for one walk at a time, at least.
     width: int = 1
 
     def __init__(
@@ -136,58 +136,58 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self._records: dict[int, SeedRecord] = {}
         self._seconds = np.zeros(len(items))
 
-    def stream(self, lane: int, purpose: str) -> np.random.Generator:
-        """A lane's random numbers for one purpose."""
-        return stream(self._seed, "trigger", self._name, self.numbers[lane], purpose)
+    def stream(self, walk: int, purpose: str) -> np.random.Generator:
+        """A walk's random numbers for one purpose."""
+        return stream(self._seed, "trigger", self._name, self.numbers[walk], purpose)
 
     def streams(self, purpose: str) -> ManyStreams:
-        """The random numbers of all lanes for one purpose."""
+        """The random numbers of all walks for one purpose."""
         keys = [
-            self.stream(lane, purpose).bit_generator.random_raw()
-            for lane in range(len(self.numbers))
+            self.stream(walk, purpose).bit_generator.random_raw()
+            for walk in range(len(self.numbers))
         ]
         return ManyStreams(np.array(keys, np.uint64))
 
     @abstractmethod
-    def begin(self, lanes: Rows, answers: Answers) -> None:
-        """Take in the answers for the seeds of the lanes that are searched."""
+    def begin(self, walks: Rows, answers: Answers) -> None:
+        """Take in the answers for the seeds of the walks that are searched."""
 
     @abstractmethod
-    def propose(self, lanes: Rows) -> ProposalT:
-        """The next mutants of each of these lanes, within its budget."""
+    def propose(self, walks: Rows) -> ProposalT:
+        """The next mutants of each of these walks, within its budget."""
 
     @abstractmethod
     def learn(self, proposal: ProposalT, answers: Answers) -> None:
-        """Count mutants by :meth:`count`, lane by lane, and learn from the answers.
+        """Count mutants by :meth:`count`, walk by walk, and learn from the answers.
 
-        A search may leave a lane's last mutants uncounted, when by what it learned from the
+        A search may leave a walk's last mutants uncounted, when by what it learned from the
         earlier ones it would not have proposed them: they were never asked about.
         """
 
     @abstractmethod
-    def history(self, proposal: ProposalT, lane: int, row: int) -> tuple[str, ...]:
+    def history(self, proposal: ProposalT, walk: int, row: int) -> tuple[str, ...]:
         """Names of the operators that led to the mutant in this row."""
 
     def run(self) -> Findings:
         """Search from all seeds."""
-        lanes = self._check_seeds()
+        walks = self._check_seeds()
         with progress(total=len(self.items), label=self._name, unit="seed") as bar:
             bar.update(len(self._records))
-            room = max(1, min(-(-len(lanes) // 2), LARGEST_BATCH // self.width))
-            waiting = deque(lanes[start : start + room] for start in range(0, len(lanes), room))
+            room = max(1, min(-(-len(walks) // 2), LARGEST_BATCH // self.width))
+            waiting = deque(walks[start : start + room] for start in range(0, len(walks), room))
             under_way: deque[tuple[ProposalT, Recollection]] = deque()
             while waiting or under_way:
                 started, before = time.perf_counter(), len(self._records)
                 if waiting and len(under_way) < 2:
-                    lanes = waiting.popleft()
+                    walks = waiting.popleft()
                 else:
                     proposal, answers = under_way.popleft()
                     self.learn(proposal, answers.result())
-                    lanes = self._going_on(proposal.lanes)
-                if len(lanes):
-                    proposal = self.propose(lanes)
+                    walks = self._going_on(proposal.walks)
+                if len(walks):
+                    proposal = self.propose(walks)
                     under_way.append((proposal, self._recall.submit(proposal.items)))
-                    self._seconds[lanes] += (time.perf_counter() - started) / len(lanes)
+                    self._seconds[walks] += (time.perf_counter() - started) / len(walks)
                 bar.update(len(self._records) - before)
         findings = Findings(list(self._records.values()))
         for found in self._found:
@@ -200,81 +200,81 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         proposal: ProposalT,
         answers: Answers,
         deviates: Sequence[bool],
-        lane: int,
+        walk: int,
         rows: Sequence[int],
     ) -> Sequence[int]:
-        """Count mutants as queries of their lane, and file those that trigger or failed.
+        """Count mutants as queries of their walk, and file those that trigger or failed.
 
         Args:
             proposal: where they stand.
             answers: what the models say about the proposal.
             deviates: on which of its rows they disagree.
-            lane: the lane.
+            walk: the walk.
             rows: the mutants; all of them are counted before any of them is looked at.
 
         Returns:
             The rows that the search can learn from, since they neither trigger nor failed. Whether
-            the lane goes on is another question, see :meth:`goes_on`.
+            the walk goes on is another question, see :meth:`goes_on`.
         """
-        self.queries[lane] += len(rows)
+        self.queries[walk] += len(rows)
         ordinary = []
         for row in rows:
             if row in answers.failures:
-                self._finish(lane, outcome.FAILED, answers.failures[row])
+                self._finish(walk, outcome.FAILED, answers.failures[row])
             elif deviates[row]:
-                self._file(proposal, answers, lane, row)
+                self._file(proposal, answers, walk, row)
             else:
                 ordinary.append(row)
-        if self.queries[lane] >= self.budget.queries:
-            self._finish(lane, outcome.TRIGGERED if self._found[lane] else outcome.EXHAUSTED)
+        if self.queries[walk] >= self.budget.queries:
+            self._finish(walk, outcome.TRIGGERED if self._found[walk] else outcome.EXHAUSTED)
         return ordinary
 
-    def goes_on(self, lane: int) -> bool:
-        """Whether a lane has found too little yet and can still ask."""
-        return lane not in self._records
+    def goes_on(self, walk: int) -> bool:
+        """Whether a walk has found too little yet and can still ask."""
+        return walk not in self._records
 
     def _check_seeds(self) -> Rows:
-        """The lanes whose seeds both models agree on."""
+        """The walks whose seeds both models agree on."""
         if not len(self.items):
             return np.empty(0, np.int64)
         answers = self._recall.submit(self.items).result()
         deviates = self.subject.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)
-        for lane in np.flatnonzero(deviates).tolist():
-            self._finish(lane, outcome.DEVIATES_ALREADY)
-        lanes = self._going_on(np.arange(len(self.items)))
-        self.begin(lanes, Answers(answers.f[lanes], answers.g[lanes], {}))
-        return lanes
+        for walk in np.flatnonzero(deviates).tolist():
+            self._finish(walk, outcome.DEVIATES_ALREADY)
+        walks = self._going_on(np.arange(len(self.items)))
+        self.begin(walks, Answers(answers.f[walks], answers.g[walks], {}))
+        return walks
 
-    def _file(self, proposal: ProposalT, answers: Answers, lane: int, row: int) -> None:
-        if not self.goes_on(lane):
+    def _file(self, proposal: ProposalT, answers: Answers, walk: int, row: int) -> None:
+        if not self.goes_on(walk):
             return
-        found, item = self._found[lane], proposal.items[row]
+        found, item = self._found[walk], proposal.items[row]
         trigger = Trigger(
-            self.numbers[lane],
-            int(self.queries[lane]),
-            self.history(proposal, lane, row),
+            self.numbers[walk],
+            int(self.queries[walk]),
+            self.history(proposal, walk, row),
             item.copy(),
             answers.f[row].copy(),
             answers.g[row].copy(),
         )
         found.setdefault(item.tobytes(), trigger)
         if len(found) == self.budget.triggers:
-            self._finish(lane, outcome.TRIGGERED)
+            self._finish(walk, outcome.TRIGGERED)
 
-    def _going_on(self, lanes: Rows) -> Rows:
-        """Those of the lanes that go on; lanes whose time is up end here."""
+    def _going_on(self, walks: Rows) -> Rows:
+        """Those of the walks that go on; walks whose time is up end here."""
         if self.budget.seconds is not None:
-            for lane in lanes[self._seconds[lanes] > self.budget.seconds].tolist():
-                found = self._found[lane]
-                self._finish(lane, outcome.TRIGGERED if found else outcome.OUT_OF_TIME)
-        return lanes[[self.goes_on(lane) for lane in lanes.tolist()]]
+            for walk in walks[self._seconds[walks] > self.budget.seconds].tolist():
+                found = self._found[walk]
+                self._finish(walk, outcome.TRIGGERED if found else outcome.OUT_OF_TIME)
+        return walks[[self.goes_on(walk) for walk in walks.tolist()]]
 
-    def _finish(self, lane: int, how: str, reason: str = "") -> None:
-        """File how a lane ended, unless it has ended already."""
-        if not self.goes_on(lane):
+    def _finish(self, walk: int, how: str, reason: str = "") -> None:
+        """File how a walk ended, unless it has ended already."""
+        if not self.goes_on(walk):
             return
-        if how == outcome.FAILED and self._found[lane]:
+        if how == outcome.FAILED and self._found[walk]:
             how = outcome.TRIGGERED
-        self._records[lane] = SeedRecord(self.numbers[lane], how, int(self.queries[lane]), reason)
+        self._records[walk] = SeedRecord(self.numbers[walk], how, int(self.queries[walk]), reason)

@@ -46,7 +46,7 @@ class DflareOptions(Section):
 
 @dataclass(frozen=True)
 class Foresight(Proposal):
-    """The next mutants of each lane, as long as none of them replaces the best.
+    """The next mutants of each walk, as long as none of them replaces the best.
 
     Attributes:
         operators: number of the operator that made each, int64 ``(n,)``.
@@ -59,9 +59,9 @@ class Foresight(Proposal):
 class Dflare(LockstepSearch[Foresight]):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
 
-    One lane's queries come one after the other, and few lanes would leave the models with small
+    One walk's queries come one after the other, and few walks would leave the models with small
     batches. But until a mutant replaces the best, the next queries are known beforehand: the best
-    stays, no operator succeeds, and all random numbers are functions of lane and query. So a lane
+    stays, no operator succeeds, and all random numbers are functions of walk and query. So a walk
     proposes several queries at once, and those after the first that replaces the best are dropped.
     How far it looks ahead decides on speed, never on a result.
 
@@ -88,98 +88,98 @@ class Dflare(LockstepSearch[Foresight]):
         options: DflareOptions,
     ) -> None:
         super().__init__(subject, budget, items, numbers, seed, name, options)
-        lanes, operators = len(items), len(subject.domain.operators)
-        self._fitness = FITNESSES[options.fitness](lanes, options.delta)
+        walks, operators = len(items), len(subject.domain.operators)
+        self._fitness = FITNESSES[options.fitness](walks, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
         self._best = items.copy()
-        self._best_distance = np.zeros(lanes, np.float32)
-        self._last_success = np.zeros(lanes, np.int64)
-        self._operator = np.full(lanes, NOWHERE)
-        self._chosen = np.zeros((lanes, operators), np.int64)
-        self._succeeded = np.zeros((lanes, operators), np.int64)
-        self._applied: list[list[int]] = [[] for _ in range(lanes)]
+        self._best_distance = np.zeros(walks, np.float32)
+        self._last_success = np.zeros(walks, np.int64)
+        self._operator = np.full(walks, NOWHERE)
+        self._chosen = np.zeros((walks, operators), np.int64)
+        self._succeeded = np.zeros((walks, operators), np.int64)
+        self._applied: list[list[int]] = [[] for _ in range(walks)]
 
-    def begin(self, lanes: Rows, answers: Answers) -> None:
+    def begin(self, walks: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`."""
-        self._best_distance[lanes] = self.subject.comparison.distance(answers.f, answers.g)
-        for lane, outputs in zip(lanes.tolist(), _both(answers), strict=True):
-            self._fitness.start(lane, outputs)
+        self._best_distance[walks] = self.subject.comparison.distance(answers.f, answers.g)
+        for walk, outputs in zip(walks.tolist(), _both(answers), strict=True):
+            self._fitness.start(walk, outputs)
 
-    def propose(self, lanes: Rows) -> Foresight:
+    def propose(self, walks: Rows) -> Foresight:
         """See :meth:`LockstepSearch.propose`."""
-        counts = self._worthwhile(lanes)
-        owners, start = np.repeat(lanes, counts), np.cumsum(counts) - counts
+        counts = self._worthwhile(walks)
+        owners, start = np.repeat(walks, counts), np.cumsum(counts) - counts
         ahead = np.arange(len(owners)) - np.repeat(start, counts)
         queries = self.queries[owners] + ahead
         choices = self._choices.of(owners).below(queries)
-        operators = self._choose_operators(lanes, counts, start, choices)
+        operators = self._choose_operators(walks, counts, start, choices)
         streams = self._mutations.of(owners).below(queries)
         mutants = self.subject.domain.mutate(self._best[owners], operators, streams)
-        return Foresight(lanes, counts, mutants, operators)
+        return Foresight(walks, counts, mutants, operators)
 
     def learn(self, proposal: Foresight, answers: Answers) -> None:
-        """See :meth:`LockstepSearch.learn`; Algorithm 1, lane by lane."""
+        """See :meth:`LockstepSearch.learn`; Algorithm 1, walk by walk."""
         comparison = self.subject.comparison
         deviates = comparison.deviates(answers.f, answers.g).tolist()
         distance = comparison.distance(answers.f, answers.g)
         gains = distance - self._best_distance[proposal.owners]
         outputs, gain, counted, last = _both(answers), gains.tolist(), [], []
-        for lane, rows in proposal.by_lane():
+        for walk, rows in proposal.by_walk():
             for row in rows:
                 counted.append(row)
-                ordinary = self.count(proposal, answers, deviates, lane, (row,))
-                if ordinary and self._fitness.replaces(lane, gain[row], outputs[row]):
-                    self._adopt(lane, proposal, row, distance[row])
+                ordinary = self.count(proposal, answers, deviates, walk, (row,))
+                if ordinary and self._fitness.replaces(walk, gain[row], outputs[row]):
+                    self._adopt(walk, proposal, row, distance[row])
                     break
-                if not self.goes_on(lane):
+                if not self.goes_on(walk):
                     break
             last.append(row)
         operators, owners = proposal.operators, proposal.owners
-        self._operator[proposal.lanes] = operators[last]
+        self._operator[proposal.walks] = operators[last]
         np.add.at(self._chosen, (owners[counted], operators[counted]), 1)
 
-    def _adopt(self, lane: int, proposal: Foresight, row: int, distance: np.float32) -> None:
-        """Put a mutant in the place of its lane's best."""
+    def _adopt(self, walk: int, proposal: Foresight, row: int, distance: np.float32) -> None:
+        """Put a mutant in the place of its walk's best."""
         operator = int(proposal.operators[row])
-        self._best[lane] = proposal.items[row]
-        self._best_distance[lane] = distance
-        self._last_success[lane] = self.queries[lane]
-        self._succeeded[lane, operator] += 1
-        self._applied[lane].append(operator)
+        self._best[walk] = proposal.items[row]
+        self._best_distance[walk] = distance
+        self._last_success[walk] = self.queries[walk]
+        self._succeeded[walk, operator] += 1
+        self._applied[walk].append(operator)
 
-    def history(self, proposal: Foresight, lane: int, row: int) -> tuple[str, ...]:
+    def history(self, proposal: Foresight, walk: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
         names = self.subject.domain.operators
-        return tuple(names[o] for o in [*self._applied[lane], proposal.operators[row]])
+        return tuple(names[o] for o in [*self._applied[walk], proposal.operators[row]])
 
-    def _worthwhile(self, lanes: Rows) -> Rows:
-        """How many queries each lane proposes: together a full batch, few of them in vain.
+    def _worthwhile(self, walks: Rows) -> Rows:
+        """How many queries each walk proposes: together a full batch, few of them in vain.
 
-        The longer a lane has found nothing better, the longer that is likely to go on.
+        The longer a walk has found nothing better, the longer that is likely to go on.
         """
-        fruitless = self.queries[lanes] - self._last_success[lanes]
-        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[lanes])
+        fruitless = self.queries[walks] - self._last_success[walks]
+        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[walks])
         full = self.subject.pair.full_batch
         shares = wanted * full // max(full, int(wanted.sum()))
         counts: Rows = np.maximum(1, shares)
         return counts
 
     def _choose_operators(
-        self, lanes: Rows, counts: Rows, start: Rows, choices: ManyStreams
+        self, walks: Rows, counts: Rows, start: Rows, choices: ManyStreams
     ) -> Rows:
-        """Algorithm 2 for each lane's next queries, were all of them fruitless.
+        """Algorithm 2 for each walk's next queries, were all of them fruitless.
 
         Args:
-            lanes: the lanes.
+            walks: the walks.
             counts: how many queries each has.
             start: the first row of each.
             choices: random numbers of each row.
         """
         numbers = choices.random((len(choices), FEW_NUMBERS)).tolist()
-        chosen, succeeded = self._chosen[lanes], self._succeeded[lanes]
+        chosen, succeeded = self._chosen[walks], self._succeeded[walks]
         rates = succeeded / np.maximum(chosen, 1)
-        served = (self._operator[lanes], chosen, succeeded, rates, start, start + counts)
+        served = (self._operator[walks], chosen, succeeded, rates, start, start + counts)
         operators = []
         for current, uses, successes, rate, first, end in zip(
             *(column.tolist() for column in served), strict=True

@@ -60,61 +60,61 @@ class DiffChaser(LockstepSearch[Proposal]):
         super().__init__(subject, budget, items, numbers, seed, name, options)
         self._options = options
         self.width = options.population
-        self._rngs = [self.stream(lane, "genetics") for lane in range(len(items))]
-        #: Members and their fitness, of the lanes that have begun; the fittest stands first.
+        self._rngs = [self.stream(walk, "genetics") for walk in range(len(items))]
+        #: Members and their fitness, of the walks that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}
         self._fitness: dict[int, NDArray[np.float32]] = {}
 
-    def begin(self, lanes: Rows, answers: Answers) -> None:
+    def begin(self, walks: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`; the first population is the first proposal."""
 
-    def propose(self, lanes: Rows) -> Proposal:
+    def propose(self, walks: Rows) -> Proposal:
         """See :meth:`LockstepSearch.propose`: a generation, or what the budget leaves of it."""
-        left = self.budget.queries - self.queries[lanes]
-        broods = [self._brood(lane)[:rest] for lane, rest in zip(lanes.tolist(), left, strict=True)]
-        return Proposal(lanes, np.array([len(b) for b in broods]), np.concatenate(broods))
+        left = self.budget.queries - self.queries[walks]
+        broods = [self._brood(walk)[:rest] for walk, rest in zip(walks.tolist(), left, strict=True)]
+        return Proposal(walks, np.array([len(b) for b in broods]), np.concatenate(broods))
 
     def learn(self, proposal: Proposal, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
         comparison = self.subject.comparison
         deviates = comparison.deviates(answers.f, answers.g).tolist()
         fitness = comparison.uncertainty(answers.f, answers.g, self._options.k)
-        for lane, rows in proposal.by_lane():
-            ordinary = set(self.count(proposal, answers, deviates, lane, rows))
-            if self.goes_on(lane):
+        for walk, rows in proposal.by_walk():
+            ordinary = set(self.count(proposal, answers, deviates, walk, rows))
+            if self.goes_on(walk):
                 eligible = [fitness[row] if row in ordinary else -np.inf for row in rows]
                 brood = proposal.items[rows.start : rows.stop]
-                self._settle(lane, brood, np.array(eligible, np.float32))
+                self._settle(walk, brood, np.array(eligible, np.float32))
             else:
-                self._members.pop(lane, None)
+                self._members.pop(walk, None)
 
-    def history(self, proposal: Proposal, lane: int, row: int) -> tuple[str, ...]:
+    def history(self, proposal: Proposal, walk: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
-        return ("crossover", "mutation") if lane in self._members else ("mutation",)
+        return ("crossover", "mutation") if walk in self._members else ("mutation",)
 
-    def _brood(self, lane: int) -> NDArray[Any]:
+    def _brood(self, walk: int) -> NDArray[Any]:
         """The members to evaluate: the first population, or the children of the last one."""
-        rng, options = self._rngs[lane], self._options
-        if lane not in self._members:
-            members = np.repeat(self.items[lane : lane + 1], options.population, axis=0)
+        rng, options = self._rngs[walk], self._options
+        if walk not in self._members:
+            members = np.repeat(self.items[walk : walk + 1], options.population, axis=0)
         else:
-            first, second = (self._parents(lane, rng) for _ in range(2))
+            first, second = (self._parents(walk, rng) for _ in range(2))
             members = self.subject.domain.cross(first, second, rng)
         return self.subject.domain.disturb(members, options.mutation_rate, rng)
 
-    def _parents(self, lane: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _parents(self, walk: int, rng: np.random.Generator) -> NDArray[Any]:
         size = (self._options.population - 1, self._options.tournament)
         rivals = rng.integers(0, self._options.population, size)
-        fitness = self._fitness[lane][rivals]
+        fitness = self._fitness[walk][rivals]
         winners = rivals[np.arange(len(rivals)), fitness.argmax(axis=1)]
-        parents: NDArray[Any] = self._members[lane][winners]
+        parents: NDArray[Any] = self._members[walk][winners]
         return parents
 
-    def _settle(self, lane: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
+    def _settle(self, walk: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
         """Put the fittest first; it is the only one that survives."""
-        if lane in self._members:
-            brood = np.concatenate([self._members[lane][:1], brood])
-            fitness = np.concatenate([self._fitness[lane][:1], fitness])
+        if walk in self._members:
+            brood = np.concatenate([self._members[walk][:1], brood])
+            fitness = np.concatenate([self._fitness[walk][:1], fitness])
         best = int(fitness.argmax())
         order = [best, *(i for i in range(len(brood)) if i != best)]
-        self._members[lane], self._fitness[lane] = brood[order], fitness[order]
+        self._members[walk], self._fitness[walk] = brood[order], fitness[order]

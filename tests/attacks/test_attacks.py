@@ -6,7 +6,7 @@ import pytest
 
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.additions import make_additions
-from asterism.attacks.attack import ATTACKS, Victims
+from asterism.attacks.attack import ATTACKS, Victims, build_attacks
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
@@ -23,6 +23,23 @@ CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
+OPTIONS = {
+    "fgsm": {"eps": 0.3},
+    "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
+    "carlini_wagner": {
+        "inputs": 4,
+        "confidence": 0.0,
+        "learning_rate": 0.05,
+        "binary_search_steps": 3,
+        "iterations": 60,
+        "abort_early": True,
+        "initial_const": 1.0,
+    },
+    "jsma": {"theta": 1.0, "gamma": 1.0},
+    "noise": {"std": 0.3},
+}
+
+
 def params(**changes):
     defaults = {
         "names": ATTACKS.names(),
@@ -30,23 +47,16 @@ def params(**changes):
         "base_share": 0.5,
         "batch": 4,
         "rnn_inputs": 20,
-        "fgsm": {"eps": 0.3},
-        "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
-        "carlini_wagner": {
-            "inputs": 4,
-            "confidence": 0.0,
-            "learning_rate": 0.05,
-            "binary_search_steps": 3,
-            "iterations": 60,
-            "abort_early": True,
-            "initial_const": 1.0,
-        },
-        "jsma": {"theta": 1.0, "gamma": 1.0},
-        "noise": {"std": 0.3},
+        "options": OPTIONS,
         "semantic": "pool",
         "semantic_path": "conf/no_file",
     }
     return AttackParams(**defaults | changes)
+
+
+def attack(name, **options):
+    """One attack, with options that differ from those above."""
+    return build_attacks(params(names=[name], options={name: OPTIONS[name] | options}))[name]
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +128,19 @@ def estimator(classifier):
 def attacked(estimator, victims):
     """What each attack makes of the victims."""
     return {
-        name: np.clip(ATTACKS[name](params()).perturb(estimator, victims), 0, 1)
-        for name in ATTACKS.names()
+        name: np.clip(each.perturb(estimator, victims), 0, 1)
+        for name, each in build_attacks(params()).items()
     }
 
 
 @pytest.mark.parametrize("name", ATTACKS.names())
 def test_an_input_is_attacked_as_if_alone(estimator, victims, attacked, name):
-    attack, together = ATTACKS[name](params()), attacked[name]
+    one, together = attack(name), attacked[name]
     assert together.shape == victims.images.shape
     assert (l2(together, victims.images) > 0).all()
-    alone = np.clip(attack.perturb(estimator, victims.part(2, 3)), 0, 1)
+    alone = np.clip(one.perturb(estimator, victims.part(2, 3)), 0, 1)
     np.testing.assert_allclose(alone[0], together[2], atol=1e-3)
-    again = np.clip(attack.perturb(estimator, victims), 0, 1)
+    again = np.clip(one.perturb(estimator, victims), 0, 1)
     np.testing.assert_array_equal(again, together)
 
 
@@ -155,11 +165,10 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     estimator = PixelEstimator(model, UNIT)
     images = np.random.default_rng(0).uniform(0.35, 0.65, (3, 4, 4, 1)).astype(np.float32)
     labels = estimator.predict(images).argmax(1).astype(np.int64)
-    settings = params().carlini_wagner.model_copy(
-        update={"binary_search_steps": 7, "iterations": 150, "abort_early": False}
+    thorough = {"binary_search_steps": 7, "iterations": 150, "abort_early": False}
+    found = attack("carlini_wagner", **thorough).perturb(
+        estimator, Victims(images, labels, np.arange(3), 0)
     )
-    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
-    found = attack.perturb(estimator, Victims(images, labels, np.arange(3), 0))
     kernel, bias = (np.asarray(w) for w in model.layers[-1].weights)
     normal = kernel[:, 0] - kernel[:, 1]
     margin = np.abs(images.reshape(3, -1) @ normal + bias[0] - bias[1])
@@ -170,11 +179,8 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
 
 
 def test_an_attack_that_fails_gives_the_input_back(classifier, victims):
-    settings = params().carlini_wagner.model_copy(
-        update={"iterations": 1, "binary_search_steps": 1, "confidence": 50.0}
-    )
-    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
-    found = attack.perturb(PixelEstimator(classifier, CENTRED), victims)
+    hopeless = attack("carlini_wagner", iterations=1, binary_search_steps=1, confidence=50.0)
+    found = hopeless.perturb(PixelEstimator(classifier, CENTRED), victims)
     np.testing.assert_array_equal(found, victims.images)
 
 
@@ -269,6 +275,9 @@ def test_own_natural_images(classifier, digits, tmp_path):
         ({"inputs": 150, "semantic": "none"}, "lower it"),
         ({"inputs": 150}, "the pool has 100"),
         ({"names": ["x"]}, "no attack"),
+        ({"options": OPTIONS | {"x": {}}}, "no attack"),
+        ({"options": OPTIONS | {"bim": {"epss": 1.0}}}, "options of bim: .*did you mean 'eps'"),
+        ({"names": ["bim"], "options": {}}, "options of bim: the parameter eps is missing"),
     ],
 )
 def test_impossible_wishes_are_one_line(classifier, digits, changes, message):

@@ -39,14 +39,14 @@ NAMES = ["neuron_coverage", "k_multisection", "likelihood_surprise", "distance_s
 CRITERIA = CriteriaParams(
     names=NAMES,
     layers=None,
-    neuron_threshold=0.5,
-    neuron_scaled=True,
-    sections=10,
-    top_k=2,
-    surprise_buckets=50,
-    lsc_upper=None,
-    dsc_upper=2.0,
-    surprise_min_variance=1e-5,
+    options={
+        "neuron_coverage": {"threshold": 0.5, "scaled": True},
+        "k_multisection": {"sections": 10},
+        "top_k_neuron_coverage": {"k": 2},
+        "top_k_neuron_patterns": {"k": 2},
+        "likelihood_surprise": {"buckets": 50, "upper": None, "min_variance": 1e-5},
+        "distance_surprise": {"buckets": 50, "upper": 2.0},
+    },
 )
 
 

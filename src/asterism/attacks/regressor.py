@@ -14,7 +14,7 @@ from art.estimators.tensorflow import TensorFlowV2Estimator
 from numpy.typing import NDArray
 
 from asterism.attacks.addition import Addition, Split
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
+from asterism.attacks.attack import Attack, Floats, Victims, build_suitable
 from asterism.attacks.estimator import on_pixels
 from asterism.attacks.image_set import prefixed
 from asterism.attacks.natural import natural_additions
@@ -174,10 +174,9 @@ def attack_regressor(
     pixels = as_pixels(images[chosen])
     outputs = estimator.predict(pixels)
     victims = Victims(pixels, outputs, chosen, seed)
-    attacks = {name: ATTACKS[name](params) for name in params.names}
-    if left_out := [name for name, attack in attacks.items() if attack.needs_classifier]:
-        log.info("left out, since a regressor has no classes", attacks=left_out)
-    attacks = {name: attack for name, attack in attacks.items() if name not in left_out}
+    attacks = build_suitable(
+        params, lambda attack: not attack.needs_classifier, "a regressor has no classes"
+    )
     additions, moved = {}, {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         found = _farther(attack, estimator, victims)

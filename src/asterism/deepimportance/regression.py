@@ -89,7 +89,7 @@ def measure_regressor(
     tolerance = units.tolerance_degrees / units.degrees
     found = attack_regressor(model, preprocessing, tests, plan, attack, tolerance, seed)
     compared = {
-        name: compare(addition, name, tests, split, importance.draws, attack.noise.std, seed)
+        name: compare(addition, name, tests, split, importance.draws, importance.noise_std, seed)
         for name, addition in found.additions.items()
     }
     fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)

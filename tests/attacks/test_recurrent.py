@@ -37,7 +37,8 @@ def trained(tmp_path_factory):
 
 def test_attacks_reach_through_time(trained):
     folder, data = trained
-    found = attack_recurrent(folder, data.test_images, data.test_labels, params(), 0)
+    wanted = params(names=["fgsm", "bim", "jsma"])
+    found = attack_recurrent(folder, data.test_images, data.test_labels, wanted, 0)
     assert list(found) == ["fgsm", "bim", "noise"]
     for attacked in found.values():
         assert attacked.images.shape == (20, 28, 28, 1)

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.additions import make_additions
@@ -15,6 +16,7 @@ from asterism.attacks.pixels import as_pixels, l2
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
+from asterism.models.logits import FROM_PROBABILITIES
 from asterism.models.preprocessing import PreprocessingParams
 
 L = keras.layers
@@ -267,6 +269,19 @@ def test_own_natural_images(classifier, digits, tmp_path):
         write_arrays(own, images=bad)
         with pytest.raises(UserError, match=r"own\.npz"):
             additions()
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_start_from_probabilities_is_told(digits, reached):
+    keras.utils.set_random_seed(0)
+    size, behind = (14, L.Flatten()) if reached else (13, L.GlobalAveragePooling2D())
+    scores = L.Conv2D(10, size, activation="softmax")
+    model = keras.Sequential([keras.Input((28, 28, 1)), L.AveragePooling2D(2), scores, behind])
+    labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
+    wanted, split = params(names=["fgsm"], semantic="none"), Split.draw(200, 0.5, 0)
+    with capture_logs() as told:
+        make_additions(model, UNIT, digits.test_images, labels, split, wanted, 0)
+    assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)
 
 
 @pytest.mark.parametrize(

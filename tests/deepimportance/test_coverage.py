@@ -28,6 +28,7 @@ from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
+from asterism.models.logits import FROM_PROBABILITIES
 from asterism.models.preprocessing import PreprocessingParams
 from places import ROOT
 
@@ -58,6 +59,7 @@ def importance(**changes):
         "relevance": RULES,
         "clusters": CLUSTERS,
         "draws": 3,
+        "noise_std": 0.3,
     }
     return ImportanceParams(**defaults | changes)
 
@@ -255,6 +257,24 @@ def test_scores_before_a_softmax_of_its_own_are_no_hidden_layer(end):
     model = keras.Sequential([keras.Input((8, 8, 1)), *layers])
     assert hidden_layers(model) == ["hidden"]
     assert find_layer(model, None) == "hidden"
+
+
+def test_a_start_from_probabilities_is_noted():
+    keras.utils.set_random_seed(0)
+    images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), np.uint8)
+    body = [
+        keras.Input((8, 8, 1)),
+        L.Conv2D(4, 3, activation="relu", name="hidden"),
+        L.Conv2D(3, 3),
+    ]
+    for end, notes in (
+        ((L.GlobalAveragePooling2D(), L.Softmax()), []),
+        ((L.Softmax(), L.GlobalAveragePooling2D()), [FROM_PROBABILITIES]),
+    ):
+        model = keras.Sequential([*body, *end])
+        labels = np.asarray(model(UNIT.apply(images))).argmax(axis=1)
+        found = neuron_relevance(model, UNIT, RULES, "hidden", images, labels)
+        assert found.notes == notes
 
 
 def test_relevance_counts_correct_inputs_of_each_class(trained):

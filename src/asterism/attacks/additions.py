@@ -17,6 +17,7 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
+from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -52,6 +53,7 @@ def make_additions(
     estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
+    notes_on(estimator.predict(victims.images))
     additions = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)

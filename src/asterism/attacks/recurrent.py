@@ -19,6 +19,7 @@ from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
+from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.models.trained_rnn import open_trained
 
@@ -76,7 +77,9 @@ def attack_recurrent(
     shape = open_trained(folder).sequence_shape(images.shape[1:])
     estimator = PixelEstimator(load_keras(file), _UNIT, shape)
     sequences = as_pixels(images).reshape(-1, *shape)
-    correct = np.flatnonzero(estimator.predict(sequences).argmax(axis=1) == labels)
+    scores = estimator.predict(sequences)
+    notes_on(scores)
+    correct = np.flatnonzero(scores.argmax(axis=1) == labels)
     if not len(correct):
         raise UserError("the recurrent network classifies no test input correctly: none to attack")
     if len(correct) < params.rnn_inputs:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
+from asterism.models.logits import Ending
 from asterism.models.preprocessing import PreprocessingParams
 
 BATCH = 512
@@ -131,13 +132,12 @@ def hidden_layers(model: keras.Model) -> list[str]:
 
 
 def _score_layers(model: keras.Model) -> list[Any]:
-    """The output's layer; where that is a softmax of its own, the one before it too."""
-    last = model.layers[-1]
-    kind = type(last).__name__
-    softmax = getattr(last, "activation", None) is keras.activations.softmax
-    if kind == "Softmax" or (kind == "Activation" and softmax):
-        return [last, last.input._keras_history.operation]
-    return [last]
+    """The output's layer, or its softmax's and those behind it; before one of its own that too."""
+    ending = Ending.of(model)
+    if ending.softmax is None:
+        return [model.layers[-1]]
+    before = [] if ending.weighs else [ending.before._keras_history.operation]
+    return [*before, ending.softmax, *ending.behind]
 
 
 def _activates(layer: Any) -> bool:

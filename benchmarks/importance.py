@@ -23,8 +23,9 @@ import yaml
 from asterism.core import machine
 from asterism.core.params import validate
 from asterism.criteria.criterion import Activations, build_criteria
+from asterism.criteria.layers import hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import BATCH, Tracer, hidden_layers, model_input
+from asterism.criteria.tracing import BATCH, Tracer, model_input
 from asterism.data import DataParams, load
 from asterism.deepimportance.composite import COMPOSITES
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage

@@ -7,8 +7,9 @@ from structlog.testing import capture_logs
 from test_attacks import OPTIONS, UNIT, params
 
 from asterism.attacks.attack import ATTACKS
+from asterism.attacks.deviations import Plan, attack_regressor
 from asterism.attacks.pixels import as_pixels
-from asterism.attacks.regressor import PixelRegressor, Plan, attack_regressor
+from asterism.attacks.regressor import PixelRegressor
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 

@@ -17,8 +17,9 @@ from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
+from asterism.criteria.layers import find_layer, hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer, find_layer, hidden_layers
+from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from asterism.core.errors import UserError
-from asterism.criteria.tracing import hidden_layers
+from asterism.criteria.layers import hidden_layers
 from asterism.deepimportance.composite import COMPOSITES, RuleSettings
 from asterism.deepimportance.keras_layers import CONVERTERS, network_of
 from asterism.deepimportance.network import Linear

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from asterism.core.console import get_logger
 from asterism.criteria.criterion import ActivationCriterion, build_criteria
+from asterism.criteria.layers import find_layer, hidden_layers, is_classifier
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_classifier
+from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams

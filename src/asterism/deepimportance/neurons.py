@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.criteria.tracing import BATCH, is_classifier, model_input
+from asterism.criteria.layers import is_classifier
+from asterism.criteria.tracing import BATCH, model_input
 from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.relevance import Propagator

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from asterism.attacks.deviations import Deviations, Plan, attack_regressor
 from asterism.attacks.params import AttackParams
-from asterism.attacks.regressor import Deviations, Plan, attack_regressor
+from asterism.criteria.layers import find_layer
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import find_layer
 from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.measurement import measure

@@ -129,6 +129,9 @@ def build_suitable(
     """
     attacks = build_attacks(params)
     suitable = {name: attack for name, attack in attacks.items() if suits(attack)}
-    if left_out := [name for name in attacks if name not in suitable]:
-        log.info(f"left out, since {unfit}", attacks=left_out, remain=list(suitable))
+    left_out = [name for name in attacks if name not in suitable]
+    if not suitable:
+        log.warning(f"none of the chosen attacks is run, since {unfit}", attacks=left_out)
+    elif left_out:
+        log.info(f"left out, since {unfit}", attacks=left_out)
     return suitable

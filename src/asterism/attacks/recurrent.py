@@ -72,7 +72,6 @@ def attack_recurrent(
         params, lambda attack: attack.through_time, "they do not work through time"
     )
     if not attacks:
-        log.warning("no attack works through time: not attacked", attacks=params.names)
         return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])
     estimator = PixelEstimator(load_keras(file), _UNIT, shape)

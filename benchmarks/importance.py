@@ -22,9 +22,10 @@ import yaml
 
 from asterism.core import machine
 from asterism.core.params import validate
-from asterism.criteria.criterion import CRITERIA, Activations
+from asterism.criteria.criterion import Activations, build_criteria
+from asterism.criteria.layers import hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import BATCH, Tracer, hidden_layers, model_input
+from asterism.criteria.tracing import BATCH, Tracer, model_input
 from asterism.data import DataParams, load
 from asterism.deepimportance.composite import COMPOSITES
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
@@ -196,7 +197,7 @@ def criteria(subject):
     for name in subject.criteria.names:
 
         def fitted(name=name):
-            criterion = CRITERIA[name](subject.criteria)
+            criterion = build_criteria(subject.criteria)[name]
             for batch in trained:
                 criterion.fit(batch)
             criterion.update(tested[0])  # what is only worked out when it is first asked for

@@ -35,7 +35,7 @@ def run(params: Params) -> None:
         write_arrays(INPUTS)
         return
     # Imported here because it takes seconds, which most runs need not spend.
-    from asterism.attacks.regressor import Plan
+    from asterism.attacks.deviations import Plan
     from asterism.deepimportance.regression import measure_regressor, train_regressor
 
     driving = load_driving(params.driving, params.seed)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from asterism.attacks.addition import Addition, Split
-from asterism.attacks.params import AttackParams
 from asterism.core.artifacts import read_arrays, read_json, write_json, write_table
 from asterism.core.params import Section, Seed
 from asterism.criteria.params import CriteriaParams
@@ -29,7 +28,6 @@ class Params(Section):
     seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
-    attack: AttackParams
     importance: ImportanceParams
     criteria: CriteriaParams
 
@@ -55,7 +53,7 @@ def run(params: Params) -> None:
             data.test_images,
             split,
             params.importance.draws,
-            params.attack.noise.std,
+            params.importance.noise_std,
             params.seed,
         )
         for name in read_json(ADDITIONS / "names.json")

@@ -3,10 +3,11 @@
 import keras
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.additions import make_additions
-from asterism.attacks.attack import ATTACKS, Victims
+from asterism.attacks.attack import ATTACKS, Victims, build_attacks
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
@@ -15,12 +16,30 @@ from asterism.attacks.pixels import as_pixels, l2
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
+from asterism.models.logits import FROM_PROBABILITIES
 from asterism.models.preprocessing import PreprocessingParams
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
+
+
+OPTIONS = {
+    "fgsm": {"eps": 0.3},
+    "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
+    "carlini_wagner": {
+        "inputs": 4,
+        "confidence": 0.0,
+        "learning_rate": 0.05,
+        "binary_search_steps": 3,
+        "iterations": 60,
+        "abort_early": True,
+        "initial_const": 1.0,
+    },
+    "jsma": {"theta": 1.0, "gamma": 1.0},
+    "noise": {"std": 0.3},
+}
 
 
 def params(**changes):
@@ -30,23 +49,16 @@ def params(**changes):
         "base_share": 0.5,
         "batch": 4,
         "rnn_inputs": 20,
-        "fgsm": {"eps": 0.3},
-        "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
-        "carlini_wagner": {
-            "inputs": 4,
-            "confidence": 0.0,
-            "learning_rate": 0.05,
-            "binary_search_steps": 3,
-            "iterations": 60,
-            "abort_early": True,
-            "initial_const": 1.0,
-        },
-        "jsma": {"theta": 1.0, "gamma": 1.0},
-        "noise": {"std": 0.3},
+        "options": OPTIONS,
         "semantic": "pool",
         "semantic_path": "conf/no_file",
     }
     return AttackParams(**defaults | changes)
+
+
+def attack(name, **options):
+    """One attack, with options that differ from those above."""
+    return build_attacks(params(names=[name], options={name: OPTIONS[name] | options}))[name]
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +130,19 @@ def estimator(classifier):
 def attacked(estimator, victims):
     """What each attack makes of the victims."""
     return {
-        name: np.clip(ATTACKS[name](params()).perturb(estimator, victims), 0, 1)
-        for name in ATTACKS.names()
+        name: np.clip(each.perturb(estimator, victims), 0, 1)
+        for name, each in build_attacks(params()).items()
     }
 
 
 @pytest.mark.parametrize("name", ATTACKS.names())
 def test_an_input_is_attacked_as_if_alone(estimator, victims, attacked, name):
-    attack, together = ATTACKS[name](params()), attacked[name]
+    one, together = attack(name), attacked[name]
     assert together.shape == victims.images.shape
     assert (l2(together, victims.images) > 0).all()
-    alone = np.clip(attack.perturb(estimator, victims.part(2, 3)), 0, 1)
+    alone = np.clip(one.perturb(estimator, victims.part(2, 3)), 0, 1)
     np.testing.assert_allclose(alone[0], together[2], atol=1e-3)
-    again = np.clip(attack.perturb(estimator, victims), 0, 1)
+    again = np.clip(one.perturb(estimator, victims), 0, 1)
     np.testing.assert_array_equal(again, together)
 
 
@@ -155,11 +167,10 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     estimator = PixelEstimator(model, UNIT)
     images = np.random.default_rng(0).uniform(0.35, 0.65, (3, 4, 4, 1)).astype(np.float32)
     labels = estimator.predict(images).argmax(1).astype(np.int64)
-    settings = params().carlini_wagner.model_copy(
-        update={"binary_search_steps": 7, "iterations": 150, "abort_early": False}
+    thorough = {"binary_search_steps": 7, "iterations": 150, "abort_early": False}
+    found = attack("carlini_wagner", **thorough).perturb(
+        estimator, Victims(images, labels, np.arange(3), 0)
     )
-    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
-    found = attack.perturb(estimator, Victims(images, labels, np.arange(3), 0))
     kernel, bias = (np.asarray(w) for w in model.layers[-1].weights)
     normal = kernel[:, 0] - kernel[:, 1]
     margin = np.abs(images.reshape(3, -1) @ normal + bias[0] - bias[1])
@@ -170,11 +181,8 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
 
 
 def test_an_attack_that_fails_gives_the_input_back(classifier, victims):
-    settings = params().carlini_wagner.model_copy(
-        update={"iterations": 1, "binary_search_steps": 1, "confidence": 50.0}
-    )
-    attack = ATTACKS["carlini_wagner"](params(carlini_wagner=settings.model_dump()))
-    found = attack.perturb(PixelEstimator(classifier, CENTRED), victims)
+    hopeless = attack("carlini_wagner", iterations=1, binary_search_steps=1, confidence=50.0)
+    found = hopeless.perturb(PixelEstimator(classifier, CENTRED), victims)
     np.testing.assert_array_equal(found, victims.images)
 
 
@@ -263,12 +271,28 @@ def test_own_natural_images(classifier, digits, tmp_path):
             additions()
 
 
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_start_from_probabilities_is_told(digits, reached):
+    keras.utils.set_random_seed(0)
+    size, behind = (14, L.Flatten()) if reached else (13, L.GlobalAveragePooling2D())
+    scores = L.Conv2D(10, size, activation="softmax")
+    model = keras.Sequential([keras.Input((28, 28, 1)), L.AveragePooling2D(2), scores, behind])
+    labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
+    wanted, split = params(names=["fgsm"], semantic="none"), Split.draw(200, 0.5, 0)
+    with capture_logs() as told:
+        make_additions(model, UNIT, digits.test_images, labels, split, wanted, 0)
+    assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"inputs": 150, "semantic": "none"}, "lower it"),
         ({"inputs": 150}, "the pool has 100"),
         ({"names": ["x"]}, "no attack"),
+        ({"options": OPTIONS | {"x": {}}}, "no attack"),
+        ({"options": OPTIONS | {"bim": {"epss": 1.0}}}, "options of bim: .*did you mean 'eps'"),
+        ({"names": ["bim"], "options": {}}, "options of bim: the parameter eps is missing"),
     ],
 )
 def test_impossible_wishes_are_one_line(classifier, digits, changes, message):

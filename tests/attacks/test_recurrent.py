@@ -6,6 +6,7 @@ import sys
 import keras
 import numpy as np
 import pytest
+from structlog.testing import capture_logs
 from test_attacks import params
 
 from asterism.attacks.pixels import as_pixels
@@ -36,7 +37,8 @@ def trained(tmp_path_factory):
 
 def test_attacks_reach_through_time(trained):
     folder, data = trained
-    found = attack_recurrent(folder, data.test_images, data.test_labels, params(), 0)
+    wanted = params(names=["fgsm", "bim", "jsma"])
+    found = attack_recurrent(folder, data.test_images, data.test_labels, wanted, 0)
     assert list(found) == ["fgsm", "bim", "noise"]
     for attacked in found.values():
         assert attacked.images.shape == (20, 28, 28, 1)
@@ -56,6 +58,25 @@ def test_attacks_reach_through_time(trained):
     assert (probabilities.argmax(axis=1) != found["bim"].labels).mean() == pytest.approx(
         found["bim"].success.mean(), abs=0.05
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "through_time"),
+    [(["bim"], ["bim"]), (["jsma", "bim", "fgsm"], ["bim", "fgsm"]), (["noise", "jsma"], [])],
+)
+def test_the_chosen_attacks_that_work_through_time_are_run(trained, names, through_time):
+    folder, data = trained
+    with capture_logs() as told:
+        found = attack_recurrent(
+            folder, data.test_images, data.test_labels, params(names=names, rnn_inputs=4), 0
+        )
+    assert list(found) == ([*through_time, "noise"] if through_time else [])
+    left_out = [name for name in names if name not in through_time]
+    lines = [line for line in told if "they do not work through time" in line["event"]]
+    assert [line["attacks"] for line in lines] == ([left_out] if left_out else [])
+    assert all(line["log_level"] == ("info" if through_time else "warning") for line in lines)
+    if through_time:  # the control is as strong as the first of them
+        np.testing.assert_allclose(found["noise"].l2, found[through_time[0]].l2, rtol=0.02)
 
 
 def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path):

@@ -4,11 +4,12 @@ import keras
 import numpy as np
 import pytest
 from structlog.testing import capture_logs
-from test_attacks import UNIT, params
+from test_attacks import OPTIONS, UNIT, params
 
 from asterism.attacks.attack import ATTACKS
+from asterism.attacks.deviations import Plan, attack_regressor
 from asterism.attacks.pixels import as_pixels
-from asterism.attacks.regressor import PixelRegressor, Plan, attack_regressor
+from asterism.attacks.regressor import PixelRegressor
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 
@@ -92,7 +93,9 @@ def test_what_is_left_out_is_said(images):
 
 def test_a_linear_regressor_is_moved_as_far_as_it_can_be(images):
     model = linear()
-    found, _ = attacked(model, images, fgsm={"eps": 0.2}, names=["fgsm", "bim"])
+    found, _ = attacked(
+        model, images, options=OPTIONS | {"fgsm": {"eps": 0.2}}, names=["fgsm", "bim"]
+    )
     reach = 0.2 * np.abs(np.asarray(model.layers[-1].kernel)).sum()
     np.testing.assert_allclose(found.moved["fgsm"], reach, rtol=1e-3)
     reach = 0.3 * np.abs(np.asarray(model.layers[-1].kernel)).sum()
@@ -122,7 +125,7 @@ def test_the_farther_side_is_taken(images):
     weights = np.full((36, 1), 0.05)
     model.layers[-2].set_weights([weights, np.array([-0.9])])
     # Near zero the output can only rise.
-    found, _ = attacked(model, images, names=["fgsm"], fgsm={"eps": 0.2})
+    found, _ = attacked(model, images, names=["fgsm"], options=OPTIONS | {"fgsm": {"eps": 0.2}})
     outputs = PixelRegressor(model, UNIT).predict(found.additions["fgsm"].images)
     before = PixelRegressor(model, UNIT).predict(as_pixels(images[found.additions["fgsm"].sources]))
     positive = before > 0

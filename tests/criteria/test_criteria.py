@@ -11,28 +11,29 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from asterism.core.errors import UserError
-from asterism.criteria import density, distances, key_table, surprise
-from asterism.criteria.criterion import CRITERIA, Activations
+from asterism.criteria import density, distances, key_table
+from asterism.criteria.criterion import CRITERIA, Activations, build_criteria
+from asterism.criteria.families import surprise
 from asterism.criteria.params import CriteriaParams
 
 SIZES = {"conv": 4, "hidden": 6, "last": 5}
 NAMES = CRITERIA.names()
 
 
-def params(**changes):
-    defaults = {
-        "names": NAMES,
-        "layers": None,
-        "neuron_threshold": 0.75,
-        "neuron_scaled": True,
-        "sections": 7,
-        "top_k": 2,
-        "surprise_buckets": 20,
-        "lsc_upper": None,
-        "dsc_upper": 2.0,
-        "surprise_min_variance": 1e-5,
-    }
-    return CriteriaParams(**defaults | changes)
+OPTIONS = {
+    "neuron_coverage": {"threshold": 0.75, "scaled": True},
+    "k_multisection": {"sections": 7},
+    "top_k_neuron_coverage": {"k": 2},
+    "top_k_neuron_patterns": {"k": 2},
+    "likelihood_surprise": {"buckets": 20, "upper": None, "min_variance": 1e-5},
+    "distance_surprise": {"buckets": 20, "upper": 2.0},
+}
+
+
+def new(name, **options):
+    """A criterion that has learnt nothing, with options that differ from those above."""
+    given = {name: OPTIONS.get(name, {}) | options}
+    return build_criteria(CriteriaParams(names=[name], layers=None, options=given))[name]
 
 
 def draw(count, seed, scale=1.0):
@@ -55,7 +56,7 @@ TRAINING = draw(120, 0)
 
 @cache
 def learnt(name):
-    criterion = CRITERIA[name](params())
+    criterion = new(name)
     criterion.fit(TRAINING)
     criterion.fork().update(TRAINING)  # whatever is only worked out when it is asked for
     return criterion
@@ -65,7 +66,7 @@ def fitted(name, training=TRAINING):
     """A criterion that has learnt from the training inputs and covered nothing."""
     if training is TRAINING:
         return learnt(name).fork()
-    criterion = CRITERIA[name](params())
+    criterion = new(name)
     criterion.fit(training)
     return criterion
 
@@ -97,7 +98,7 @@ def test_order_and_batches_do_not_matter_and_coverage_never_falls(name, seed, cu
 def test_the_training_set_may_come_in_batches(name):
     test = draw(40, 9, 1.4)
     whole = fitted(name)
-    pieces = CRITERIA[name](params())
+    pieces = new(name)
     for rows in np.array_split(np.random.default_rng(1).permutation(120), 5):
         pieces.fit(part(TRAINING, rows))
     whole.update(test)
@@ -134,7 +135,7 @@ def test_what_goes_to_disk_piece_by_piece_is_the_same(name, monkeypatch):
     for module in (distances, density, surprise):
         monkeypatch.setattr(module, "CHUNK", 7)
     monkeypatch.setattr(key_table, "BLOCK", 8)
-    pieces = CRITERIA[name](params())
+    pieces = new(name)
     for rows in np.array_split(np.arange(120), 4):
         pieces.fit(part(TRAINING, rows))
     for rows in np.array_split(np.arange(90), 6):
@@ -282,9 +283,9 @@ def test_likelihood_surprise_is_the_density_that_scipy_estimates():
 @pytest.mark.parametrize("beyond", [0.0, -1.0])
 def test_a_bound_below_every_surprise_is_refused(beyond):
     low, _ = fitted("likelihood_surprise").bounds
-    criterion = CRITERIA["likelihood_surprise"](params(lsc_upper=low + beyond))
+    criterion = new("likelihood_surprise", upper=low + beyond)
     criterion.fit(TRAINING)
-    with pytest.raises(UserError, match=r"criteria\.lsc_upper is .*: it has to be above that"):
+    with pytest.raises(UserError, match=r"surprise\.upper is .*: it has to be above that"):
         criterion.update(draw(5, 1))
 
 
@@ -301,7 +302,26 @@ def test_a_class_without_references_surprises_infinitely():
 def test_unscaled_neuron_coverage_compares_raw_activations():
     values = np.array([[0.1, 0.5]], np.float32)
     low = Activations({"a": values}, values, None)
-    scaled, raw = (CRITERIA["neuron_coverage"](params(neuron_scaled=s)) for s in (True, False))
+    scaled, raw = (new("neuron_coverage", scaled=s) for s in (True, False))
     scaled.update(low)
     raw.update(low)
     assert (scaled.value(), raw.value()) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "message"),
+    [
+        (["x"], {}, "no criterion is called 'x'"),
+        (["sign_sign"], {"x": {}}, "no criterion is called 'x'"),
+        (["sign_sign"], {"sign_sign": {"k": 2}}, "options of sign_sign: unknown parameter k"),
+        (["k_multisection"], {}, "options of k_multisection: the parameter sections is missing"),
+        (  # the misspelt option is the one that is missing
+            ["sign_sign"],
+            {"neuron_coverage": {"threshhold": 0.5, "scaled": True}},
+            "options of neuron_coverage: .*did you mean 'threshold'",
+        ),
+    ],
+)
+def test_wrong_options_are_one_line(names, options, message):
+    with pytest.raises(UserError, match=message):
+        build_criteria(CriteriaParams(names=names, layers=None, options=options))

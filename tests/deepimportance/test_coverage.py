@@ -17,8 +17,9 @@ from asterism.config import compose
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
+from asterism.criteria.layers import find_layer, hidden_layers
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer, find_layer, hidden_layers
+from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.clusters import NeuronClusters
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
@@ -28,6 +29,7 @@ from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
+from asterism.models.logits import FROM_PROBABILITIES
 from asterism.models.preprocessing import PreprocessingParams
 from places import ROOT
 
@@ -39,14 +41,14 @@ NAMES = ["neuron_coverage", "k_multisection", "likelihood_surprise", "distance_s
 CRITERIA = CriteriaParams(
     names=NAMES,
     layers=None,
-    neuron_threshold=0.5,
-    neuron_scaled=True,
-    sections=10,
-    top_k=2,
-    surprise_buckets=50,
-    lsc_upper=None,
-    dsc_upper=2.0,
-    surprise_min_variance=1e-5,
+    options={
+        "neuron_coverage": {"threshold": 0.5, "scaled": True},
+        "k_multisection": {"sections": 10},
+        "top_k_neuron_coverage": {"k": 2},
+        "top_k_neuron_patterns": {"k": 2},
+        "likelihood_surprise": {"buckets": 50, "upper": None, "min_variance": 1e-5},
+        "distance_surprise": {"buckets": 50, "upper": 2.0},
+    },
 )
 
 
@@ -58,6 +60,7 @@ def importance(**changes):
         "relevance": RULES,
         "clusters": CLUSTERS,
         "draws": 3,
+        "noise_std": 0.3,
     }
     return ImportanceParams(**defaults | changes)
 
@@ -255,6 +258,24 @@ def test_scores_before_a_softmax_of_its_own_are_no_hidden_layer(end):
     model = keras.Sequential([keras.Input((8, 8, 1)), *layers])
     assert hidden_layers(model) == ["hidden"]
     assert find_layer(model, None) == "hidden"
+
+
+def test_a_start_from_probabilities_is_noted():
+    keras.utils.set_random_seed(0)
+    images = np.random.default_rng(0).integers(0, 256, (40, 8, 8, 1), np.uint8)
+    body = [
+        keras.Input((8, 8, 1)),
+        L.Conv2D(4, 3, activation="relu", name="hidden"),
+        L.Conv2D(3, 3),
+    ]
+    for end, notes in (
+        ((L.GlobalAveragePooling2D(), L.Softmax()), []),
+        ((L.Softmax(), L.GlobalAveragePooling2D()), [FROM_PROBABILITIES]),
+    ):
+        model = keras.Sequential([*body, *end])
+        labels = np.asarray(model(UNIT.apply(images))).argmax(axis=1)
+        found = neuron_relevance(model, UNIT, RULES, "hidden", images, labels)
+        assert found.notes == notes
 
 
 def test_relevance_counts_correct_inputs_of_each_class(trained):

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from test_coverage import CRITERIA, UNIT, classifier, importance
 
-from asterism.criteria import density, distances, key_table, surprise
+from asterism.criteria import density, distances, key_table
 from asterism.criteria.criterion import CRITERIA as REGISTERED
+from asterism.criteria.families import surprise
 from asterism.deepimportance import tally
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.measurement import measure

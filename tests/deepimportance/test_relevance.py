@@ -11,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from asterism.core.errors import UserError
+from asterism.criteria.layers import hidden_layers
 from asterism.deepimportance.composite import COMPOSITES, RuleSettings
 from asterism.deepimportance.keras_layers import CONVERTERS, network_of
 from asterism.deepimportance.network import Linear
@@ -406,6 +407,26 @@ def test_sums_that_are_no_sums_of_tensors_are_named(join, message):
     model = keras.Model(inputs, L.Dense(2)(L.Flatten()(x)))
     with pytest.raises(UserError, match=rf"the layer '\w+' that {message} .*supported: .*Dense"):
         network_of(model)
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        lambda: (L.Softmax(), L.Flatten(), L.Dropout(0.5)),
+        lambda: (L.Activation("softmax"), L.Permute((3, 1, 2)), L.Reshape((5,))),
+    ],
+)
+def test_relevance_starts_before_a_softmax_that_is_given_other_axes(behind):
+    body = [keras.Input((6, 6, 1)), L.Conv2D(4, 3, activation="relu"), L.Conv2D(5, 4)]
+    plain = randomised(keras.Sequential([*body, L.Flatten(), L.Softmax()]))
+    model = keras.Sequential([*body, *behind()])
+    x = np.random.default_rng(0).random((4, 6, 6, 1))
+    composite = COMPOSITES["epsilon_plus"](RuleSettings(1e-6, 2.0, 1.0, 0.25))
+    expected, found = (Propagator(m, composite, dtype="float64")(x) for m in (plain, model))
+    for mine, known in zip(found, expected, strict=True):
+        np.testing.assert_allclose(mine, known, rtol=1e-9)
+    assert not np.allclose(found[0].sum(axis=1), 1)
+    assert hidden_layers(model) == hidden_layers(plain) == [body[1].name]
 
 
 @pytest.mark.parametrize("layer", ["output", "unknown"])

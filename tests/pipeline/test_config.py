@@ -74,7 +74,16 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
         ("rnnn=gru", "unknown parameter rnnn; did you mean 'rnn'?"),
         ("fuzz.mutators.scal.low=1", "no mutator is called 'scal'; did you mean 'scale'?"),
-        ("attack.noise.sdt=1", "unknown parameter attack.noise.sdt; did you mean 'std'?"),
+        (
+            "attack.options.noise.sdt=1",
+            "attack: options of noise: unknown parameter sdt; did you mean 'std'?",
+        ),
+        (
+            "criteria.options.neuron_coverage.threshhold=1",
+            "criteria: options of neuron_coverage: unknown parameter threshhold; did you mean "
+            "'threshold'?",
+        ),
+        ("~attack.options.bim", "attack: options of bim: the parameter eps is missing"),
         ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
         (
             "fuzz.selection=random",
@@ -112,10 +121,10 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("driving.layer=true", "driving.layer is True: input should be a valid string or"),
         ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
         ("preprocessing.scale=inf", "preprocessing.scale is inf: input should be a finite"),
-        ("criteria.neuron_threshold=nan", "criteria.neuron_threshold is nan"),
-        ("criteria.lsc_upper=nan", "criteria.lsc_upper is nan"),
+        ("criteria.options.neuron_coverage.threshold=nan", "neuron_coverage: threshold is nan"),
+        ("criteria.options.likelihood_surprise.upper=nan", "likelihood_surprise: upper is nan"),
         ("criteria.layers=[]", "criteria.layers is []"),
-        ("attack.carlini_wagner.confidence=inf", "attack.carlini_wagner.confidence is inf"),
+        ("attack.options.carlini_wagner.confidence=inf", "carlini_wagner: confidence is inf"),
         ("driving.angles.degrees=inf", "driving.angles.degrees is inf"),
         ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
         ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
@@ -179,6 +188,7 @@ MISSPELT = [
     ("repair.search=%s", "diffchase", "repair.search", "diffchaser"),
     ("+repair.repairers.%s={}", "perceptrn", "repair.repairers", "perceptron"),
     ("attack.names=[fgsm,%s]", "bimm", "attack.names.1", "bim"),
+    ("+attack.options.%s={}", "bimm", "attack", "bim"),
     ("attack.semantic=%s", "pol", "attack.semantic", "pool"),
     (
         "importance.relevance.composite=%s",
@@ -187,6 +197,7 @@ MISSPELT = [
         "epsilon_plus",
     ),
     ("criteria.names=[%s]", "neuron_covrage", "criteria.names.0", "neuron_coverage"),
+    ("+criteria.options.%s={}", "neuron_covrage", "criteria", "neuron_coverage"),
     ("driving.source=%s", "foldr", "driving.source", "folder"),
     ("driving_training.optimizer=%s", "adadelt", "driving_training.optimizer", "adadelta"),
     ("reduce.models=[lstm1,%s]", "alxnet", "reduce.models.1", "alexnet"),

@@ -12,8 +12,8 @@ TINY = [
     "classifier.training.epochs=3",
     "attack.inputs=10",
     "attack.rnn_inputs=20",
-    "attack.carlini_wagner.inputs=3",
-    "attack.carlini_wagner.iterations=50",
+    "attack.options.carlini_wagner.inputs=3",
+    "attack.options.carlini_wagner.iterations=50",
 ]
 LANE = ["measure_importance", "attack_rnn", "measure_driving"]
 

@@ -5,7 +5,9 @@ from imports import SOURCE, imported_by
 
 #: Packages of nothing but plug-ins.
 PACKAGES = (
+    "attacks/methods",
     "compression/methods",
+    "criteria/families",
     "data/sources",
     "dflare/fitness",
     "dflare/repairers",

@@ -183,6 +183,13 @@ def test_neurons_whose_every_combination_is_exercised_prove_nothing(workspace, c
     assert "left out" not in body
 
 
+def test_what_there_is_to_note_is_shown(workspace, changed):
+    assert "Note:" not in str(importance(workspace).body)
+    told = {"notes": ["relevance starts elsewhere"]}
+    changed("artifacts/measure_importance/neurons.json", lambda facts: facts.update(told))
+    assert "Note: relevance starts elsewhere." in str(importance(workspace).body)
+
+
 def test_few_inputs_have_counts_on_a_linear_scale(workspace, changed):
     def thin(facts):
         for neuron in facts["neurons"]:

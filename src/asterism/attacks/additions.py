@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.addition import Addition, Split
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
+from asterism.attacks.attack import Floats, Ints, Victims, build_attacks
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
@@ -17,6 +17,7 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.console import progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
+from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -47,11 +48,12 @@ def make_additions(
         UserError: too few correctly handled inputs, an unknown attack, or natural images of the
             user's that cannot be added.
     """
-    attacks: dict[str, Attack] = {name: ATTACKS[name](params) for name in params.names}
+    attacks = build_attacks(params)
     natural = natural_additions(images, split, params.inputs, params, seed)
     estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
+    notes_on(estimator.predict(victims.images))
     additions = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -10,7 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.params import AttackParams
+from asterism.core.console import get_logger
+from asterism.core.params import Section
+from asterism.core.plugins import NoOptions, options_by_name
 from asterism.core.registry import Registry
+
+log = get_logger(__name__)
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -55,18 +61,26 @@ class Estimator(Protocol):
 
 
 class Attack(ABC):
-    """Changes inputs, each for itself: an input's result does not depend on its batch."""
+    """Changes inputs, each for itself: an input's result does not depend on its batch.
 
+    Args:
+        options: the attack's own.
+        inputs: how many inputs are to be attacked; it may start from fewer.
+        batch: how many at once.
+    """
+
+    #: The options that this attack takes.
+    Options: ClassVar[type[Section]] = NoOptions
     #: Whether it needs a classifier to attack; others work on regressors too.
     needs_classifier: ClassVar[bool] = True
+    #: Whether it works through time too, on recurrent networks: where a few gradients of the loss
+    #: are all that it asks for.
+    through_time: ClassVar[bool] = False
 
-    def __init__(self, params: AttackParams) -> None:
-        self.params = params
-
-    @property
-    def inputs(self) -> int:
-        """How many inputs it starts from."""
-        return self.params.inputs
+    def __init__(self, options: Any, inputs: int, batch: int) -> None:
+        self.options = options
+        self.inputs = inputs
+        self.batch = batch
 
     @abstractmethod
     def perturb(self, estimator: Any, victims: Victims) -> Floats:
@@ -78,4 +92,46 @@ class Attack(ABC):
         """
 
 
-ATTACKS: Registry[type[Attack]] = Registry("attack", "asterism.attacks")
+ATTACKS: Registry[type[Attack]] = Registry("attack", "asterism.attacks.methods")
+
+
+def attack_options(params: AttackParams) -> dict[str, Section]:
+    """The options of the chosen attacks, and of the others that have any given, by name.
+
+    Raises:
+        UserError: no such attack, or the options are none of its.
+    """
+    return options_by_name(ATTACKS, params.options, params.names)
+
+
+def build_attacks(params: AttackParams) -> dict[str, Attack]:
+    """The chosen attacks by name, in the order of ``params.names``.
+
+    Raises:
+        UserError: see :func:`attack_options`.
+    """
+    options, shared = attack_options(params), (params.inputs, params.batch)
+    return {name: ATTACKS[name](options[name], *shared) for name in params.names}
+
+
+def build_suitable(
+    params: AttackParams, suits: Callable[[Attack], bool], unfit: str
+) -> dict[str, Attack]:
+    """Those of the chosen attacks that suit a model; the log says which are left out.
+
+    Args:
+        params: which attacks are chosen.
+        suits: whether the model can be attacked with one.
+        unfit: why it cannot with the others, for the log.
+
+    Raises:
+        UserError: see :func:`attack_options`.
+    """
+    attacks = build_attacks(params)
+    suitable = {name: attack for name, attack in attacks.items() if suits(attack)}
+    left_out = [name for name in attacks if name not in suitable]
+    if not suitable:
+        log.warning(f"none of the chosen attacks is run, since {unfit}", attacks=left_out)
+    elif left_out:
+        log.info(f"left out, since {unfit}", attacks=left_out)
+    return suitable

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.attacks.pixels import as_pixels
-from asterism.models.logits import Logits
+from asterism.models.logits import up_to_logits
 from asterism.models.preprocessing import PreprocessingParams
 
 #: Images that are looked at at once.
@@ -50,7 +50,8 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
     ) -> None:
         if shape is None:
             shape = tuple(int(n) for n in model.inputs[0].shape[1:])
-        scores = on_pixels(Logits(model), preprocessing)
+        logits = up_to_logits(model)
+        scores = on_pixels(lambda x: logits(x, training=False), preprocessing)
 
         def class_gradient(pixels: Any, labels: Any) -> Any:
             with tf.GradientTape() as tape:

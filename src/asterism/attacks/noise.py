@@ -1,31 +1,15 @@
-"""Random changes: an addition of their own, and the control beside adversarial ones."""
+"""Random changes of images, each from its own stream."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Ints, Victims
+from asterism.attacks.attack import Floats, Ints
 from asterism.attacks.pixels import l2
 from asterism.core.streams import stream
 
 _BISECTIONS = 40
-
-
-@ATTACKS.register("noise")
-class GaussianNoise(Attack):
-    """Gaussian white noise; it knows nothing of the model."""
-
-    needs_classifier = False
-
-    def perturb(self, estimator: Estimator | None, victims: Victims) -> Floats:
-        """Each input with noise from its own stream."""
-        return np.stack(
-            [
-                image + self.params.noise.std * _direction(victims.seed, "noise", source, image)
-                for image, source in zip(victims.images, victims.sources, strict=True)
-            ]
-        )
 
 
 def noise_of_length(
@@ -40,7 +24,7 @@ def noise_of_length(
         seed: root of the random streams.
     """
     directions = np.stack(
-        [_direction(seed, "control", s, image) for image, s in zip(images, sources, strict=True)]
+        [direction(seed, "control", s, image) for image, s in zip(images, sources, strict=True)]
     )
     low, high = np.zeros(len(images)), np.full(len(images), 1e3)
 
@@ -55,6 +39,14 @@ def noise_of_length(
     return moved(high)
 
 
-def _direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
+def direction(seed: int, purpose: str, source: int, image: Floats) -> Floats:
+    """Gaussian noise of standard deviation 1, of the image's shape.
+
+    Args:
+        seed: root of the random streams.
+        purpose: what it is for; together with the source it names the stream.
+        source: position of the image among the test inputs.
+        image: the image.
+    """
     rng = stream(seed, "attack", purpose, int(source))
     return rng.standard_normal(image.shape, np.float32)

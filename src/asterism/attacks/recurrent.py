@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.attack import ATTACKS, Floats, Ints, Victims
+from asterism.attacks.attack import Floats, Ints, Victims, build_suitable
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.image_set import ImageSet
 from asterism.attacks.noise import noise_of_length
@@ -19,12 +19,14 @@ from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
+from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.models.trained_rnn import open_trained
 
 log = get_logger(__name__)
 
-THROUGH_TIME = ("fgsm", "bim")
+#: Name of the random changes that the attacks are held against.
+CONTROL = "noise"
 #: Recurrent networks take pixels in [0, 1], row after row.
 _UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
@@ -45,30 +47,38 @@ class AttackedImages(ImageSet):
 def attack_recurrent(
     folder: Path, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
 ) -> dict[str, AttackedImages]:
-    """FGSM and BIM on correctly classified inputs, and noise as strong as FGSM's changes.
+    """The attacks that work through time on correctly classified inputs, and noise beside them.
 
     Args:
         folder: where ``train_rnn`` left the network.
         images: uint8 ``(N, H, W, C)``, test images.
         labels: their classes.
-        params: the attacks' settings.
+        params: which attacks; those that do not work through time are left out.
         seed: root of the random streams.
 
     Returns:
-        Attacked images by attack; nothing for a network in a format that gives no gradients.
+        Attacked images by attack, then noise as strong as the changes of the first attack; nothing
+        where no attack is left, or for a network in a format that gives no gradients.
 
     Raises:
-        UserError: the network takes sequences that such images do not make, or classifies none of
-            them correctly.
+        UserError: an unknown attack; or the network takes sequences that such images do not make,
+            or classifies none of them correctly.
     """
     file = folder / str(read_json(folder / "rnn.json")["file"])
     if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}
+    attacks = build_suitable(
+        params, lambda attack: attack.through_time, "they do not work through time"
+    )
+    if not attacks:
+        return {}
     shape = open_trained(folder).sequence_shape(images.shape[1:])
     estimator = PixelEstimator(load_keras(file), _UNIT, shape)
     sequences = as_pixels(images).reshape(-1, *shape)
-    correct = np.flatnonzero(estimator.predict(sequences).argmax(axis=1) == labels)
+    scores = estimator.predict(sequences)
+    notes_on(scores)
+    correct = np.flatnonzero(scores.argmax(axis=1) == labels)
     if not len(correct):
         raise UserError("the recurrent network classifies no test input correctly: none to attack")
     if len(correct) < params.rnn_inputs:
@@ -76,11 +86,12 @@ def attack_recurrent(
     chosen = stream(seed, "attack", "recurrent").permutation(correct)[: params.rnn_inputs]
     victims = Victims(sequences[chosen], labels[chosen], chosen, seed)
     found: dict[str, Floats] = {}
-    for name in progress(THROUGH_TIME, label="attacking the recurrent network", unit="attack"):
-        found[name] = np.clip(ATTACKS[name](params).perturb(estimator, victims), 0, 1)
+    label = "attacking the recurrent network"
+    for name, attack in progress(list(attacks.items()), label=label, unit="attack"):
+        found[name] = np.clip(attack.perturb(estimator, victims), 0, 1)
     pictures = victims.images.reshape(-1, *images.shape[1:])
-    lengths = l2(found["fgsm"], victims.images)
-    found["noise"] = noise_of_length(pictures, lengths, chosen, seed)
+    lengths = l2(next(iter(found.values())), victims.images)
+    found[CONTROL] = noise_of_length(pictures, lengths, chosen, seed)
     return {
         name: _judge(estimator, changed.reshape(pictures.shape), victims)
         for name, changed in found.items()

@@ -1,37 +1,18 @@
-"""Attacks on a regressor: as far from its own output as a small change of the input leads."""
+"""A Keras regressor as the Adversarial Robustness Toolbox (ART) sees it, on pixels in [0, 1]."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
 import tensorflow as tf
 from art.estimators.regression import RegressorMixin
 from art.estimators.tensorflow import TensorFlowV2Estimator
-from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split
-from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
+from asterism.attacks.attack import Floats, Victims
 from asterism.attacks.estimator import on_pixels
-from asterism.attacks.image_set import prefixed
-from asterism.attacks.natural import natural_additions
-from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_levels, as_pixels
-from asterism.core.console import get_logger, progress
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
 from asterism.models.preprocessing import PreprocessingParams
-
-log = get_logger(__name__)
-
-#: Targets this far off an output pull it to one side all the way; only the side matters.
-_FAR = 1e6
-
-#: One in so many images of either side of the split may be attacked.
-_SHARE = 5
 
 
 class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[misc]  # ART is untyped
@@ -85,121 +66,3 @@ class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[mis
         """Distance of each output from ``y``."""
         distance: Floats = np.abs(self.predict(x) - y)
         return distance
-
-
-@dataclass(frozen=True)
-class Deviations:
-    """Additions to a regressor's test set, and how far they move its output.
-
-    Attributes:
-        additions: by name; those that move the output by more than is tolerated are successful.
-        moved: float64 ``(N,)`` by name, distance of the output from that for the source, in the
-            output's unit; only of additions that were made from test inputs.
-    """
-
-    additions: dict[str, Addition]
-    moved: dict[str, NDArray[np.float64]]
-
-    def per_input(self) -> dict[str, NDArray[Any]]:
-        """What is known of each attacked input, named ``<attack>_<fact>``."""
-        return prefixed(
-            {
-                name: self.additions[name].per_input() | {"moved": m}
-                for name, m in self.moved.items()
-            }
-        )
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What is settled, and can be refused, before there is a regressor.
-
-    Attributes:
-        split: which test images are the test set.
-        inputs: how many images each addition has: at most a fifth of the smaller side of the
-            split, so that controls can be drawn.
-        natural: the natural additions.
-    """
-
-    split: Split
-    inputs: int
-    natural: dict[str, Addition]
-
-    @classmethod
-    def make(cls, images: NDArray[np.uint8], params: AttackParams, seed: int) -> Self:
-        """Part the test images, uint8 ``(N, H, W, C)``, and gather the natural additions.
-
-        Raises:
-            UserError: too few images, or natural ones that cannot be added.
-        """
-        needed = math.ceil(_SHARE / min(params.base_share, 1 - params.base_share))
-        if len(images) < needed:
-            raise UserError(
-                f"{len(images)} test images are too few to attack some and to draw controls from: "
-                f"at least {needed} are needed, so give more rows, or a larger driving.test_share"
-            )
-        split = Split.draw(len(images), params.base_share, seed)
-        inputs = min(params.inputs, len(split.base) // _SHARE, len(split.pool) // _SHARE)
-        if inputs < params.inputs:
-            log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)
-        return cls(split, inputs, natural_additions(images, split, inputs, params, seed))
-
-
-def attack_regressor(
-    model: keras.Model,
-    preprocessing: PreprocessingParams,
-    images: NDArray[np.uint8],
-    plan: Plan,
-    params: AttackParams,
-    tolerance: float,
-    seed: int,
-) -> Deviations:
-    """Attack test inputs, as far as attacks need no classes.
-
-    Args:
-        model: the regressor.
-        preprocessing: what its inputs go through.
-        images: all test images, uint8 ``(N, H, W, C)``.
-        plan: which of them are attacked, and what else is added.
-        params: which attacks.
-        tolerance: largest movement of the output that is no failure, in its unit.
-        seed: root of the random streams.
-
-    Raises:
-        UserError: an unknown attack.
-    """
-    order = stream(seed, "attack", "victims").permutation(plan.split.base)
-    chosen = np.sort(order[: plan.inputs])
-    estimator = PixelRegressor(model, preprocessing)
-    pixels = as_pixels(images[chosen])
-    outputs = estimator.predict(pixels)
-    victims = Victims(pixels, outputs, chosen, seed)
-    attacks = {name: ATTACKS[name](params) for name in params.names}
-    if left_out := [name for name, attack in attacks.items() if attack.needs_classifier]:
-        log.info("left out, since a regressor has no classes", attacks=left_out)
-    attacks = {name: attack for name, attack in attacks.items() if name not in left_out}
-    additions, moved = {}, {}
-    for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
-        found = _farther(attack, estimator, victims)
-        rounded = as_pixels(as_levels(found))
-        moved[name], moved_rounded = (
-            np.abs(estimator.predict(x).astype(np.float64) - outputs) for x in (found, rounded)
-        )
-        additions[name] = Addition.attacked(
-            found, victims, moved[name] > tolerance, moved_rounded > tolerance
-        )
-    return Deviations(additions | plan.natural, moved)
-
-
-def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:
-    """The attack's result with the output pulled up or down, whichever moves it farther.
-
-    At the input itself a distance from its own output has no gradient, so the side is chosen.
-    """
-    ends = []
-    for side in (-_FAR, _FAR):
-        pulled = replace(victims, labels=victims.labels + np.float32(side))
-        found = np.clip(attack.perturb(estimator, pulled), 0, 1).astype(np.float32)
-        ends.append((found, np.abs(estimator.predict(found) - victims.labels)))
-    (up, far_up), (down, far_down) = ends
-    return np.where((far_up >= far_down)[:, None, None, None], up, down)

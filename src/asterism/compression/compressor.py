@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import replacing, write_json
 from asterism.core.params import Section
-from asterism.core.plugins import options_of
+from asterism.core.plugins import NoOptions, options_of
 from asterism.core.registry import Registry
 from asterism.data import Dataset
 from asterism.models.classifier import open_classifier
@@ -39,10 +39,6 @@ class Material:
     inputs: NDArray[np.float32]
     labels: NDArray[np.int64]
     seed: int
-
-
-class NoOptions(Section):
-    """Nothing to choose."""
 
 
 class Compressor(ABC):

@@ -129,7 +129,7 @@ def why_refused(error: ErrorDetails) -> str:
 
 
 def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str, Any]) -> str:
-    error = errors[0]
+    error = _most_telling(errors)
     location, sections = _follow(error, schema, values)
     key = ".".join(location)
     if error["type"] == "missing":
@@ -160,6 +160,18 @@ def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str
         is_word = given in choices
         told += f'; to mean the word, quote it: "{given}"' if is_word else closest(given, choices)
     return told
+
+
+def _most_telling(errors: list[ErrorDetails]) -> ErrorDetails:
+    """The first; of a parameter that is missing because it is misspelt, that it is misspelt."""
+    first = errors[0]
+    if first["type"] == "missing":
+        *group, wanted = first["loc"]
+        for error in errors:
+            beside = error["type"] == "extra_forbidden" and [*error["loc"][:-1]] == group
+            if beside and closest(str(error["loc"][-1]), [str(wanted)]):
+                return error
+    return first
 
 
 def _quoted(choices: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +23,10 @@ class HasOptions(Protocol):
 P = TypeVar("P", bound=HasOptions)
 
 
+class NoOptions(Section):
+    """Nothing to choose."""
+
+
 def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) -> Section:
     """The options of a registered class that declares a section of them.
 
@@ -30,6 +34,23 @@ def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) 
         UserError: no such plug-in, or the options are none of its.
     """
     return validate(registry[name].Options, options, source=f"options of {name}")
+
+
+def options_by_name(
+    registry: Registry[type[P]], given: Mapping[str, dict[str, Any]], names: Iterable[str] = ()
+) -> dict[str, Section]:
+    """The options of several registered classes, by their names.
+
+    Args:
+        registry: where the classes are.
+        given: the options of each.
+        names: more of them, of which those without options in ``given`` have none to take.
+
+    Raises:
+        UserError: no such plug-in, or the options are none of its.
+    """
+    chosen: dict[str, dict[str, Any]] = {name: {} for name in names} | dict(given)
+    return {name: options_of(registry, name, options) for name, options in chosen.items()}
 
 
 def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]) -> T:

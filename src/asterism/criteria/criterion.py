@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.criterion import Criterion
+from asterism.core.params import Section
+from asterism.core.plugins import NoOptions, options_by_name
 from asterism.core.registry import Registry
 from asterism.criteria.params import CriteriaParams
 
@@ -43,14 +45,24 @@ class ActivationCriterion(Criterion[Activations, Activations]):
     needs_classes: ClassVar[bool] = False
 
 
-class NeuronItems(ActivationCriterion):
+class ChosenCriterion(ActivationCriterion):
+    """A criterion that is chosen by name and made from its own options."""
+
+    #: The options that this criterion takes.
+    Options: ClassVar[type[Section]] = NoOptions
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+
+class NeuronItems(ChosenCriterion):
     """A criterion that covers items of neurons, the same number of items for each.
 
     A subclass says which items of a layer a batch covers; coverage is their share of all.
     """
 
-    def __init__(self, params: CriteriaParams) -> None:
-        self.params = params
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
         self.covered: dict[str, NDArray[np.bool_]] = {}
 
     def fit(self, training: Activations) -> None:
@@ -76,7 +88,23 @@ class NeuronItems(ActivationCriterion):
         return items.size
 
 
-#: Criteria by name, each made from the parameters.
-CRITERIA: Registry[Callable[[CriteriaParams], ActivationCriterion]] = Registry(
-    "criterion", "asterism.criteria"
-)
+CRITERIA: Registry[type[ChosenCriterion]] = Registry("criterion", "asterism.criteria.families")
+
+
+def criterion_options(params: CriteriaParams) -> dict[str, Section]:
+    """The options of the chosen criteria, and of the others that have any given, by name.
+
+    Raises:
+        UserError: no such criterion, or the options are none of its.
+    """
+    return options_by_name(CRITERIA, params.options, params.names)
+
+
+def build_criteria(params: CriteriaParams) -> dict[str, ActivationCriterion]:
+    """The chosen criteria by name, in the order of ``params.names``.
+
+    Raises:
+        UserError: see :func:`criterion_options`.
+    """
+    options = criterion_options(params)
+    return {name: CRITERIA[name](options[name]) for name in params.names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import keras
@@ -11,8 +11,8 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from asterism.core.console import progress
-from asterism.core.errors import UserError
 from asterism.criteria.criterion import Activations
+from asterism.criteria.layers import is_classifier
 from asterism.models.preprocessing import PreprocessingParams
 
 BATCH = 512
@@ -43,7 +43,7 @@ class Tracer:
 
         def record(x: Any) -> list[Any]:
             *hidden, output = graph(x, training=False)
-            return [*(_over_places(h) for h in hidden), output]
+            return [*(over_places(h) for h in hidden), output]
 
         shape = (None, *model.inputs[0].shape[1:])
         self._record = tf.function(record, [tf.TensorSpec(shape, tf.float32)], autograph=False)
@@ -82,71 +82,7 @@ def model_input(images: NDArray[Any], preprocessing: PreprocessingParams) -> NDA
     return preprocessing.apply(levels)
 
 
-def is_classifier(model: keras.Model) -> bool:
-    """Whether the model has a score for each of several classes."""
-    return int(model.outputs[0].shape[-1]) > 1
-
-
-def find_layer(model: keras.Model, wanted: str | int | None) -> str:
-    """Name of the subject layer.
-
-    Args:
-        model: the model under test.
-        wanted: name, index in ``model.layers`` (negative from the end), or None for the last
-            hidden layer with an activation.
-
-    Raises:
-        UserError: no such layer, or one that only takes the model's input; the message lists the
-            layers.
-    """
-    if wanted is None:
-        return hidden_layers(model)[-1]
-    names = [layer.name for layer in model.layers]
-    listed = ", ".join(f"{i} {name}" for i, name in enumerate(names))
-    known = f"(its layers: {listed})"
-    if isinstance(wanted, int) and -len(names) <= wanted < len(names):
-        wanted = names[wanted]
-    if wanted not in names:
-        raise UserError(f"the model {model.name!r} has no layer {wanted!r} {known}")
-    if isinstance(model.get_layer(wanted), keras.layers.InputLayer):
-        raise UserError(f"the layer {wanted!r} of {model.name!r} is its input {known}")
-    return str(wanted)
-
-
-def hidden_layers(model: keras.Model) -> list[str]:
-    """Names of the layers whose neurons decide: with an activation, and not the output's.
-
-    Where no layer has one, those with weights.
-
-    Raises:
-        UserError: there is none.
-    """
-    scores = _score_layers(model)
-    inner = [layer for layer in model.layers if layer not in scores]
-    active = [layer.name for layer in inner if _activates(layer)]
-    found = active or [layer.name for layer in inner if layer.weights]
-    if not found:
-        raise UserError(f"the model {model.name!r} has no hidden layer")
-    return found
-
-
-def _score_layers(model: keras.Model) -> list[Any]:
-    """The output's layer; where that is a softmax of its own, the one before it too."""
-    last = model.layers[-1]
-    kind = type(last).__name__
-    softmax = getattr(last, "activation", None) is keras.activations.softmax
-    if kind == "Softmax" or (kind == "Activation" and softmax):
-        return [last, last.input._keras_history.operation]
-    return [last]
-
-
-def _activates(layer: Any) -> bool:
-    kinds = (keras.layers.ReLU, keras.layers.LeakyReLU, keras.layers.ELU, keras.layers.PReLU)
-    activation = getattr(layer, "activation", None)
-    silent = (None, keras.activations.linear, keras.activations.softmax)
-    return isinstance(layer, kinds) or activation not in silent
-
-
-def _over_places(values: Any) -> Any:
+def over_places(values: Any, reduce: Callable[..., Any] = tf.reduce_mean) -> Any:
+    """``(N, neurons)`` of ``(N, …, neurons)``: feature maps reduced over their places."""
     places = list(range(1, len(values.shape) - 1))
-    return tf.reduce_mean(values, axis=places) if places else values
+    return reduce(values, axis=places) if places else values

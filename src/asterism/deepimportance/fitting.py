@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.console import get_logger
-from asterism.criteria.criterion import CRITERIA, ActivationCriterion
+from asterism.criteria.criterion import ActivationCriterion, build_criteria
+from asterism.criteria.layers import find_layer, hidden_layers, is_classifier
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import Tracer, find_layer, hidden_layers, is_classifier
+from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
@@ -88,7 +89,7 @@ def fit(
     if wanted > len(ranking):
         log.warning("fewer neurons", layer=subject, wanted=wanted, possible=len(ranking))
     important = ranking[:wanted]
-    others = {name: CRITERIA[name](criteria) for name in criteria.names}
+    others = build_criteria(criteria)
     if not is_classifier(model):
         others = {name: c for name, c in others.items() if not c.needs_classes}
     dense = len(model.get_layer(subject).output.shape) == 2

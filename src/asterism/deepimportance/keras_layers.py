@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from asterism.core.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
 from asterism.models.flattening import flattened, graph_of
+from asterism.models.logits import INERT, RESHAPING, gives_other_axes
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
@@ -219,14 +220,17 @@ def _activation_with_settings(layer: Any, network: Network, inputs: list[int]) -
     return network.add(operation, *inputs)
 
 
-@converts("Dropout", "SpatialDropout1D", "SpatialDropout2D", "AlphaDropout", "GaussianDropout")
-@converts("GaussianNoise", "ActivityRegularization", "Identity")
+@converts(*INERT)
 def _nothing_at_inference(layer: Any, network: Network, inputs: list[int]) -> int:
     return inputs[0]
 
 
-@converts("Flatten", "Reshape", "Permute", "RepeatVector")
-@converts("ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
+@converts(*RESHAPING)
+def _reshapes(layer: Any, network: Network, inputs: list[int]) -> int:
+    return network.add(Routing(layer.call, keeps_vector=gives_other_axes(layer)), *inputs)
+
+
+@converts("RepeatVector", "ZeroPadding1D", "ZeroPadding2D", "Cropping1D", "Cropping2D")
 def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
     return network.add(Routing(layer.call), *inputs)
 

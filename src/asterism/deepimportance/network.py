@@ -63,9 +63,15 @@ class Linear:
 
 @dataclass(frozen=True)
 class Routing:
-    """Moves, repeats, drops or selects values; its Jacobian holds zeros and ones."""
+    """Moves, repeats, drops or selects values; its Jacobian holds zeros and ones.
+
+    Attributes:
+        function: the map.
+        keeps_vector: whether all that it does is to give other axes to one vector, in its order.
+    """
 
     function: Callable[..., Tensor]
+    keeps_vector: bool = False
 
     def forward(self, *xs: Tensor) -> Tensor:
         """The output."""
@@ -144,11 +150,16 @@ class Network:
 
     @property
     def start(self) -> int:
-        """Where relevance starts: the output, or the logits where the output is a softmax."""
-        last = len(self.nodes) - 1
-        operation = self.nodes[last].operation
+        """Where relevance starts: the output, or the logits where the output is a softmax.
+
+        The softmax may have other axes than the output.
+        """
+        index = last = len(self.nodes) - 1
+        while getattr(self.nodes[index].operation, "keeps_vector", False):
+            index = self.nodes[index].inputs[0]
+        operation = self.nodes[index].operation
         if isinstance(operation, Elementwise) and operation.squashes:
-            return self.nodes[last].inputs[0]
+            return self.nodes[index].inputs[0]
         return last
 
     def values(self, x: Tensor) -> list[Tensor]:

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from asterism.core.console import progress
 from asterism.core.errors import UserError
-from asterism.criteria.tracing import BATCH, is_classifier, model_input
+from asterism.criteria.layers import is_classifier
+from asterism.criteria.tracing import BATCH, model_input
 from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.relevance import Propagator
+from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
 
 
@@ -25,10 +27,12 @@ class NeuronRelevance:
         per_class: float64 ``(classes, neurons)``, over the correctly handled inputs of each class;
             one row for a regressor, over all inputs.
         inputs: int64 ``(classes,)``, how many inputs that were.
+        notes: what there is to say of the scores that relevance starts from.
     """
 
     per_class: NDArray[np.float64]
     inputs: NDArray[np.int64]
+    notes: list[str]
 
     def total(self, target_class: int | None = None) -> NDArray[np.float64]:
         """Relevance of each neuron, for one class or overall.
@@ -96,11 +100,14 @@ def neuron_relevance(
     propagate = propagator(model, preprocessing, params, layer)
     classes = int(model.outputs[0].shape[-1]) if is_classifier(model) else 1
     neurons = int(model.get_layer(layer).output.shape[-1])
+    notes: list[str] = []
     total, inputs = np.zeros((classes, neurons)), np.zeros(classes, np.int64)
     starts = range(0, len(images), BATCH)
     for start in progress(starts, label="propagating relevance", unit="batch"):
         batch = model_input(images[start : start + BATCH], preprocessing)
         scores, relevance = propagate.per_neuron(batch)
+        if start == 0 and is_classifier(model):
+            notes = notes_on(scores)
         decisions = scores.argmax(axis=1)
         correct = (
             np.ones(len(batch), np.bool_)
@@ -109,4 +116,4 @@ def neuron_relevance(
         )
         np.add.at(total, decisions[correct], relevance[correct].astype(np.float64))
         inputs += np.bincount(decisions[correct], minlength=classes)
-    return NeuronRelevance(total, inputs)
+    return NeuronRelevance(total, inputs, notes)

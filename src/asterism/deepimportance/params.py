@@ -52,3 +52,8 @@ class ImportanceParams(Section):
     relevance: RelevanceParams
     clusters: ClusterParams
     draws: int = Field(ge=1, description="disjoint draws of each control")
+    noise_std: float = Field(
+        gt=0,
+        description="random control beside natural additions, which no change made: its noise's "
+        "standard deviation, of pixels in [0, 1]",
+    )

@@ -7,10 +7,10 @@ from typing import Any
 import keras
 import numpy as np
 
+from asterism.attacks.deviations import Deviations, Plan, attack_regressor
 from asterism.attacks.params import AttackParams
-from asterism.attacks.regressor import Deviations, Plan, attack_regressor
+from asterism.criteria.layers import find_layer
 from asterism.criteria.params import CriteriaParams
-from asterism.criteria.tracing import find_layer
 from asterism.data.driving import Driving, DrivingParams
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.measurement import measure
@@ -89,7 +89,7 @@ def measure_regressor(
     tolerance = units.tolerance_degrees / units.degrees
     found = attack_regressor(model, preprocessing, tests, plan, attack, tolerance, seed)
     compared = {
-        name: compare(addition, name, tests, split, importance.draws, attack.noise.std, seed)
+        name: compare(addition, name, tests, split, importance.draws, importance.noise_std, seed)
         for name, addition in found.additions.items()
     }
     fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)

@@ -11,6 +11,7 @@ import tensorflow as tf
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
+from asterism.criteria.tracing import over_places
 from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum, Tensor
@@ -144,12 +145,6 @@ def propagate(
     if target not in relevance:
         return tf.zeros_like(values[target])
     return relevance[target]
-
-
-def over_places(values: Tensor, reduce: Callable[..., Tensor]) -> Tensor:
-    """``(N, neurons)`` of ``(N, …, neurons)``: feature maps reduced over their places."""
-    places = list(range(1, len(values.shape) - 1))
-    return reduce(values, axis=places) if places else values
 
 
 def _sees_input(network: Network) -> list[bool]:

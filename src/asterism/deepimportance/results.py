@@ -34,7 +34,12 @@ def save_fitted(fitted: Fitted, folder: Path) -> None:
                 "edges": edges.tolist(),
             }
         )
-    facts = {"layer": fitted.subject, "target_class": fitted.target_class, "neurons": neurons}
+    facts = {
+        "layer": fitted.subject,
+        "target_class": fitted.target_class,
+        "notes": relevance.notes,
+        "neurons": neurons,
+    }
     write_json(folder / "neurons.json", facts)
 
 

@@ -3,7 +3,7 @@
 The coverage of a union is never lower than that of its parts, so that it rises when something is
 added proves nothing. Each addition is therefore held against as many other clean inputs, and as
 many test inputs changed at random by as much as the addition's were (beside natural ones,
-which no change made, by as much as noise of ``attack.noise.std`` would change them).
+which no change made, by as much as noise of ``importance.noise_std`` would change them).
 """
 
 from __future__ import annotations

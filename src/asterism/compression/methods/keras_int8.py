@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.core.plugins import NoOptions
 from asterism.models.keras_files import save_keras
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
+from asterism.core.plugins import NoOptions
 
 if TYPE_CHECKING:
     import keras

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from onnxruntime import quantization
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material, NoOptions
+from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.params import Section
+from asterism.core.plugins import NoOptions
 from asterism.models.formats.keras import save_onnx
 
 if TYPE_CHECKING:

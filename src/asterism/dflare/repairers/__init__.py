@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.params import Section
-from asterism.core.plugins import options_of
+from asterism.core.plugins import options_by_name
 from asterism.core.registry import Registry
 from asterism.dflare.onnx_graph import GraphBuilder
 
@@ -75,4 +75,4 @@ def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, Section]:
     Raises:
         UserError: no such repairer, or the options are none of its.
     """
-    return {name: options_of(REPAIRERS, name, options) for name, options in chosen.items()}
+    return options_by_name(REPAIRERS, chosen)

@@ -84,6 +84,7 @@ def importance(workspace: Path) -> Section | None:
         "importance.html.j2",
         layer=learnt["layer"],
         target_class=learnt["target_class"],
+        notes=learnt["notes"],
         heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
         histograms=_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],

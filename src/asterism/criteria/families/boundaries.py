@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from asterism.core.params import Section
 from asterism.criteria.criterion import CRITERIA, Activations, Floats, NeuronItems
-from asterism.criteria.params import CriteriaParams
 
 
 class RangeItems(NeuronItems):
     """Learns the smallest and largest activation of each neuron."""
 
-    def __init__(self, params: CriteriaParams) -> None:
-        super().__init__(params)
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
         self.low: dict[str, Floats] = {}
         self.high: dict[str, Floats] = {}
 
@@ -32,8 +35,13 @@ class KMultisection(RangeItems):
     Neurons that are constant on the training inputs have no range and are left out.
     """
 
+    class Options(Section):
+        """Into how many sections ranges are cut."""
+
+        sections: int = Field(ge=1, description="sections of each neuron's range")
+
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
-        k = self.params.sections
+        k = self.options.sections
         low, high = self.low[layer].astype(np.float64), self.high[layer].astype(np.float64)
         span = high - low
         inside = (values >= low) & (values <= high) & (span > 0)
@@ -44,7 +52,7 @@ class KMultisection(RangeItems):
         return found
 
     def _total(self, layer: str, items: NDArray[np.bool_]) -> int:
-        return self.params.sections * int((self.high[layer] > self.low[layer]).sum())
+        return int(self.options.sections * (self.high[layer] > self.low[layer]).sum())
 
 
 @CRITERIA.register("neuron_boundary")

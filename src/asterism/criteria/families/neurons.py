@@ -4,50 +4,69 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from asterism.core.params import Section
 from asterism.criteria.criterion import (
     CRITERIA,
-    ActivationCriterion,
     Activations,
+    ChosenCriterion,
     Floats,
     NeuronItems,
 )
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
-from asterism.criteria.params import CriteriaParams
 
 
 @CRITERIA.register("neuron_coverage")
 class NeuronCoverage(NeuronItems):
     """NC: share of the neurons that some input drives above a threshold (DeepXplore, SOSP 2017)."""
 
+    class Options(Section):
+        """When a neuron is covered."""
+
+        threshold: float = Field(description="a neuron above it is covered")
+        scaled: bool = Field(
+            description="scale each input's activations to [0, 1] within their layer before that"
+        )
+
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
-        if self.params.neuron_scaled:
+        if self.options.scaled:
             low = values.min(axis=1, keepdims=True)
             span = values.max(axis=1, keepdims=True) - low
             values = np.divide(values - low, span, out=np.zeros_like(values), where=span > 0)
-        covered: NDArray[np.bool_] = np.any(values > self.params.neuron_threshold, axis=0)
+        covered: NDArray[np.bool_] = np.any(values > self.options.threshold, axis=0)
         return covered[:, None]
+
+
+class TopKOptions(Section):
+    """Of how many neurons criteria over the most active ones speak."""
+
+    k: int = Field(ge=1, description="most active neurons of a layer")
 
 
 @CRITERIA.register("top_k_neuron_coverage")
 class TopKNeuronCoverage(NeuronItems):
     """TKNC: share of the neurons that are among their layer's top k for some input (DeepGauge)."""
 
+    Options = TopKOptions
+
     def _covers(self, layer: str, values: Floats) -> NDArray[np.bool_]:
         found = np.zeros((values.shape[1], 1), np.bool_)
-        found[top_k(values, self.params.top_k)] = True
+        found[top_k(values, self.options.k)] = True
         return found
 
 
 @CRITERIA.register("top_k_neuron_patterns")
-class TopKNeuronPatterns(ActivationCriterion):
+class TopKNeuronPatterns(ChosenCriterion):
     """TKNP: how many different sets of top k neurons, over all layers, were seen (DeepGauge).
 
     A count, not a share: the number of possible patterns has no useful bound.
     """
 
-    def __init__(self, params: CriteriaParams) -> None:
-        self.params = params
+    Options = TopKOptions
+
+    def __init__(self, options: TopKOptions) -> None:
+        super().__init__(options)
         self.covered = KeyTable()
         self._facts: dict[str, Keys] = {}
 
@@ -59,7 +78,7 @@ class TopKNeuronPatterns(ActivationCriterion):
         patterns = np.zeros(len(batch), np.uint64)
         for name, values in batch.layers.items():
             facts = self._facts.setdefault(name, zobrist(f"top {name}", values.shape[1]))
-            patterns ^= np.bitwise_xor.reduce(facts[top_k(values, self.params.top_k)], axis=1)
+            patterns ^= np.bitwise_xor.reduce(facts[top_k(values, self.options.k)], axis=1)
         different = np.unique(patterns)
         self.covered.add(different[~self.covered.has(different)])
 

@@ -7,28 +7,35 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from asterism.core.errors import UserError
+from asterism.core.params import Section
 from asterism.core.row_file import RowFile
-from asterism.criteria.criterion import CRITERIA, ActivationCriterion, Activations
+from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.density import Density
 from asterism.criteria.distances import CHUNK, nearest
-from asterism.criteria.params import CriteriaParams
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class SurpriseCoverage(ActivationCriterion):
+class SurpriseOptions(Section):
+    """What all surprise coverage is counted in."""
+
+    buckets: int = Field(ge=1, description="buckets of the range of surprise")
+
+
+class SurpriseCoverage(ChosenCriterion):
     """Share of the buckets of a range of surprise that inputs fall into.
 
     The training inputs' activations of the subject layer lie on disk, by decision, and are read
     piece by piece.
     """
 
-    def __init__(self, params: CriteriaParams) -> None:
-        self.params = params
-        self.covered: NDArray[np.bool_] = np.zeros(params.surprise_buckets, np.bool_)
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.covered: NDArray[np.bool_] = np.zeros(options.buckets, np.bool_)
         self._traces: dict[int, RowFile] = {}
         self._ready = False
 
@@ -44,8 +51,8 @@ class SurpriseCoverage(ActivationCriterion):
         surprise = self.surprise(batch)
         low, high = self.bounds
         counted = surprise[(surprise >= low) & (surprise <= high)]
-        buckets = ((counted - low) / (high - low) * self.params.surprise_buckets).astype(np.int64)
-        self.covered[np.minimum(buckets, self.params.surprise_buckets - 1)] = True
+        buckets = ((counted - low) / (high - low) * self.options.buckets).astype(np.int64)
+        self.covered[np.minimum(buckets, self.options.buckets - 1)] = True
 
     def value(self) -> float:
         """Share of the buckets, in [0, 1]."""
@@ -90,22 +97,33 @@ class LikelihoodSurprise(SurpriseCoverage):
     A Gaussian kernel density estimate with Scott's bandwidth; for a regressor one for all inputs.
     """
 
+    class Options(SurpriseOptions):
+        """Which surprise counts, and which neurons."""
+
+        upper: float | None = Field(
+            description="largest surprise that counts, above the training inputs' smallest; null: "
+            "as far beyond their largest as that is from their smallest"
+        )
+        min_variance: float = Field(
+            ge=0, description="neurons that vary less over a class are left out of its density"
+        )
+
     def _learn(self) -> None:
         self._densities: dict[int, Density] = {}
         low, high = np.inf, -np.inf
         for group in sorted(self._traces):
-            density = Density.fit(self._traces[group], self.params.surprise_min_variance)
+            density = Density.fit(self._traces[group], self.options.min_variance)
             if density is not None:
                 self._densities[group] = density
                 for known in density.of_its_own_points():
                     low, high = min(low, float(-known.max())), max(high, float(-known.min()))
         if not self._densities:
             low = high = 0.0
-        given = self.params.lsc_upper
+        given = self.options.upper
         if given is not None and given <= low:
             raise UserError(
-                f"criteria.lsc_upper is {given}, but no training input's surprise is below "
-                f"{low:.4g}: it has to be above that"
+                f"criteria.options.likelihood_surprise.upper is {given}, but no training input's "
+                f"surprise is below {low:.4g}: it has to be above that"
             )
         self._range = (low, given if given is not None else high + max(high - low, 1e-9))
 
@@ -125,6 +143,11 @@ class DistanceSurprise(SurpriseCoverage):
     ``DSA = |x - a| / |a - b|`` with ``a`` the nearest training input of the same decision and
     ``b`` the one nearest to ``a`` among the other decisions.
     """
+
+    class Options(SurpriseOptions):
+        """Which surprise counts."""
+
+        upper: float = Field(gt=0, description="largest surprise that counts")
 
     needs_classes = True
 
@@ -152,7 +175,7 @@ class DistanceSurprise(SurpriseCoverage):
         return np.asarray(known[near])
 
     def _bounds(self) -> tuple[float, float]:
-        return 0.0, self.params.dsc_upper
+        return 0.0, self.options.upper
 
 
 def _unknown(count: int) -> NDArray[Any]:

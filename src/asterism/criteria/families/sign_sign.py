@@ -8,24 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.criteria.criterion import CRITERIA, ActivationCriterion, Activations
+from asterism.core.plugins import NoOptions
+from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
-from asterism.criteria.params import CriteriaParams
 
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 
 @CRITERIA.register("sign_sign")
-class SignSign(ActivationCriterion):
+class SignSign(ChosenCriterion):
     """SSC: share of the pairs (neuron, neuron of the next layer) that two inputs show to matter.
 
     Two inputs show it for ``(i, j)`` when ``i`` is the only neuron of its layer whose sign differs
     between them, and the sign of ``j`` differs too. A neuron behind a ReLU is positive or not.
     """
 
-    def __init__(self, params: CriteriaParams) -> None:
-        self.params = params
+    def __init__(self, options: NoOptions) -> None:
+        super().__init__(options)
         self.covered: dict[tuple[str, str], _Pair] = {}
 
     def fit(self, training: Activations) -> None:

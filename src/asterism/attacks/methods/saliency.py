@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from art.attacks.evasion import SaliencyMapMethod
+from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
-from asterism.attacks.estimator import PixelEstimator
+from asterism.core.params import Section
 from asterism.core.streams import stream
+
+if TYPE_CHECKING:
+    from asterism.attacks.estimator import PixelEstimator
 
 
 @ATTACKS.register("jsma")
@@ -17,8 +22,16 @@ class SaliencyMap(Attack):
     Targeted: each input's target is another class, drawn from the input's own stream.
     """
 
+    class Options(Section):
+        """How much may change."""
+
+        theta: float = Field(gt=0, le=1, description="change of a pixel in one step")
+        gamma: float = Field(gt=0, le=1, description="largest share of the pixels that may change")
+
     def perturb(self, estimator: PixelEstimator, victims: Victims) -> Floats:
         """ART's SaliencyMapMethod."""
+        from art.attacks.evasion import SaliencyMapMethod
+
         classes = estimator.nb_classes
         steps = [
             int(stream(victims.seed, "attack", "jsma", int(source)).integers(1, classes))
@@ -27,9 +40,9 @@ class SaliencyMap(Attack):
         targets = (victims.labels + np.asarray(steps)) % classes
         attack = SaliencyMapMethod(
             estimator,
-            theta=self.params.jsma.theta,
-            gamma=self.params.jsma.gamma,
-            batch_size=self.params.batch,
+            theta=self.options.theta,
+            gamma=self.options.gamma,
+            batch_size=self.batch,
             verbose=False,
         )
         wanted = np.eye(classes, dtype=np.float32)[targets]

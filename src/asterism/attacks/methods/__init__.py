@@ -1,0 +1,1 @@
+"""Attacks, one module for each idea."""

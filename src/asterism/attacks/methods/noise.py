@@ -1,0 +1,31 @@
+"""Random changes of one strength, as an addition of their own."""
+
+from __future__ import annotations
+
+import numpy as np
+from pydantic import Field
+
+from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
+from asterism.attacks.noise import direction
+from asterism.core.params import Section
+
+
+@ATTACKS.register("noise")
+class GaussianNoise(Attack):
+    """Gaussian white noise; it knows nothing of the model."""
+
+    class Options(Section):
+        """How strong it is."""
+
+        std: float = Field(gt=0, description="standard deviation, of pixels in [0, 1]")
+
+    needs_classifier = False
+
+    def perturb(self, estimator: Estimator | None, victims: Victims) -> Floats:
+        """Each input with noise from its own stream."""
+        return np.stack(
+            [
+                image + self.options.std * direction(victims.seed, "noise", source, image)
+                for image, source in zip(victims.images, victims.sources, strict=True)
+            ]
+        )

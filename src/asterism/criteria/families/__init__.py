@@ -1,0 +1,1 @@
+"""Criteria, one module for each family of them."""

@@ -1,0 +1,99 @@
+"""Logits of classifiers whose softmax stands in different places."""
+
+import keras
+import numpy as np
+import pytest
+from structlog.testing import capture_logs
+
+from asterism.models.logits import FROM_PROBABILITIES, Ending, notes_on, up_to_logits
+from asterism.models.probabilities import softmax
+
+L = keras.layers
+
+
+def convolutional(scores, *behind, size=6):
+    """A network without dense layers: 5 classes, in one place where images are of 6 by 6 pixels."""
+    keras.utils.set_random_seed(0)
+    body = [keras.Input((size, size, 1)), L.Conv2D(4, 3, activation="relu"), L.Dropout(0.5)]
+    return keras.Sequential([*body, scores, *behind])
+
+
+def predicted(model, pixels):
+    return np.asarray(model(pixels, training=False))
+
+
+def draw(size=6):
+    return np.random.default_rng(0).normal(0, 3, (7, size, size, 1)).astype(np.float32)
+
+
+#: By what is done with the scores: layers of the scores and behind them.
+REACHED = {
+    "flattened": lambda: (L.Conv2D(5, 4), L.Softmax(), L.Flatten()),
+    "reshaped": lambda: (L.Conv2D(5, 4), L.Activation("softmax"), L.Reshape((5,))),
+    "an activation": lambda: (L.Conv2D(5, 4, activation="softmax"), L.Flatten()),
+    "without a bias": lambda: (L.Conv2D(5, 4, activation="softmax", use_bias=False), L.Flatten()),
+    "turned": lambda: (L.Conv2D(5, 4), L.Softmax(), L.Permute((3, 1, 2)), L.Flatten()),
+    "dropped out": lambda: (L.Conv2D(5, 4), L.Softmax(), L.Flatten(), L.Dropout(0.9)),
+    "before them": lambda: (L.Conv2D(5, 4), L.Flatten(), L.Softmax()),
+    "dense": lambda: (L.Flatten(), L.Dense(5, "softmax"), L.Dropout(0.9)),
+    "a model inside": lambda: (
+        keras.Sequential([keras.Input((4, 4, 4)), L.Conv2D(5, 4), L.Softmax()]),
+        L.Flatten(),
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", REACHED)
+def test_a_softmax_is_left_off_behind_which_values_only_get_other_axes(ending):
+    model, pixels = convolutional(*REACHED[ending]()), draw()
+    before = [np.asarray(weight) for weight in model.weights]
+    probabilities = predicted(model, pixels)
+    scores = predicted(up_to_logits(model), pixels)
+    assert scores.shape == probabilities.shape == (7, 5)
+    np.testing.assert_allclose(softmax(scores), probabilities, rtol=1e-4, atol=1e-6)
+    assert not np.allclose(scores, probabilities, atol=0.05)
+    assert notes_on(scores) == []
+    # The model itself is as it was.
+    np.testing.assert_array_equal(predicted(model, pixels), probabilities)
+    for weight, known in zip(model.weights, before, strict=True):
+        np.testing.assert_array_equal(weight, known)
+
+
+#: Behind the softmax stands more than other axes of one vector.
+NOT_REACHED = {
+    "an average over places": lambda: (L.Conv2D(5, 4), L.Softmax(), L.GlobalAveragePooling2D()),
+    "an average of two": lambda: (
+        L.Conv2D(5, 4, activation="softmax"),
+        L.AveragePooling2D(2),
+        L.Flatten(),
+    ),
+}
+
+
+@pytest.mark.parametrize("ending", NOT_REACHED)
+def test_what_cannot_be_undone_is_said(ending):
+    size = 8 if "places" in ending else 7
+    model, pixels = convolutional(*NOT_REACHED[ending](), size=size), draw(size)
+    assert up_to_logits(model) is model
+    with capture_logs() as told:
+        assert notes_on(predicted(model, pixels)) == [FROM_PROBABILITIES]
+    assert [line["event"] for line in told] == [FROM_PROBABILITIES]
+    assert "\n" not in FROM_PROBABILITIES
+
+
+def test_softmaxes_of_several_places_are_not_put_together():
+    model = convolutional(L.Conv2D(5, 4), L.Softmax(), L.Flatten(), size=7)
+    assert model.output_shape == (None, 20)
+    assert up_to_logits(model) is model
+
+
+def test_a_model_that_ends_in_scores_is_left_as_it_is():
+    model = convolutional(L.Conv2D(5, 4), L.Flatten())
+    assert Ending.of(model).softmax is None
+    assert up_to_logits(model) is model
+    assert notes_on(predicted(model, draw())) == []
+
+
+def test_a_softmax_within_a_recurrent_layer_is_not_the_last_one():
+    model = keras.Sequential([keras.Input((4, 3)), L.SimpleRNN(5, activation="softmax")])
+    assert up_to_logits(model) is model

@@ -22,10 +22,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import psutil
 
 from asterism.core.params import Section, read_params
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import draw_inputs
-from asterism.libraries.params import ExecuteParams
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.params import ExecuteParams
 from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import campaign
 from asterism.memo.graph import Graph

@@ -7,7 +7,7 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
-from asterism.libraries.branch_reward import branch_reward, branch_table
+from asterism.libraries.running.branch_reward import branch_reward, branch_table
 from asterism.memo.chains import generate
 from asterism.memo.coverage import coverage_of
 from asterism.memo.light_keras import import_keras

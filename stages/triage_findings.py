@@ -4,12 +4,14 @@ from pathlib import Path
 
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.params import Section, Seed
-from asterism.libraries.bug_reports import Reporter, folder_name, read_known_issues
-from asterism.libraries.execution import open_bench
-from asterism.libraries.keras_files import write_keras_files
-from asterism.libraries.oracle import Finding
-from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
-from asterism.libraries.triage import Triage
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
+from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.libraries.running.execution import open_bench
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
 from asterism.memo.store import read_models, read_weights
 
 ARTIFACTS = Path("artifacts/triage_findings")

@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
-from asterism.libraries.bug_reports import LONGEST, Report, _markdown
-from asterism.libraries.library import CONVERTERS, LIBRARIES
-from asterism.libraries.oracle import Finding
-from asterism.libraries.reproducer import script_of
-from asterism.libraries.triage import UniqueFinding
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
+from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
 from memo.small_graphs import layer

@@ -10,11 +10,11 @@ from asterism.core.artifacts import read_json
 from asterism.core.params import read_params
 from asterism.core.parts import SharedParts
 from asterism.core.stage import load_script
-from asterism.libraries import execution
-from asterism.libraries.bench import Bench, Described, Result
-from asterism.libraries.execution import Record, execute
-from asterism.libraries.handle import Limits
-from asterism.libraries.outcomes import Outcome
+from asterism.libraries.running import execution
+from asterism.libraries.running.bench import Bench, Described, Result
+from asterism.libraries.running.execution import Record, execute
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.outcomes import Outcome
 from asterism.memo.graph import chain
 from asterism.memo.store import write_models
 from asterism.memo.tensors import Tensor

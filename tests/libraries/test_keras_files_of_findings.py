@@ -8,8 +8,8 @@ import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
-from asterism.libraries import keras_files
-from asterism.libraries.keras_files import write_keras_files
+from asterism.libraries.reporting import keras_files
+from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.memo.graph import Graph, Node, input_node
 from asterism.memo.keras_build import build
 from asterism.memo.keras_read import graph_of

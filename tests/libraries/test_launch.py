@@ -11,10 +11,10 @@ import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
-from asterism.libraries.handle import Handle, Limits
-from asterism.libraries.launch import Nursery
-from asterism.libraries.subject import Subject
-from asterism.libraries.worker import Worker
+from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.running.handle import Handle, Limits
+from asterism.libraries.running.launch import Nursery
+from asterism.libraries.running.worker import Worker
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
 from libraries import small_library
@@ -134,8 +134,8 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 
 RUN = """
 import sys
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.handle import Limits
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
 from memo.small_graphs import branching
 
 with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:

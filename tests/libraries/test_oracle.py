@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.bench import Result
-from asterism.libraries.compare import Tolerance, d_mad, first_difference
-from asterism.libraries.oracle import Finding, judge, signature, skeleton
-from asterism.libraries.outcomes import Outcome, is_unsupported, steady
-from asterism.libraries.params import JudgeParams
-from asterism.libraries.routes import FLOAT64, REFERENCES
+from asterism.libraries.adapters.routes import FLOAT64, REFERENCES
+from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference
+from asterism.libraries.judging.finding import Finding, signature, skeleton
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.bench import Result
+from asterism.libraries.running.outcomes import Outcome, is_unsupported, steady
 from asterism.memo.graph import WeightEdit
 from memo.small_graphs import branching
 

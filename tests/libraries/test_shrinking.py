@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.groups import LayerAtFault, in_order, layer_at_fault
-from asterism.libraries.oracle import Finding
-from asterism.libraries.shrink import Shrinker
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.libraries.triage.shrink import Shrinker
 from asterism.memo.graph import Graph, Node, WeightEdit, chain, input_node
 from asterism.memo.tensors import Tensor
 from memo.small_graphs import layer

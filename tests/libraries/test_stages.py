@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from asterism.core.artifacts import read_json, read_table
-from asterism.libraries.execution import Record
+from asterism.libraries.running.execution import Record
 from asterism.memo.graph import Graph
 from asterism.memo.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET

@@ -2,14 +2,16 @@
 
 import pytest
 
-from asterism.libraries.ablation import ablate
-from asterism.libraries.bench import Result, Task
-from asterism.libraries.oracle import Finding, judge
-from asterism.libraries.outcomes import Outcome
-from asterism.libraries.params import JudgeParams, TriageParams
-from asterism.libraries.routes import REFERENCES, converter_of
-from asterism.libraries.showing import Showing, Shown
-from asterism.libraries.triage import Triage
+from asterism.libraries.adapters.routes import REFERENCES, converter_of
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.bench import Result, Task
+from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.showing import Showing, Shown
+from asterism.libraries.triage.triage import Triage
 from asterism.memo.graph import chain
 from asterism.memo.tensors import Tensor
 from memo.small_graphs import layer

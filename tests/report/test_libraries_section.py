@@ -5,8 +5,8 @@ import re
 import pytest
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.libraries.branches import by_module
-from asterism.libraries.outcomes import STATUSES
+from asterism.libraries.running.branches import by_module
+from asterism.libraries.running.outcomes import STATUSES
 from asterism.memo.coverage import coverage_of
 from asterism.memo.generate import STRATEGIES, campaign
 from asterism.memo.graph import WeightEdit, chain

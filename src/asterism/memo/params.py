@@ -10,7 +10,7 @@ from asterism.core.files import File
 from asterism.core.names import accepted_by, named
 from asterism.core.params import Distinct, Section
 
-Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.routes:check_routes")]
+Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generate:STRATEGIES")]
 
 

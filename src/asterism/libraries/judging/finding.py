@@ -20,8 +20,10 @@ class Finding:
             one of :data:`~asterism.libraries.judging.compare.DIFFERENCES`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
-        routes: its routes that fail so, or all whose values are wrong.
-        draws: inputs that it was run with, or for values those that show it.
+        routes: its routes that fail so, or all whose values are wrong, the one that is farthest
+            off first.
+        draws: inputs that it was run with, or for values those that show it, the one where
+            ``routes`` begin farthest off first.
         witnesses: routes that did it right.
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.

@@ -212,12 +212,13 @@ def _value_findings(
                 continue
             worst = max(routes, key=lambda r: _distance(wrong[r]))
             difference = wrong[worst]
+            others = (r for r in routes if r != worst)
             now = Finding(
                 result.index,
                 difference.kind,
                 "run",
                 library,
-                tuple(routes),
+                (worst, *others),
                 (draw,),
                 tuple(witnesses),
                 severity,
@@ -239,11 +240,12 @@ def _d_mad(result: Result, draw: str, routes: tuple[str, str], output: int, seed
 
 
 def _joined(before: Finding, now: Finding) -> Finding:
-    """One finding of two draws; of the worse draw is how far off it is, by which witnesses."""
+    """One finding of two draws: the worse draw's, which the other one shows too."""
+    other, worse = sorted((now, before), key=lambda f: f.excess)
     return replace(
-        max(before, now, key=lambda f: f.excess),
-        routes=tuple(sorted({*before.routes, *now.routes})),
-        draws=(*before.draws, *now.draws),
+        worse,
+        routes=tuple(dict.fromkeys((*worse.routes, *other.routes))),
+        draws=(*worse.draws, *other.draws),
     )
 
 

@@ -51,6 +51,7 @@ def run(params: Params) -> None:
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
         "known": sum(bool(r.known) for r in reports),
         "groups_left_by_budget": left,
-        "largest_minimal_model": max((len(u.graph.layers) for u in unique), default=0),
+        "not_minimal": sum(bool(u.unfinished) for u in unique),
+        "largest_model": max((len(u.graph.layers) for u in unique), default=0),
     }
     write_json(Path("metrics/triage_findings.json"), metrics)

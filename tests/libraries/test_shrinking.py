@@ -82,6 +82,20 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
     assert len(refused) == len({str(g) for g in refused})
 
 
+@given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=12), st.integers(0, 60), st.data())
+def test_it_says_that_it_was_stopped_exactly_where_more_steps_were_wanted(kinds, steps, data):
+    graph, at = straight(kinds), st.integers(0, len(kinds) - 1)
+    wanted = [kinds[i] for i in sorted({data.draw(at), data.draw(at)})]
+    all_steps = Asked(*wanted)
+    smallest = Shrinker(all_steps, 1000).shrink(graph)
+    shows = Asked(*wanted)
+    shrinker = Shrinker(shows, steps)
+    small = shrinker.shrink(graph)
+    assert shrinker.stopped == (steps < len(all_steps.graphs))
+    assert len(shows.graphs) == min(steps, len(all_steps.graphs))
+    assert shrinker.stopped or small == smallest
+
+
 def test_the_one_parameter_that_matters_is_found_in_few_steps():
     config = {
         "units": 3,

@@ -61,6 +61,7 @@ class Report:
             "models": sorted(found.models),
             "layers": len(found.graph.layers),
             "original_layers": found.original_layers,
+            "minimality": found.minimality,
             "ablation": found.ablation,
             "finding": found.finding.to_json(),
             "graph": found.graph.to_json(),
@@ -183,7 +184,7 @@ def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
 
 `{found.signature}`
 
-Minimal model of {len(found.graph.layers)} layer(s), shrunk from {found.original_layers}; \
+The model is {found.minimality}. \
 {len(found.models)} generated model(s) showed it. Routes: {", ".join(finding.routes)}.
 
 ## Steps to reproduce

@@ -22,9 +22,13 @@ class Shrinker:
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         steps: how many candidates may be tried.
+
+    Attributes:
+        stopped: whether a candidate was left untried for want of steps.
     """
 
     def __init__(self, shows: Shows, steps: int) -> None:
+        self.stopped = False
         self._shows = shows
         self._left = steps
         self._gone: set[str] = set()
@@ -44,7 +48,10 @@ class Shrinker:
     def _still(self, graph: Graph) -> bool:
         """Whether it is still there; nothing is asked twice, nor when no steps are left."""
         key = json.dumps(graph.to_json(), sort_keys=True)
-        if self._left <= 0 or key in self._gone:
+        if key in self._gone:
+            return False
+        if self._left <= 0:
+            self.stopped = True
             return False
         self._left -= 1
         if self._shows(graph):
@@ -84,7 +91,7 @@ class Shrinker:
     def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
         """Take the first candidate that still shows it, until none does."""
         found = True
-        while found and self._left > 0:
+        while found and not self.stopped:
             found = False
             for smaller in candidates(graph):
                 if self._still(smaller):

@@ -32,6 +32,7 @@ class UniqueFinding:
         models: the generated models that showed it.
         original_layers: size of the model that was shrunk.
         ablation: what was varied on the minimal model, routes too, and whether it still shows.
+        unfinished: why the minimal model may not be the smallest; empty where it is.
     """
 
     signature: str
@@ -41,6 +42,19 @@ class UniqueFinding:
     models: set[int]
     original_layers: int
     ablation: dict[str, str] = field(default_factory=dict)
+    unfinished: str = ""
+
+    @property
+    def minimality(self) -> str:
+        """Whether the model is the smallest that shows it, and by how much it is smaller."""
+        was, now = self.original_layers, len(self.graph.layers)
+        layers = f"{was} layer{'' if was == 1 else 's'}"
+        reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
+        return (
+            f"not minimal, {reduced}: {self.unfinished}"
+            if self.unfinished
+            else f"minimal, {reduced}"
+        )
 
 
 class Triage:
@@ -120,11 +134,15 @@ class Triage:
                 return False
             return self._goes_wrong_in(kind, found, smaller)
 
-        minimal = Shrinker(shows, self._params.max_steps).shrink(graph, suspect)
+        shrinker, unfinished = Shrinker(shows, self._params.max_steps), ""
+        minimal = shrinker.shrink(graph, suspect)
+        if shrinker.stopped:
+            unfinished = f"stopped by triage.max_steps={self._params.max_steps}"
         # Which routes are right may differ from the whole model, and so whom to blame.
         judged = self._show.look(minimal, finding, everywhere=True)
         if judged.finding is None:  # it needs the weights or inputs of the whole model
             minimal = graph
+            unfinished = "none smaller was found that shows it when it runs in all routes"
             judged = self._show.look(graph, finding, everywhere=True)
         shown = judged.finding or finding
         layer = None
@@ -139,6 +157,7 @@ class Triage:
             set(),
             len(graph.layers),
             {r: judged.answers[r] for r in under_test(self._bench.usable())},
+            unfinished,
         )
 
     def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:

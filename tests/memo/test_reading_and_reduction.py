@@ -24,7 +24,7 @@ from asterism.memo.reduce import (
     renumbered,
     work,
 )
-from asterism.memo.reduction import _inference, reduce_models
+from asterism.memo.reduction import _inference, _opened, reduce_models
 from asterism.memo.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.store import read_weights, write_weights
 from asterism.memo.weights import fit, matched
@@ -415,6 +415,35 @@ def test_taking_the_last_layer_of_a_head_away_leaves_the_other_heads():
         }
     )
     assert bypass(graph, 1, 2).outputs == (1, 3)
+
+
+class Squash(layers.Layer):
+    """A layer that only its author has."""
+
+    def call(self, inputs):
+        return inputs / (1 + keras.ops.abs(inputs))
+
+
+@pytest.mark.parametrize(
+    ("layer", "kind"),
+    [
+        (Squash(), "Squash"),
+        (layers.Lambda(lambda x: x * 2), "Lambda"),
+        (layers.RandomZoom(0.1), "RandomZoom"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["keras", "json"])
+def test_a_file_with_a_layer_that_is_not_declared_is_refused_by_its_type(
+    layer, kind, suffix, tmp_path
+):
+    model, path = sequential((8, 8, 3), layer), tmp_path / f"mine.{suffix}"
+    if suffix == "json":
+        path.write_text(model.to_json())
+    else:
+        model.save(path)
+    with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as refused:
+        _opened(path, 4, 0)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_file_called_like_a_listed_model_is_refused(tmp_path):

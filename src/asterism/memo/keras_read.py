@@ -178,7 +178,10 @@ class _Reader:
         kind = _ALIASES.get(kind, kind)
         spec = universe().get(kind)
         if spec is None:
-            raise UserError(f"the layer {name!r} is a {kind}, which the universe does not declare")
+            raise UserError(
+                f"the layer {name!r} is a {kind}, which the universe does not declare: give a "
+                "model without it"
+            )
         try:
             config = declared_config(spec, layer["config"])
         except InvalidLayerError as error:

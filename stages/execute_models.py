@@ -9,7 +9,7 @@ from asterism.core.stage import parts
 from asterism.libraries.running.execution import execute, open_bench
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.libraries.running.params import ExecuteParams
-from asterism.memo.store import read_models
+from asterism.memo.graphs.store import read_models
 
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")

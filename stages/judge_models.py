@@ -8,7 +8,7 @@ from asterism.core.params import Section, Seed
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.execution import Record
-from asterism.memo.store import read_models
+from asterism.memo.graphs.store import read_models
 
 
 class Params(Section):

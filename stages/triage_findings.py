@@ -12,7 +12,7 @@ from asterism.libraries.running.execution import open_bench
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
-from asterism.memo.store import read_models, read_weights
+from asterism.memo.graphs.store import read_models, read_weights
 
 ARTIFACTS = Path("artifacts/triage_findings")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")

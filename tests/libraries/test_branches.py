@@ -8,10 +8,10 @@ import pytest
 
 from asterism.libraries.running.branch_reward import branch_reward, branch_table
 from asterism.libraries.running.branches import by_module
-from asterism.memo.generate import campaign
-from asterism.memo.graph import chain
-from asterism.memo.store import write_weights
-from asterism.memo.tensors import Tensor
+from asterism.memo.generating.generate import campaign
+from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.store import write_weights
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 from memo.test_generation import SEEDS, params
 

@@ -11,8 +11,8 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = chain(Tensor((2,)), [layer("ReLU")])

@@ -15,9 +15,9 @@ from asterism.libraries.running.bench import Bench, Described, Result
 from asterism.libraries.running.execution import Record, execute
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.outcomes import Outcome
-from asterism.memo.graph import chain
-from asterism.memo.store import write_models
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.store import write_models
+from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import branching, layer
 from places import ROOT

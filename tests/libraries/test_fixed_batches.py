@@ -9,8 +9,8 @@ from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graph import Graph, Node, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer, recurrent
 
 ROUTES = ("tensorflow:eager", "litert:tflite")

@@ -14,8 +14,8 @@ from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
 from libraries.injected_library import KINDS, SCRIPTS, SWITCH, TARGET
 from memo.small_graphs import layer

@@ -15,8 +15,8 @@ from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.handle import Handle, Limits
 from asterism.libraries.running.launch import Nursery
 from asterism.libraries.running.worker import Worker
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import layer
 
@@ -199,7 +199,7 @@ def test_an_interrupt_waits_for_no_import(tmp_path):
 def test_keras_finds_no_backend_but_its_own():
     script = (
         "import importlib.util as u, importlib.metadata as m, sys\n"
-        "from asterism.memo.light_keras import import_keras\n"
+        "from asterism.memo.graphs.light_keras import import_keras\n"
         "keras = import_keras('numpy')\n"
         "keras.utils.set_random_seed(1)\n"  # looks for TensorFlow and PyTorch
         "assert keras.backend.backend() == 'numpy'\n"

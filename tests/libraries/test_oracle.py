@@ -14,7 +14,7 @@ from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.bench import Result
 from asterism.libraries.running.outcomes import Outcome, is_unsupported, steady
-from asterism.memo.graph import WeightEdit
+from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching
 
 GRAPH = branching()

@@ -18,8 +18,8 @@ from asterism.libraries.reporting.reproducer import exit_status, script_of, tole
 from asterism.libraries.reporting.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
 from asterism.libraries.running.launch import variables
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = chain(Tensor((2,)), [layer("ReLU")])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.shrink import Shrinker
-from asterism.memo.graph import Graph, Node, WeightEdit, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import Graph, Node, WeightEdit, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout")

@@ -12,8 +12,8 @@ from asterism.libraries.triage.ablation import ablate
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.showing import Showing, Shown
 from asterism.libraries.triage.triage import Triage
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)

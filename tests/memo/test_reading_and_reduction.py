@@ -11,12 +11,14 @@ import pytest
 from keras import layers
 
 from asterism.core.errors import UserError
-from asterism.memo.coverage import elements_of
-from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.keras_build import build
-from asterism.memo.keras_read import graph_of, graph_of_json
-from asterism.memo.params import ReduceParams
-from asterism.memo.reduce import (
+from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.store import read_weights, write_weights
+from asterism.memo.graphs.weights import fit, matched
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduce import (
     articulation_points,
     bypass,
     keeps,
@@ -24,10 +26,8 @@ from asterism.memo.reduce import (
     renumbered,
     work,
 )
-from asterism.memo.reduction import _inference, _opened, reduce_models
-from asterism.memo.seeds import SEED_MODELS, make_seed_model
-from asterism.memo.store import read_weights, write_weights
-from asterism.memo.weights import fit, matched
+from asterism.memo.reducing.reduction import _inference, _opened, reduce_models
+from asterism.memo.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.models.keras_files import load_keras
 
 
@@ -194,8 +194,8 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
 def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
     path, model = keras_2_file(tmp_path, "json")
     script = (
-        "import sys; from asterism.memo.params import ReduceParams as P\n"
-        "from asterism.memo.reduction import reduce_models\n"
+        "import sys; from asterism.memo.reducing.params import ReduceParams as P\n"
+        "from asterism.memo.reducing.reduction import reduce_models\n"
         "p = P(models=['lenet5'], user_model=sys.argv[1], open_size=4, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"
         "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "

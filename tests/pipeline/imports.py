@@ -1,6 +1,6 @@
 """Which packages of Asterism a script uses, read from its source and followed to the end.
 
-A package that holds nothing but packages, as ``libraries`` does, is there for their order alone:
+A package that holds nothing but packages, as ``libraries`` does, only puts them into order:
 what stages depend on, and what layers consist of, are the packages that it holds.
 """
 

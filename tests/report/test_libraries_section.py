@@ -7,12 +7,12 @@ import pytest
 from asterism.core.artifacts import write_json, write_table
 from asterism.libraries.running.branches import by_module
 from asterism.libraries.running.outcomes import STATUSES
-from asterism.memo.coverage import coverage_of
-from asterism.memo.generate import STRATEGIES, campaign
-from asterism.memo.graph import WeightEdit, chain
-from asterism.memo.params import GenerateParams
-from asterism.memo.tables import growth_table, universe_facts
-from asterism.memo.tensors import Tensor
+from asterism.memo.generating.generate import STRATEGIES, campaign
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.tables import growth_table, universe_facts
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.graphs.graph import WeightEdit, chain
+from asterism.memo.universe.tensors import Tensor
 from asterism.report.sections.libraries import libraries
 from memo.small_graphs import branching, convolutional, layer, recurrent
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.streams import stream
-from asterism.memo.tensors import EPSILON
+from asterism.memo.universe.tensors import EPSILON
 
 
 def perturbed(array: NDArray[Any]) -> NDArray[Any]:

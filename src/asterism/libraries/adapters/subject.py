@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from asterism.core.artifacts import read_json
-from asterism.memo.graph import INPUT, Graph
-from asterism.memo.keras_arguments import arguments, layer_name
-from asterism.memo.tensors import Config
-from asterism.memo.weights import Variable, variables_of
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.keras_arguments import arguments, layer_name
+from asterism.memo.graphs.weights import Variable, variables_of
+from asterism.memo.universe.tensors import Config
 
 
 class Subject:
@@ -42,7 +42,7 @@ class Subject:
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
         """The model, built once for each dtype on the backend of this process."""
-        from asterism.memo.keras_build import build
+        from asterism.memo.graphs.keras_build import build
 
         key = (dtype, zero_initializers)
         if key not in self._built:
@@ -71,7 +71,7 @@ class Subject:
 
     def arguments(self) -> dict[str, Config]:
         """What each layer's constructor has to be told, by the layer's node."""
-        from asterism.memo.keras_build import told
+        from asterism.memo.graphs.keras_build import told
 
         graph = self.graph()
         layers = ((i, graph.nodes[i]) for i in graph.layers)
@@ -82,7 +82,7 @@ class Subject:
         if self._weights is None:
             return {}
         if self._weights not in self._stored:
-            from asterism.memo.store import read_weights
+            from asterism.memo.graphs.store import read_weights
 
             self._stored[self._weights] = read_weights(self._weights)
         return self._stored[self._weights]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.memo.tensors import EPSILON
+from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")

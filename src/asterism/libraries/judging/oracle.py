@@ -32,7 +32,7 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.bench import Result
 from asterism.libraries.running.inputs import SPECIAL_DRAWS, compared_nodes
 from asterism.libraries.running.outcomes import Outcome
-from asterism.memo.graph import Graph
+from asterism.memo.graphs.graph import Graph
 
 
 @dataclass(frozen=True)

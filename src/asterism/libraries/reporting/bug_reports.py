@@ -27,7 +27,7 @@ from asterism.libraries.reporting.reproducer import exit_status, script_of, tole
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.weights import Stored
+from asterism.memo.graphs.weights import Stored
 
 #: Fresh processes that a reproducer is run in.
 CONFIRMATIONS = 3

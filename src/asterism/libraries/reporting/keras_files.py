@@ -17,9 +17,9 @@ from pathlib import Path
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.libraries.running.launch import variables
-from asterism.memo.graph import Graph
-from asterism.memo.light_keras import import_keras
-from asterism.memo.store import read_weights
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.store import read_weights
 
 log = get_logger(__name__)
 
@@ -55,7 +55,7 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
 def main(weights: Path, target: Path, folders: Sequence[Path]) -> None:
     """Build and write them, each under its folder's name, on the backend that is there soonest."""
     keras = import_keras("numpy")
-    from asterism.memo.keras_build import build
+    from asterism.memo.graphs.keras_build import build
     from asterism.models.keras_files import save_keras
 
     stored = read_weights(weights)

@@ -26,10 +26,10 @@ from asterism.libraries.running.bench import Described
 from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.launch import variables
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graph import INPUT, Graph
-from asterism.memo.keras_arguments import TWO_ARGUMENTS, arguments
-from asterism.memo.tensors import Config
-from asterism.memo.weights import Stored, layer_weights
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
+from asterism.memo.graphs.weights import Stored, layer_weights
+from asterism.memo.universe.tensors import Config
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300

@@ -29,9 +29,9 @@ from asterism.libraries.adapters.routes import (
 from asterism.libraries.running.handle import Handle, Limits
 from asterism.libraries.running.launch import Nursery
 from asterism.libraries.running.outcomes import Outcome
-from asterism.memo.graph import Graph, Node, chain
-from asterism.memo.tensors import Config, Tensor
-from asterism.memo.weights import Variable
+from asterism.memo.graphs.graph import Graph, Node, chain
+from asterism.memo.graphs.weights import Variable
+from asterism.memo.universe.tensors import Config, Tensor
 
 log = get_logger(__name__)
 

@@ -11,7 +11,7 @@ from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.branches import SWITCH, by_module
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
-from asterism.memo.graph import Graph
+from asterism.memo.graphs.graph import Graph
 
 #: Nothing is judged here, so only what never ends must be ended.
 _LIMITS = Limits(seconds=240, memory_mb=3000)

@@ -21,7 +21,7 @@ from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import GRADIENT, SPECIAL_DRAWS, compared_nodes, draw_inputs
 from asterism.libraries.running.outcomes import Outcome
 from asterism.libraries.running.params import ExecuteParams
-from asterism.memo.graph import Graph
+from asterism.memo.graphs.graph import Graph
 
 #: Models that are run by one process: a part of the work.
 _GROUP = 50

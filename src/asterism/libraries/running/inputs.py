@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.libraries.running.params import Draw
-from asterism.memo.graph import Graph
-from asterism.memo.tensors import INTEGER, INTEGER_BOUND
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2
 

@@ -24,7 +24,7 @@ import asterism
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.running.outcomes import steady
 from asterism.libraries.running.worker import start_worker
-from asterism.memo.light_keras import import_keras
+from asterism.memo.graphs.light_keras import import_keras
 
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from asterism.core.names import accepted_by
 from asterism.core.params import Distinct, Section
-from asterism.memo.params import Routes
 
+Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
 #: Kinds of inputs that a model is run on.
 Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
 

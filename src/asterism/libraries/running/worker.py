@@ -25,7 +25,7 @@ from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.inputs import GRADIENT
 from asterism.libraries.running.outcomes import is_unsupported, steady
-from asterism.memo.light_keras import import_keras
+from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
 

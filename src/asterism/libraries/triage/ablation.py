@@ -9,7 +9,7 @@ from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.adapters.routes import converter_of
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.triage.showing import Showing, Shown
-from asterism.memo.graph import Graph
+from asterism.memo.graphs.graph import Graph
 
 
 def ablate(show: Showing, graph: Graph, finding: Finding, draws: Sequence[str]) -> dict[str, str]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.libraries.judging.finding import Finding, signature
-from asterism.memo.graph import Graph
-from asterism.memo.spec import universe
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.spec import universe
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from asterism.libraries.adapters.routes import FLOAT64
 from asterism.libraries.judging.oracle import differences
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.bench import Bench, Result, Task
-from asterism.memo.graph import INPUT
+from asterism.memo.graphs.graph import INPUT
 
 
 def first_diverging(bench: Bench, task: Task, route: str, params: JudgeParams) -> int | None:

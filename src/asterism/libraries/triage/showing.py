@@ -12,7 +12,7 @@ from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
-from asterism.memo.graph import Graph
+from asterism.memo.graphs.graph import Graph
 
 
 @dataclass(frozen=True)

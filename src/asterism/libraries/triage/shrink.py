@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from asterism.memo.graph import INPUT, Graph, Node, input_node
-from asterism.memo.reduce import bypass, renumbered, without_branch
-from asterism.memo.spec import universe
-from asterism.memo.tensors import INTEGER, InvalidLayerError
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
+from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
 
 #: Whether a model still shows the finding.
 Shows = Callable[[Graph], bool]

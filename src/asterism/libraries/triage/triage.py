@@ -16,8 +16,8 @@ from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.showing import Showing
 from asterism.libraries.triage.shrink import Shrinker
-from asterism.memo.graph import Graph
-from asterism.memo.keras_arguments import layer_name
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.keras_arguments import layer_name
 
 
 @dataclass

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
-from asterism.memo.graph import Graph, Node
-from asterism.memo.spec import universe
+from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.universe.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render

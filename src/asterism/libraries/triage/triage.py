@@ -50,11 +50,9 @@ class UniqueFinding:
         was, now = self.original_layers, len(self.graph.layers)
         layers = f"{was} layer{'' if was == 1 else 's'}"
         reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
-        return (
-            f"not minimal, {reduced}: {self.unfinished}"
-            if self.unfinished
-            else f"minimal, {reduced}"
-        )
+        if self.unfinished:
+            return f"not minimal, {reduced}: {self.unfinished}"
+        return f"minimal, {reduced}"
 
 
 class Triage:

@@ -22,18 +22,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import psutil
 
 from asterism.core.params import Section, read_params
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import draw_inputs
-from asterism.libraries.params import ExecuteParams
-from asterism.memo.coverage import coverage_of
-from asterism.memo.generate import campaign
-from asterism.memo.graph import Graph
-from asterism.memo.keras_read import graph_of
-from asterism.memo.light_keras import import_keras
-from asterism.memo.params import GenerateParams
-from asterism.memo.reduce import reduce_model, renumbered
-from asterism.memo.seeds import make_seed_model
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.params import ExecuteParams
+from asterism.memo.generating.generate import campaign
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.keras_read import graph_of
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.reducing.reduce import reduce_model, renumbered
+from asterism.memo.reducing.seeds import make_seed_model
 
 #: Six routes over four libraries, with the cheaper converter: for breadth per second.
 FAST_ROUTES = (

@@ -6,10 +6,10 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
-from asterism.libraries.execution import execute, open_bench
-from asterism.libraries.outcomes import STATUSES
-from asterism.libraries.params import ExecuteParams
-from asterism.memo.store import read_models
+from asterism.libraries.running.execution import execute, open_bench
+from asterism.libraries.running.outcomes import STATUSES
+from asterism.libraries.running.params import ExecuteParams
+from asterism.memo.graphs.store import read_models
 
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")

@@ -7,13 +7,13 @@ from pathlib import Path
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
-from asterism.libraries.branch_reward import branch_reward, branch_table
-from asterism.memo.chains import generate
-from asterism.memo.coverage import coverage_of
-from asterism.memo.light_keras import import_keras
-from asterism.memo.params import GenerateParams
-from asterism.memo.store import read_models, write_models
-from asterism.memo.tables import growth_table, mutant_table, universe_facts
+from asterism.libraries.running.branch_reward import branch_reward, branch_table
+from asterism.memo.generating.chains import generate
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.store import read_models, write_models
 
 SEEDS = Path("artifacts/reduce_models")
 VERSIONS = Path("artifacts/library_versions/env.json")

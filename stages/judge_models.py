@@ -5,10 +5,10 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section, Seed
-from asterism.libraries.execution import Record
-from asterism.libraries.oracle import judge
-from asterism.libraries.params import JudgeParams
-from asterism.memo.store import read_models
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.execution import Record
+from asterism.memo.graphs.store import read_models
 
 
 class Params(Section):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json
 from asterism.core.params import Section
-from asterism.libraries.versions import installed_versions
+from asterism.libraries.adapters.versions import installed_versions
 
 
 class Params(Section):

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from asterism.core.artifacts import write_json, write_table
 from asterism.core.params import Section, Seed
-from asterism.memo.params import ReduceParams
-from asterism.memo.reduction import reduce_models
-from asterism.memo.store import write_models, write_weights
+from asterism.memo.graphs.store import write_models, write_weights
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduction import reduce_models
 
 ARTIFACTS = Path("artifacts/reduce_models")
 

@@ -4,13 +4,15 @@ from pathlib import Path
 
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.params import Section, Seed
-from asterism.libraries.bug_reports import Reporter, folder_name, read_known_issues
-from asterism.libraries.execution import open_bench
-from asterism.libraries.keras_files import write_keras_files
-from asterism.libraries.oracle import Finding
-from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
-from asterism.libraries.triage import Triage
-from asterism.memo.store import read_models, read_weights
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
+from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.libraries.running.execution import open_bench
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.store import read_models, read_weights
 
 ARTIFACTS = Path("artifacts/triage_findings")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
@@ -49,6 +51,7 @@ def run(params: Params) -> None:
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
         "known": sum(bool(r.known) for r in reports),
         "groups_left_by_budget": left,
-        "largest_minimal_model": max((len(u.graph.layers) for u in unique), default=0),
+        "not_minimal": sum(bool(u.unfinished) for u in unique),
+        "largest_model": max((len(u.graph.layers) for u in unique), default=0),
     }
     write_json(Path("metrics/triage_findings.json"), metrics)

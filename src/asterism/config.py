@@ -21,8 +21,11 @@ from asterism.deepimportance.params import ImportanceParams
 from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.hydra_messages import as_one_line, with_advice_taken
-from asterism.libraries.params import ExecuteParams, JudgeParams, TriageParams
-from asterism.memo.params import GenerateParams, ReduceParams
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.params import TriageParams
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.reducing.params import ReduceParams
 from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
 

@@ -49,7 +49,7 @@ def imported() -> dict[str, list[str]]:
 
 
 #: Registries some of whose names are computed: nothing in the parameters names what is in them.
-COMPUTED = ("asterism.memo.operator:OPERATORS", "asterism.memo.spec:LAYERS")
+COMPUTED = ("asterism.memo.generating.operator:OPERATORS", "asterism.memo.universe.spec:LAYERS")
 
 
 @pytest.mark.parametrize("where", [where for where in REGISTRIES if where not in COMPUTED])

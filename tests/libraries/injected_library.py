@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.artifacts import read_json
-from asterism.libraries.backends.tensorflow import TensorFlow
-from asterism.libraries.library import LIBRARIES
+from asterism.libraries.adapters.backends.tensorflow import TensorFlow
+from asterism.libraries.adapters.library import LIBRARIES
 
 SWITCH = "ASTERISM_TEST_FAULT"
 TARGET = "LeakyReLU"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from asterism.libraries.library import LIBRARIES, Library
+from asterism.libraries.adapters.library import LIBRARIES, Library
 
 
 @LIBRARIES.register("small")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from asterism.libraries.branch_reward import branch_reward, branch_table
-from asterism.libraries.branches import by_module
-from asterism.memo.generate import campaign
-from asterism.memo.graph import chain
-from asterism.memo.store import write_weights
-from asterism.memo.tensors import Tensor
+from asterism.libraries.running.branch_reward import branch_reward, branch_table
+from asterism.libraries.running.branches import by_module
+from asterism.memo.generating.generate import campaign
+from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.store import write_weights
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 from memo.test_generation import SEEDS, params
 
@@ -25,7 +25,7 @@ def sign(x):
 """
 ASK = """
 import json, sys
-from asterism.libraries.branches import BranchMeter
+from asterism.libraries.running.branches import BranchMeter
 sys.path.insert(0, sys.argv[1])
 meter = BranchMeter(["measured_package", "no_such_package"])
 from measured_package.signs import sign

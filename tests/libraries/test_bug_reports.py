@@ -6,13 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from asterism.libraries.bug_reports import LONGEST, Report, _markdown
-from asterism.libraries.library import CONVERTERS, LIBRARIES
-from asterism.libraries.oracle import Finding
-from asterism.libraries.reproducer import script_of
-from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
+from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = chain(Tensor((2,)), [layer("ReLU")])
@@ -23,10 +23,12 @@ REPORT = Report("folder", "signature", (1, 1, 1), "")
 def written(tmp_path):
     """Writes the report of a finding on a script of a length; its text."""
 
-    def write(symptom="runtime crash", script="pass\n", **more):
+    def write(symptom="runtime crash", script="pass\n", unfinished="", **more):
         (tmp_path / "repro.py").write_text(script)
         finding = Finding(0, symptom, "run", "jax", ("jax:jit",), **more)
-        found = UniqueFinding("a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"})
+        found = UniqueFinding(
+            "a | b", finding, GRAPH, None, {0}, 3, {"jax:jit": "shows"}, unfinished
+        )
         return _markdown(found, REPORT, tmp_path)
 
     return write
@@ -42,6 +44,13 @@ def written(tmp_path):
 )
 def test_how_far_off_outputs_are_has_its_unit(written, symptom, said):
     assert said in written(symptom, excess=968.0, d_mad=0.5).splitlines()
+
+
+def test_a_model_is_called_minimal_only_where_it_is(written):
+    assert "The model is minimal, reduced from 3 layers to 1. 1 generated" in written()
+    stopped = "stopped by triage.max_steps=9"
+    said = f"The model is not minimal, reduced from 3 layers to 1: {stopped}. 1 generated"
+    assert said in written(unfinished=stopped)
 
 
 def test_a_message_stands_in_a_block_of_its_own(written):

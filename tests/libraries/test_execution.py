@@ -10,14 +10,14 @@ from asterism.core.artifacts import read_json
 from asterism.core.params import read_params
 from asterism.core.parts import SharedParts
 from asterism.core.stage import load_script
-from asterism.libraries import execution
-from asterism.libraries.bench import Bench, Described, Result
-from asterism.libraries.execution import Record, execute
-from asterism.libraries.handle import Limits
-from asterism.libraries.outcomes import Outcome
-from asterism.memo.graph import chain
-from asterism.memo.store import write_models
-from asterism.memo.tensors import Tensor
+from asterism.libraries.running import execution
+from asterism.libraries.running.bench import Bench, Described, Result
+from asterism.libraries.running.execution import Record, execute
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.outcomes import Outcome
+from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.store import write_models
+from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import branching, layer
 from places import ROOT

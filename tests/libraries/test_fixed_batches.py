@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import draw_inputs
-from asterism.libraries.oracle import Finding
-from asterism.libraries.reproducer import exit_status, script_of
-from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import Graph, Node, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.reproducer import exit_status, script_of
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer, recurrent
 
 ROUTES = ("tensorflow:eager", "litert:tflite")

@@ -7,18 +7,19 @@ import sys
 import numpy as np
 import pytest
 
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.execution import execute
-from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import cotangent, draw_inputs
-from asterism.libraries.library import LIBRARIES
-from asterism.libraries.oracle import Finding, compared_nodes, judge, signature
-from asterism.libraries.params import JudgeParams
-from asterism.libraries.reproducer import script_of
-from asterism.libraries.routes import FLOAT64, library_of
-from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import Graph, Node, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.library import LIBRARIES, cotangent
+from asterism.libraries.adapters.routes import FLOAT64, library_of
+from asterism.libraries.judging.finding import Finding, signature
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.execution import execute
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import compared_nodes, draw_inputs
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 ROUTES = ("tensorflow:eager", "pytorch:eager", "jax:jit", *FLOAT64)

@@ -4,17 +4,18 @@ import os
 
 import pytest
 
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.bug_reports import Reporter
-from asterism.libraries.handle import Limits
-from asterism.libraries.inputs import draw_inputs
-from asterism.libraries.oracle import judge
-from asterism.libraries.params import JudgeParams, TriageParams
-from asterism.libraries.reproducer import exit_status
-from asterism.libraries.routes import FLOAT64
-from asterism.libraries.triage import Triage
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.routes import FLOAT64
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter
+from asterism.libraries.reporting.reproducer import exit_status
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
 from libraries.injected_library import KINDS, SCRIPTS, SWITCH, TARGET
 from memo.small_graphs import layer
@@ -82,7 +83,9 @@ def test_sound_libraries_agree_on_ordinary_and_special_inputs(bench):
 def test_every_kind_is_found_named_shrunk_written_up_and_confirmed(
     bench, kind, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 90 if kind != "hang" else 20)
+    monkeypatch.setattr(
+        "asterism.libraries.reporting.script_checks.PATIENCE", 90 if kind != "hang" else 20
+    )
     examine(bench, kind, tmp_path)
 
 

@@ -8,12 +8,12 @@ import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
-from asterism.libraries import keras_files
-from asterism.libraries.keras_files import write_keras_files
-from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.keras_build import build
-from asterism.memo.keras_read import graph_of
-from asterism.memo.store import write_weights
+from asterism.libraries.reporting import keras_files
+from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_read import graph_of
+from asterism.memo.graphs.store import write_weights
 from asterism.models.keras_files import load_keras
 
 READABLE = Graph(

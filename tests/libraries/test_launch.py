@@ -11,12 +11,12 @@ import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
-from asterism.libraries.handle import Handle, Limits
-from asterism.libraries.launch import Nursery
-from asterism.libraries.subject import Subject
-from asterism.libraries.worker import Worker
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.running.handle import Handle, Limits
+from asterism.libraries.running.launch import Nursery
+from asterism.libraries.running.worker import Worker
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import layer
 
@@ -134,8 +134,8 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 
 RUN = """
 import sys
-from asterism.libraries.bench import Bench, Task
-from asterism.libraries.handle import Limits
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.handle import Limits
 from memo.small_graphs import branching
 
 with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:
@@ -199,7 +199,7 @@ def test_an_interrupt_waits_for_no_import(tmp_path):
 def test_keras_finds_no_backend_but_its_own():
     script = (
         "import importlib.util as u, importlib.metadata as m, sys\n"
-        "from asterism.memo.light_keras import import_keras\n"
+        "from asterism.memo.graphs.light_keras import import_keras\n"
         "keras = import_keras('numpy')\n"
         "keras.utils.set_random_seed(1)\n"  # looks for TensorFlow and PyTorch
         "assert keras.backend.backend() == 'numpy'\n"

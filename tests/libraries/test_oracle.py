@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.bench import Result
-from asterism.libraries.compare import Tolerance, d_mad, first_difference
-from asterism.libraries.oracle import Finding, judge, signature, skeleton
-from asterism.libraries.outcomes import Outcome, is_unsupported, steady
-from asterism.libraries.params import JudgeParams
-from asterism.libraries.routes import FLOAT64, REFERENCES
-from asterism.memo.graph import WeightEdit
+from asterism.libraries.adapters.routes import FLOAT64, REFERENCES
+from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference
+from asterism.libraries.judging.finding import Finding, signature, skeleton
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.bench import Result
+from asterism.libraries.running.outcomes import Outcome, is_unsupported, steady
+from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching
 
 GRAPH = branching()
@@ -27,6 +28,7 @@ ROUTES = (
     "onnxruntime:keras_onnx",
     "openvino:tf2onnx",
 )
+DRAWS = ("normal", "wide")
 UNSUPPORTED = Outcome(0, "", "run", "unsupported", "NotImplementedError")
 
 
@@ -103,22 +105,35 @@ def test_symptom_excess_and_d_mad_are_of_one_route():
     far = (RIGHT * 1000).astype(np.float32)
     (found,) = findings(wrong={"onnxruntime:keras_onnx": far, "onnxruntime:tf2onnx": nan})
     assert (found.symptom, found.excess, found.d_mad) == ("NaN/Inf mask differs", 1, 1)
-    assert found.routes == ("onnxruntime:keras_onnx", "onnxruntime:tf2onnx")
+    assert found.routes == ("onnxruntime:tf2onnx", "onnxruntime:keras_onnx")
+
+
+def of_two_draws(normal, wide):
+    """A result of both draws, from wrong outputs by route in each."""
+    both = result()
+    for draw, wrong in (("normal", normal), ("wide", wide)):
+        for route, outputs in result(wrong=wrong, draw=draw).outputs.items():
+            both.outputs[route] |= outputs
+    return both
 
 
 def test_of_two_draws_the_worse_one_says_how_far_off():
     one = RIGHT.copy()
     one[0, 3] += 0.6
-    both, alone = result(), []
-    for draw, off in (("normal", one), ("wide", RIGHT + 0.5)):
-        made = result(wrong={"jax:jit": off.astype(np.float32)}, draw=draw)
-        alone += judge(GRAPH, made, JUDGE, 0).findings
-        for route, outputs in made.outputs.items():
-            both.outputs[route] |= outputs
-    worse, other = alone
+    wrong = [{"jax:jit": off.astype(np.float32)} for off in (one, RIGHT + 0.5)]
+    worse, other = (findings(wrong=w, draw=d)[0] for w, d in zip(wrong, DRAWS, strict=True))
     assert worse.excess > other.excess and worse.d_mad < other.d_mad, "the metrics disagree"
+    (found,) = judge(GRAPH, of_two_draws(*wrong), JUDGE, 0).findings
+    assert found == replace(worse, draws=DRAWS)
+
+
+def test_the_first_route_and_the_first_draw_are_those_that_are_farthest_off():
+    """A script runs these two alone, and layers are looked at there."""
+    near, far = ((RIGHT + off).astype(np.float32) for off in (0.1, 5))
+    one, two = "onnxruntime:keras_onnx", "onnxruntime:tf2onnx"
+    both = of_two_draws({one: near, two: near}, {one: near, two: far})
     (found,) = judge(GRAPH, both, JUDGE, 0).findings
-    assert found == replace(worse, draws=("normal", "wide"))
+    assert (found.routes, found.draws) == ((two, one), ("wide", "normal"))
 
 
 def test_a_converter_is_blamed_for_a_file_that_a_library_refuses():

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from asterism.core.errors import UserError
-from asterism.libraries.bug_reports import Report, read_known_issues
-from asterism.libraries.compare import Tolerance, first_difference
-from asterism.libraries.launch import variables
-from asterism.libraries.library import LIBRARIES, Library
-from asterism.libraries.oracle import Finding
-from asterism.libraries.reproducer import exit_status, script_of, tolerated
-from asterism.libraries.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
-from asterism.libraries.triage import UniqueFinding
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.library import LIBRARIES, Library
+from asterism.libraries.judging.compare import Tolerance, first_difference
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.bug_reports import Report, read_known_issues
+from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.reporting.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
+from asterism.libraries.running.launch import variables
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 GRAPH = chain(Tensor((2,)), [layer("ReLU")])
@@ -62,7 +62,7 @@ class MadeUp(Library):
     ],
 )
 def test_a_script_says_whether_the_bug_lives(end, symptom, exception, tmp_path, monkeypatch):
-    monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 25)
+    monkeypatch.setattr("asterism.libraries.reporting.script_checks.PATIENCE", 25)
     statuses = []
     for option in (end, "none"):
         route = f"made_up:{option}"
@@ -123,7 +123,7 @@ def test_another_end_is_not_the_bug(symptom, exception, ends, tmp_path):
 
 @pytest.mark.parametrize(("symptom", "status"), [("hang", 1), ("runtime crash", 2), ("memory", 2)])
 def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
-    monkeypatch.setattr("asterism.libraries.script_checks.PATIENCE", 0.5)
+    monkeypatch.setattr("asterism.libraries.reporting.script_checks.PATIENCE", 0.5)
     finding = made(symptom, "" if symptom != "runtime crash" else "SIGABRT")
     assert status_of(finding, "time.sleep(9)", tmp_path) == status
 

@@ -3,8 +3,8 @@
 import pytest
 
 from asterism.core.errors import UserError
-from asterism.libraries.library import CONVERTERS, LIBRARIES
-from asterism.libraries.routes import (
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.routes import (
     FLOAT64,
     check_routes,
     converter_of,

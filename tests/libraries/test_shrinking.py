@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.groups import LayerAtFault, in_order, layer_at_fault
-from asterism.libraries.oracle import Finding
-from asterism.libraries.shrink import Shrinker
-from asterism.memo.graph import Graph, Node, WeightEdit, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.libraries.triage.shrink import Shrinker
+from asterism.memo.graphs.graph import Graph, Node, WeightEdit, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout")
@@ -80,6 +80,20 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
     assert types(small) == shows.wanted
     refused = [g for g in list(shows.graphs) if not shows(Graph.from_json(g))]
     assert len(refused) == len({str(g) for g in refused})
+
+
+@given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=12), st.integers(0, 60), st.data())
+def test_it_says_that_it_was_stopped_exactly_where_more_steps_were_wanted(kinds, steps, data):
+    graph, at = straight(kinds), st.integers(0, len(kinds) - 1)
+    wanted = [kinds[i] for i in sorted({data.draw(at), data.draw(at)})]
+    all_steps = Asked(*wanted)
+    smallest = Shrinker(all_steps, 1000).shrink(graph)
+    shows = Asked(*wanted)
+    shrinker = Shrinker(shows, steps)
+    small = shrinker.shrink(graph)
+    assert shrinker.stopped == (steps < len(all_steps.graphs))
+    assert len(shows.graphs) == min(steps, len(all_steps.graphs))
+    assert shrinker.stopped or small == smallest
 
 
 def test_the_one_parameter_that_matters_is_found_in_few_steps():

@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from asterism.core.artifacts import read_json, read_table
-from asterism.libraries.execution import Record
-from asterism.memo.graph import Graph
-from asterism.memo.store import write_models, write_weights
+from asterism.libraries.running.execution import Record
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
 from libraries.test_injected_bugs import GRAPHS
 from places import ROOT

@@ -2,16 +2,18 @@
 
 import pytest
 
-from asterism.libraries.ablation import ablate
-from asterism.libraries.bench import Result, Task
-from asterism.libraries.oracle import Finding, judge
-from asterism.libraries.outcomes import Outcome
-from asterism.libraries.params import JudgeParams, TriageParams
-from asterism.libraries.routes import REFERENCES, converter_of
-from asterism.libraries.showing import Showing, Shown
-from asterism.libraries.triage import Triage
-from asterism.memo.graph import chain
-from asterism.memo.tensors import Tensor
+from asterism.libraries.adapters.routes import REFERENCES, converter_of
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.bench import Result, Task
+from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.showing import Showing, Shown
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.graph import chain
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
@@ -49,6 +51,38 @@ def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
     found = triage._shrunk(finding, GRAPH, GRAPH.layers[2])
     assert types(found.graph) == types(GRAPH)
     assert found.signature == "values differ | jax | LeakyReLU()"
+
+
+class Anywhere:
+    """Shows in every model of so many layers or more, in its own routes or in all at once."""
+
+    def __init__(self, layers, in_all_routes):
+        self.layers, self.in_all_routes = layers, in_all_routes
+
+    def look(self, graph, finding, *, everywhere=False, **_):
+        wanted = self.in_all_routes if everywhere else self.layers
+        shows = len(graph.layers) >= wanted
+        return Shown(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
+
+
+@pytest.mark.parametrize(
+    ("layers", "in_all_routes", "steps", "said"),
+    [
+        (1, 1, 50, "minimal, reduced from 3 layers to 1"),
+        (3, 3, 50, "minimal, of 3 layers as before"),
+        (1, 1, 1, "not minimal, reduced from 3 layers to 1: stopped by triage.max_steps=1"),
+        (1, 1, 0, "not minimal, of 3 layers as before: stopped by triage.max_steps=0"),
+        (1, 3, 50, "not minimal, of 3 layers as before: none smaller was found"),
+    ],
+)
+def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
+    monkeypatch, layers, in_all_routes, steps, said
+):
+    triage = Triage(Everything(), JUDGE, PARAMS.model_copy(update={"max_steps": steps}), 0)
+    monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_routes))
+    finding = Finding(0, "runtime crash", "run", "jax", ("jax:jit",), ("normal",))
+    found = triage._shrunk(finding, GRAPH, None)
+    assert found.minimality.startswith(said)
 
 
 class OldOpsetsOnly:

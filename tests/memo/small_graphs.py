@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from asterism.memo.graph import Graph, Node, chain, input_node
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.universe.tensors import Tensor
 
 
 def layer(kind: str, **config: object):

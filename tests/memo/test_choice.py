@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.memo.choice import broadest
-from asterism.memo.coverage import elements_of
-from asterism.memo.generate import campaign
+from asterism.memo.generating.choice import broadest
+from asterism.memo.generating.generate import campaign
+from asterism.memo.graphs.coverage import elements_of
 from memo.test_generation import SEEDS, params
 
 MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)), max_size=8)

@@ -12,18 +12,18 @@ import pytest
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.streams import stream
-from asterism.memo.campaign import Campaign
-from asterism.memo.chains import generate
-from asterism.memo.coverage import Coverage, coverage_of, elements_of
-from asterism.memo.generate import STRATEGIES, attempt, campaign
-from asterism.memo.graph import Graph, Node, WeightEdit, chain, infer
-from asterism.memo.keras_build import build
-from asterism.memo.operator import OPERATORS, Context
-from asterism.memo.params import GenerateParams
-from asterism.memo.strategies.search import Memo
-from asterism.memo.tables import growth_table
-from asterism.memo.tensors import Tensor
-from asterism.memo.weights import WEIGHT_EDITS, layer_weights
+from asterism.memo.generating.campaign import Campaign
+from asterism.memo.generating.chains import generate
+from asterism.memo.generating.generate import STRATEGIES, attempt, campaign
+from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.strategies.search import Memo
+from asterism.memo.generating.tables import growth_table
+from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
+from asterism.memo.graphs.graph import Graph, Node, WeightEdit, chain, infer
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
@@ -143,7 +143,7 @@ def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
 KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
-import asterism.memo.generate as generate
+import asterism.memo.generating.generate as generate
 from asterism.core import checkpoints
 from asterism.core.checkpoints import Checkpoint
 from memo.test_generation import SEEDS, params

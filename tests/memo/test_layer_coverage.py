@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.core.streams import stream
-from asterism.memo.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
-from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.operator import OPERATORS, Context
-from asterism.memo.parameters import Choice, Number, Shaped, Sizes
-from asterism.memo.spec import MAX_RANK, universe
-from asterism.memo.tensors import InvalidLayerError, Tensor
+from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.universe.parameters import Choice, Number, Shaped, Sizes
+from asterism.memo.universe.spec import MAX_RANK, universe
+from asterism.memo.universe.tensors import InvalidLayerError, Tensor
 from memo.small_graphs import branching, convolutional, recurrent
 
 

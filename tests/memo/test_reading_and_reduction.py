@@ -11,12 +11,14 @@ import pytest
 from keras import layers
 
 from asterism.core.errors import UserError
-from asterism.memo.coverage import elements_of
-from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.keras_build import build
-from asterism.memo.keras_read import graph_of, graph_of_json
-from asterism.memo.params import ReduceParams
-from asterism.memo.reduce import (
+from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.store import read_weights, write_weights
+from asterism.memo.graphs.weights import fit, matched
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduce import (
     articulation_points,
     bypass,
     keeps,
@@ -24,10 +26,8 @@ from asterism.memo.reduce import (
     renumbered,
     work,
 )
-from asterism.memo.reduction import _inference, reduce_models
-from asterism.memo.seeds import SEED_MODELS, make_seed_model
-from asterism.memo.store import read_weights, write_weights
-from asterism.memo.weights import fit, matched
+from asterism.memo.reducing.reduction import _inference, _opened, reduce_models
+from asterism.memo.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.models.keras_files import load_keras
 
 
@@ -194,8 +194,8 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
 def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
     path, model = keras_2_file(tmp_path, "json")
     script = (
-        "import sys; from asterism.memo.params import ReduceParams as P\n"
-        "from asterism.memo.reduction import reduce_models\n"
+        "import sys; from asterism.memo.reducing.params import ReduceParams as P\n"
+        "from asterism.memo.reducing.reduction import reduce_models\n"
         "p = P(models=['lenet5'], user_model=sys.argv[1], open_size=4, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"
         "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "
@@ -415,6 +415,35 @@ def test_taking_the_last_layer_of_a_head_away_leaves_the_other_heads():
         }
     )
     assert bypass(graph, 1, 2).outputs == (1, 3)
+
+
+class Squash(layers.Layer):
+    """A layer that only its author has."""
+
+    def call(self, inputs):
+        return inputs / (1 + keras.ops.abs(inputs))
+
+
+@pytest.mark.parametrize(
+    ("layer", "kind"),
+    [
+        (Squash(), "Squash"),
+        (layers.Lambda(lambda x: x * 2), "Lambda"),
+        (layers.RandomZoom(0.1), "RandomZoom"),
+    ],
+)
+@pytest.mark.parametrize("suffix", ["keras", "json"])
+def test_a_file_with_a_layer_that_is_not_declared_is_refused_by_its_type(
+    layer, kind, suffix, tmp_path
+):
+    model, path = sequential((8, 8, 3), layer), tmp_path / f"mine.{suffix}"
+    if suffix == "json":
+        path.write_text(model.to_json())
+    else:
+        model.save(path)
+    with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as refused:
+        _opened(path, 4, 0)
+    assert "\n" not in str(refused.value)
 
 
 def test_a_file_called_like_a_listed_model_is_refused(tmp_path):

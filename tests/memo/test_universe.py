@@ -11,19 +11,19 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from asterism.core.streams import stream
-from asterism.memo.graph import Graph, Node, input_node
-from asterism.memo.keras_arguments import arguments
-from asterism.memo.keras_build import build, told
-from asterism.memo.keras_options import (
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.keras_arguments import arguments
+from asterism.memo.graphs.keras_build import build, told
+from asterism.memo.graphs.keras_read import graph_of
+from asterism.memo.universe.keras_options import (
     activations,
     constraints,
     kernel_initializers,
     regularizers,
 )
-from asterism.memo.keras_read import graph_of
-from asterism.memo.parameters import Choice, Number, Sizes
-from asterism.memo.spec import universe
-from asterism.memo.tensors import FLOATS, INTEGER, InvalidLayerError
+from asterism.memo.universe.parameters import Choice, Number, Sizes
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import FLOATS, INTEGER, InvalidLayerError
 
 LAYERS = sorted(universe())
 
@@ -145,7 +145,7 @@ def test_defaults_are_seen_in_all_their_spellings(kind, config, needed):
 def test_shape_inference_does_not_need_keras():
     """A process that only infers shapes, as the oracle's does, is spared Keras' import."""
     script = (
-        "import sys; from asterism.memo.graph import Graph, Node, input_node\n"
+        "import sys; from asterism.memo.graphs.graph import Graph, Node, input_node\n"
         "g = Graph({0: input_node((4,)), 1: Node('Dense', {'units': 2}, (0,))})\n"
         "assert g.tensors[1].shape == (2,)\n"
         "sys.exit('keras' in sys.modules)"

@@ -127,7 +127,7 @@ def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(t
         classifier = open_classifier(path, UNIT)
     assert classifier.notes == ("runs in Keras, in batches of 32",)
     (reason,) = (entry["reason"] for entry in told if "reason" in entry)
-    assert "cannot open model.onnx: " in reason
+    assert "cannot open model.onnx: " in reason and "output of any previous nodes" in reason
     assert str(tmp_path) not in reason
 
 
@@ -424,6 +424,23 @@ def test_a_torch_archive_that_could_run_code_is_refused(
         with pytest.raises(UserError, match="could run foreign code"):
             open_classifier(hostile, UNIT)
     assert [path.name for path in tmp_path.iterdir()] == ["hostile.pt2"]
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (
+            lambda c: c.replace(b'"major": ', b'"major": 9'),
+            "Serialized schema version .* does not match",
+        ),
+        (lambda c: c.replace(b'"name": "relu"', b'"name": "nowhere"', 1), "KeyError: 'nowhere'"),
+    ],
+)
+def test_why_pytorch_cannot_open_an_archive_is_told(files, edit, reason, tmp_path, caplog):
+    path = _edited(files[1][".pt2"], tmp_path / "odd.pt2", "models/model.json", edit)
+    with pytest.raises(UserError, match=rf"PyTorch cannot open .*odd\.pt2: {reason}"):
+        open_classifier(path, UNIT)
+    assert not caplog.records
 
 
 def test_a_torch_archive_with_two_files_of_one_name_is_refused(files, tmp_path):

@@ -159,9 +159,61 @@ def test_code_in_a_file_is_never_run(tmp_path, suffix):
     model = keras.Sequential([keras.Input((3,)), keras.layers.Lambda(eval(source))])
     marker.unlink(missing_ok=True)
     model.save(tmp_path / f"evil.{suffix}")
-    with pytest.raises(UserError, match=r"evil\.\w+ holds a Lambda layer, whose Python code"):
+    with pytest.raises(UserError, match=r"evil\.\w+ holds a Lambda layer, and a model's own code"):
         load_keras(tmp_path / f"evil.{suffix}")
     assert not marker.exists()
+
+
+@pytest.fixture
+def of_ones_own():
+    """Layers, and an activation, that only their author has."""
+    import keras
+
+    class Squash(keras.layers.Layer):
+        def call(self, inputs):
+            return inputs / (1 + keras.ops.abs(inputs))
+
+    def squash(inputs):
+        return inputs / (1 + keras.ops.abs(inputs))
+
+    return {
+        "Squash": lambda: Squash(name="odd"),
+        "acme>Squash": lambda: keras.saving.register_keras_serializable("acme")(Squash)(),
+        "TimeDistributed": lambda: keras.layers.TimeDistributed(Squash(name="odd")),
+        "squash": lambda: keras.layers.Dense(2, activation=squash),
+    }
+
+
+@pytest.mark.parametrize("suffix", ["keras", "h5", "json"])
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("Squash", "Squash"),
+        ("acme>Squash", "Squash"),
+        ("TimeDistributed", "Squash"),
+        ("squash", "squash"),
+    ],
+)
+def test_a_file_that_needs_code_of_its_authors_says_which(
+    of_ones_own, what, told, suffix, tmp_path
+):
+    import keras
+
+    model = keras.Sequential([keras.Input((4, 3)), of_ones_own[what]()])
+    path = tmp_path / f"own.{suffix}"
+    if suffix == "json":
+        path.write_text(model.to_json())
+        model.save_weights(tmp_path / "own.weights.h5")
+        (tmp_path / "own.weights.h5").rename(tmp_path / "own.h5")
+    else:
+        model.save(path)
+    keras.saving.get_custom_objects().pop("acme>Squash", None)
+    with pytest.raises(UserError) as refused:
+        load_keras(path)
+    assert str(refused.value) == (
+        f"{path} needs {told}, which Keras does not have, and a model's own code is never run "
+        "here: build it of Keras' own parts"
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,6 +223,7 @@ def test_code_in_a_file_is_never_run(tmp_path, suffix):
         ("Version 3.1 is unknown", "Version 3.1 is unknown"),
         ("", "ValueError"),
         ("word " * 99, "word " * 59 + "…"),
+        ("<class A> cannot be. Exception encountered: <B>. Exception encountered: No C.", "No C."),
     ],
 )  # fmt: skip
 def test_of_what_keras_says_the_first_sentence_is_told(said, told, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
 from asterism.data import DataParams, load
+from asterism.models.architectures import build
 from asterism.models.image_classifier import learning_rate_schedule, train_classifier
 from asterism.models.keras_files import load_keras
 from asterism.models.params import ClassifierParams
@@ -60,6 +61,12 @@ def test_an_architecture_that_the_images_are_too_small_for_is_told():
     message = r"classifier\.architecture is 'dave2', which cannot be built for .* \(28, 28, 1\)"
     with pytest.raises(UserError, match=message):
         train_classifier(classifier(architecture="dave2"), unit, data, 0)
+
+
+@pytest.mark.parametrize("name", ["dave2", "lenet5"])  # Keras announces the second's reason
+def test_why_it_cannot_be_built_is_told(name):
+    with pytest.raises(UserError, match=r"\(Keras says: Computed output size would be zero"):
+        build(name, (2, 2, 1), 4, key="classifier.architecture")
 
 
 @pytest.mark.slow

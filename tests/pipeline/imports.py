@@ -1,11 +1,17 @@
-"""Which packages of Asterism a script uses, read from its source and followed to the end."""
+"""Which packages of Asterism a script uses, read from its source and followed to the end.
+
+A package that holds nothing but packages, as ``libraries`` does, only puts them into order:
+what stages depend on, and what layers consist of, are the packages that it holds.
+"""
 
 import ast
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
+ASTERISM = SOURCE / "asterism"
 
 
 @cache
@@ -41,9 +47,30 @@ def used_by(script: Path) -> set[Path]:
 
 
 def packages_used_by(script: Path) -> set[str]:
-    """Top-level packages of ``src/asterism``, and modules that lie in none, as paths."""
-    names = {file.relative_to(SOURCE / "asterism").parts[0] for file in used_by(script)}
-    return {f"src/asterism/{name}" for name in names - {"__init__.py"}}
+    """Packages of ``src/asterism``, and modules that lie in none, as paths."""
+    return {f"src/asterism/{package}" for package in packages_of(used_by(script))}
+
+
+def packages_of(files: Iterable[Path]) -> set[str]:
+    """Packages that files of Asterism lie in, and names of those that lie in none.
+
+    What says no more than that a folder is a package belongs to none.
+    """
+    return {path for path in map(_package_of, files) if not path.endswith("__init__.py")}
+
+
+def _package_of(file: Path) -> str:
+    names = file.relative_to(ASTERISM).parts
+    depth = 1
+    while _holds_packages_alone(ASTERISM.joinpath(*names[:depth])):
+        depth += 1
+    return "/".join(names[:depth])
+
+
+@cache
+def _holds_packages_alone(path: Path) -> bool:
+    packages = list(path.glob("*/__init__.py"))
+    return bool(packages) and [m.name for m in path.glob("*.py")] == ["__init__.py"]
 
 
 def _files(name: str) -> set[Path]:

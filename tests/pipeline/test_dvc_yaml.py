@@ -31,6 +31,14 @@ def test_code_dependencies_are_exactly_what_the_script_imports(stage):
     assert f"stages/{stage}.py" in facts(stage)["deps"]
 
 
+@pytest.mark.parametrize("package", ["judging", "triage", "reporting"])
+def test_what_comes_after_running_models_runs_none_anew(package):
+    path = f"src/asterism/libraries/{package}"
+    assert (ROOT / path).is_dir()
+    users = {stage for stage in STAGES if path in facts(stage)["deps"]}
+    assert users <= {"judge_models", "triage_findings"}
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_parameters_are_exactly_those_that_the_script_reads(stage):
     source = script(stage).read_text(encoding="utf-8")

@@ -14,9 +14,9 @@ from workspace import ENVIRONMENT, ROOT, run
 from asterism.core.artifacts import write_arrays
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.memo.graph import chain
-from asterism.memo.store import write_models, write_weights
-from asterism.memo.tensors import Tensor
+from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.store import write_models, write_weights
+from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 

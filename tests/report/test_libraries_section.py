@@ -5,14 +5,14 @@ import re
 import pytest
 
 from asterism.core.artifacts import write_json, write_table
-from asterism.libraries.branches import by_module
-from asterism.libraries.outcomes import STATUSES
-from asterism.memo.coverage import coverage_of
-from asterism.memo.generate import STRATEGIES, campaign
-from asterism.memo.graph import WeightEdit, chain
-from asterism.memo.params import GenerateParams
-from asterism.memo.tables import growth_table, universe_facts
-from asterism.memo.tensors import Tensor
+from asterism.libraries.running.branches import by_module
+from asterism.libraries.running.outcomes import STATUSES
+from asterism.memo.generating.generate import STRATEGIES, campaign
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.tables import growth_table, universe_facts
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.graphs.graph import WeightEdit, chain
+from asterism.memo.universe.tensors import Tensor
 from asterism.report.sections.libraries import libraries
 from memo.small_graphs import branching, convolutional, layer, recurrent
 
@@ -56,7 +56,7 @@ def finding(library, symptom, graph, draws):
         "layer": "Dense(units=4)",
         "models": [0, 3],
         "layers": 4,
-        "original_layers": 9,
+        "minimality": "not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9",
         "ablation": {"batch size 1": "the same"},
         "finding": {"library": library, "symptom": symptom, "draws": draws, "message": ""},
         "graph": graph.to_json(),
@@ -108,12 +108,15 @@ def body(workspace):
 
 
 def test_the_section_shows_growth_tables_models_and_scripts(body):
-    # Three curves of growth, and the minimal model of each finding.
+    # Three curves of growth, and the smallest model of each finding.
     assert body.count("<svg") == 3 + 2
     for kind in ("layer types", "layer pairs", "layer parameters"):
         assert f"Growth of {kind} covered" in body
     assert body.count("&lt;the bug lives&gt;") == 2
-    assert "The minimal model" in body
+    assert "The smallest model found" in body
+    assert (
+        body.count("not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9.") == 2
+    )
     assert "0.0% of the models run" in body
     assert "As table 4 of the paper" in body and "As table 5 of the paper" in body
     assert "litert:tflite was left out: is missing" in body
@@ -138,7 +141,9 @@ def test_strategies_have_one_order(body):
 
 
 def test_a_picture_shows_what_is_off_the_default(body):
-    picture = re.sub(r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The minimal model") :]))
+    picture = re.sub(
+        r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The smallest model found") :])
+    )
     caption = picture[picture.index("LSTM(") :].partition(")")[0]
     told = {"units=4", "recurrent_activation=relu", "go_backwards=True", "return_sequences=True"}
     assert set(caption.removeprefix("LSTM(").split(",")) == told

@@ -1,7 +1,8 @@
-"""The one kind of error that a user is meant to read."""
+"""The one kind of error that a user is meant to read, and what libraries' own come down to."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -25,3 +26,27 @@ def concerning(key: str) -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"{key}: {error}") from None
+
+
+#: Lines by which Keras only announces what it has to say.
+_ANNOUNCED = re.compile(r"Exception encountered when calling \S+\.$")
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def telling_line(said: str, limit: int = 200) -> str:
+    """The line of a library's message that says why; nothing of an empty one.
+
+    It is the first that announces no other or, where the message quotes a traceback, the one that
+    ends it. Of a long line the middle is left out: some libraries say where first, and why last.
+
+    Args:
+        said: the message.
+        limit: characters that are told.
+    """
+    _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
+    lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
+    line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
+    if len(line) <= limit:
+        return line
+    half = limit // 2
+    return f"{line[:half].rpartition(' ')[0]} … {line[-half:].partition(' ')[2]}"

@@ -1,1 +1,1 @@
-"""Deep-learning libraries under test: workers, oracle, triage and bug reports."""
+"""Deep-learning libraries under test, from running a model in all of them to a bug report."""

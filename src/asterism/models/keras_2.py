@@ -61,9 +61,11 @@ def to_keras_3(config: dict[str, Any], path: Path) -> dict[str, Any]:
     return _translate(config, path, old=str(config.get("keras_version", "2")) < "3")
 
 
-def holds_code(path: Path) -> UserError:
-    """What is wrong with a file that holds a Lambda layer."""
-    return UserError(f"{path} holds a Lambda layer, whose Python code is never run here")
+def holds_code(path: Path, what: str = "holds a Lambda layer") -> UserError:
+    """What is wrong with a file that works only with Python code of its author's."""
+    return UserError(
+        f"{path} {what}, and a model's own code is never run here: build it of Keras' own parts"
+    )
 
 
 def _translate(config: dict[str, Any], path: Path, old: bool) -> dict[str, Any]:

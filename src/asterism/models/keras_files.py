@@ -38,7 +38,7 @@ def load_keras(path: Path) -> keras.Model:
     ``.hdf5`` is another name of ``.h5``. A ``.json`` file's weights lie beside it under the same
     name with the suffix ``.h5``; a whole model in that file will do.
     The model comes uncompiled. Nothing in the file is executed: a Lambda layer with Python code
-    inside is refused.
+    inside is refused, and so is a layer that only the file's author has.
 
     Raises:
         UserError: missing, damaged, of another format, or holding code.
@@ -56,6 +56,9 @@ def load_keras(path: Path) -> keras.Model:
     except UserError:
         raise
     except Exception as error:  # whatever a foreign file makes Keras raise
+        if unknown := _UNKNOWN.search(_innermost(error)):
+            what = f"needs {unknown['name']}, which Keras does not have"
+            raise holds_code(path, what) from None
         raise UserError(f"Keras cannot read {path}: {_first_sentence(error)}") from error
     raise UserError(f"{path} is no Keras model: the suffix must be .keras, .h5, .hdf5 or .json")
 
@@ -178,7 +181,16 @@ def _refuse_code(config: str, path: Path) -> None:
         raise holds_code(path)
 
 
+#: How Keras says that it does not know a class or a function, without the package's name.
+_UNKNOWN = re.compile(r"(Could not locate (class|function)|Unknown [\w ]+:) '(\w+>)?(?P<name>\w+)'")
+
+
+def _innermost(error: Exception) -> str:
+    """Keras says what it was reading, from the whole model on, and in the end what is wrong."""
+    return str(error).rpartition("Exception encountered: ")[2]
+
+
 def _first_sentence(error: Exception) -> str:
-    said = " ".join(str(error).split()) or type(error).__name__
+    said = " ".join(_innermost(error).split()) or type(error).__name__
     first = re.split(r"(?<=[.!?]) ", said, maxsplit=1)[0]
     return textwrap.shorten(first, 300, placeholder=" …")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, telling_line
 from asterism.core.registry import Registry
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def build(name: str, shape: tuple[int, int, int], classes: int, *, key: str) -> 
     try:
         return architecture(shape, classes)
     except ValueError as error:
-        reason = str(error).splitlines()[0]
+        reason = telling_line(str(error))
         raise UserError(
             f"{key} is {name!r}, which cannot be built for images of shape {shape}: choose another "
             f"one, or larger images (Keras says: {reason})"

@@ -22,6 +22,7 @@ import numpy as np
 from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.console import get_logger
+from asterism.core.errors import telling_line
 from asterism.core.locks import held
 from asterism.models.formats import FORMATS, Batch, Format, Runtime
 from asterism.models.formats.layout import Layout, require_vector
@@ -120,7 +121,7 @@ def _export(model: keras.Model, path: Path, folder: Path) -> None:
             raise
         except Exception as error:  # whatever the exporter meets in a foreign model
             said = str(error).replace(str(target), target.name)  # what matters comes after it
-            reason = (said.splitlines() or [type(error).__name__])[0][:200]
+            reason = telling_line(said) or type(error).__name__
             log.info("not exported to ONNX", model=model.name, reason=reason)
         write_json(temporary / "facts.json", {"faithful": faithful})
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, telling_line
 from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
 from asterism.models.formats.torch_archive import inspected
@@ -22,11 +25,11 @@ class TorchRuntime:
 
         archive = inspected(path)
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _raising_what_is_logged():
                 warnings.simplefilter("ignore")
                 program = torch.export.load(archive)
         except Exception as error:  # whatever a foreign file makes PyTorch raise
-            reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+            reason = telling_line(str(error)) or type(error).__name__
             raise UserError(f"PyTorch cannot open {path}: {reason}") from None
         self._torch = torch
         # Checks of the input would be compiled from text in the file.
@@ -55,6 +58,25 @@ class TorchRuntime:
         first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
         values: Batch = first.to(self._torch.float32).numpy()
         return values
+
+
+@contextmanager
+def _raising_what_is_logged() -> Iterator[None]:
+    """PyTorch's loader logs what is wrong, and raises an error that refers to its log."""
+    logged: list[BaseException] = []
+
+    def taken(record: logging.LogRecord) -> bool:
+        logged.extend(filter(None, (record.exc_info or ())[1:2]))
+        return False
+
+    log = logging.getLogger("torch.export")
+    log.addFilter(taken)
+    try:
+        yield
+    except RuntimeError as error:
+        raise next(iter(logged), error) from None
+    finally:
+        log.removeFilter(taken)
 
 
 @FORMATS.register("torch")

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from asterism.core.artifacts import read_json, read_table
 from asterism.core.figures import PALETTE
-from asterism.memo.graph import Graph, Node
-from asterism.memo.spec import universe
+from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.universe.spec import universe
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import render
@@ -137,7 +137,7 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model(graph: Graph) -> Markup:
-    """The minimal model as boxes from top to bottom, each at its depth."""
+    """The smallest model found as boxes from top to bottom, each at its depth."""
     depth: dict[int, int] = {}
     place: dict[int, tuple[float, float]] = {}
     for identity, node in graph.nodes.items():
@@ -163,7 +163,7 @@ def _model(graph: Graph) -> Markup:
             axes.annotate("", (x, y + edge), (start[0], start[1] - edge), arrowprops=arrow)
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "gray"}
         axes.text(x, y, captions[identity], ha="center", va="center", fontsize=8, bbox=box)
-    return svg(figure, "The minimal model")
+    return svg(figure, "The smallest model found")
 
 
 #: Characters of a caption's line, so that boxes side by side do not touch.

@@ -1,0 +1,61 @@
+"""LiteRT on the file of its converter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.subject import Subject
+
+
+@LIBRARIES.register("litert")
+class LiteRt(Library):
+    """LiteRT's interpreter on the CPU, without Flex operations."""
+
+    name = "litert"
+    packages = ("ai-edge-litert",)
+    options = ("tflite",)
+    unsupported = (r"Encountered unresolved custom op", r"Select TensorFlow op", r"Regular Tensor")
+
+    def source(self, option: str) -> str:
+        """The option is the converter's name."""
+        return option
+
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    from ai_edge_litert.interpreter import Interpreter
+
+    def number(name):
+        return int("".join(c for c in name if c.isdigit()) or 0)
+
+    runner = Interpreter(path).get_signature_runner()
+    names = sorted(runner.get_input_details(), key=number)
+    outputs = runner(**dict(zip(names, inputs)))
+    return [outputs[name] for name in sorted(outputs, key=number)]
+"""
+
+    def compile(self, subject: Subject, option: str) -> Any:
+        """An interpreter of one thread."""
+        from ai_edge_litert.interpreter import Interpreter
+
+        return Interpreter(str(subject.file(option, ".tflite")), num_threads=1)
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays, by the names in the file's signature.
+
+        Its tensors are sorted as text, ``output_10`` before ``output_2``.
+        """
+        runner = compiled.get_signature_runner()
+        names = sorted(runner.get_input_details(), key=_number)
+        outputs = runner(**dict(zip(names, inputs, strict=True)))
+        return [outputs[name] for name in sorted(outputs, key=_number)]
+
+
+def _number(name: str) -> int:
+    """The number in ``n12_input`` or ``output_12``."""
+    return int("".join(c for c in name if c.isdigit()) or 0)

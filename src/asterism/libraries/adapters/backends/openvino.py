@@ -1,0 +1,54 @@
+"""OpenVINO on the files of both ONNX converters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.subject import Subject
+
+
+@LIBRARIES.register("openvino")
+class OpenVino(Library):
+    """OpenVINO's CPU plug-in, computing in float32."""
+
+    name = "openvino"
+    packages = ("openvino",)
+    options = ("keras_onnx", "tf2onnx")
+    unsupported = (r"OpConversionFailure", r"wasn't fully converted", r"No translator found")
+
+    def source(self, option: str) -> str:
+        """The option is the converter's name."""
+        return option
+
+    def script(self, option: str) -> str:
+        """Source of a function that runs a Keras model or a converted file."""
+        return """
+def run(path, inputs):
+    import openvino as ov
+
+    core = ov.Core()
+    compiled = core.compile_model(
+        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    result = compiled(inputs)
+    return [result[i] for i in range(len(compiled.outputs))]
+"""
+
+    def compile(self, subject: Subject, option: str) -> Any:
+        """A compiled model of one thread."""
+        import openvino as ov
+
+        core = ov.Core()
+        model = core.read_model(subject.file(option, ".onnx"))
+        # By default the plug-in may compute in bfloat16 where the processor can.
+        settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+        return core.compile_model(model, "CPU", settings)
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        result = compiled(list(inputs))
+        return [result[i].copy() for i in range(len(compiled.outputs))]

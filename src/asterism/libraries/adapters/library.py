@@ -1,0 +1,144 @@
+"""What a library under test and a converter are: plug-ins of one file each.
+
+Their modules are imported everywhere, so they import the library itself only when they run: in a
+worker process that has the right Keras backend.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.registry import Registry
+from asterism.libraries.adapters.subject import Subject
+
+Arrays = list[NDArray[Any]]
+
+#: Messages by which a library says that it does not do something: no defect.
+UNSUPPORTED = (
+    r"not (yet )?(currently )?(supported|implemented)",
+    r"(is|are) unsupported",
+    r"[Uu]nsupported",
+    r"does not (yet )?(currently )?support",
+    r"do not (yet )?(currently )?support",
+    r"only supports? ",
+    r"NotImplemented",
+)
+
+
+class Plugin(ABC):
+    """What libraries and converters have in common."""
+
+    name: ClassVar[str]
+    #: Distributions whose versions identify it.
+    packages: ClassVar[tuple[str, ...]]
+    #: Backend that Keras must run on in its worker; None where it needs no Keras.
+    keras_backend: ClassVar[str | None] = None
+    #: Whether importing Keras on that backend starts no thread, so that workers can be forked.
+    forks: ClassVar[bool] = False
+    #: More messages that mean "unsupported", as regular expressions.
+    unsupported: ClassVar[tuple[str, ...]] = ()
+
+    def start(self) -> None:  # noqa: B027  (most have nothing to do)
+        """Import what is needed and fix threads; once for each worker process."""
+
+    def versions(self) -> dict[str, str]:
+        """Installed versions of its distributions.
+
+        Raises:
+            PackageNotFoundError: one is missing.
+        """
+        return {package: metadata.version(package) for package in self.packages}
+
+
+class Library(Plugin):
+    """A library that can run models.
+
+    A route is one way to run a model in it: ``options`` are its names, such as ``eager`` and
+    ``xla``; a library that reads files has one for each format.
+    """
+
+    options: ClassVar[tuple[str, ...]]
+    #: Whether its models are built with zeros for initial values, which their weights replace:
+    #: some backends of Keras compile every initializer anew.
+    zero_initializers: ClassVar[bool] = False
+    #: Whether it can differentiate models.
+    differentiates: ClassVar[bool] = False
+
+    def source(self, option: str) -> str | None:
+        """The converter whose file the route reads; None where it builds from Keras."""
+        return None
+
+    @abstractmethod
+    def script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` for a reproducer: this route, without Asterism.
+
+        ``model`` is the Keras model or, where the route reads one, the path of its file.
+        """
+
+    def gradient_script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` that gives what :meth:`gradients` gives."""
+        raise NotImplementedError(f"gradients are not supported in {self.name}")
+
+    @abstractmethod
+    def compile(self, subject: Subject, option: str) -> Any:
+        """Build, load and compile the model; what is returned goes to :meth:`run`."""
+
+    @abstractmethod
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs of the model in inference mode, for inputs in the model's order."""
+
+    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Derivatives of the outputs, summed with :func:`cotangent`, by each floating input."""
+        raise NotImplementedError(f"gradients are not supported in {self.name}")
+
+
+class Converter(Plugin):
+    """Writes a model to a file of another format."""
+
+    suffix: ClassVar[str]
+    #: The library whose worker runs it.
+    host: ClassVar[str]
+    #: Versions of the format that it can write, where there are several worth trying.
+    opsets: ClassVar[tuple[int, ...]] = ()
+    #: Whether it gets a worker of its own, so that a slow conversion holds up nothing else.
+    own_worker: ClassVar[bool] = False
+
+    @abstractmethod
+    def script(self) -> str:
+        """Source of ``convert(model, path)``, which writes the file."""
+
+    @abstractmethod
+    def convert(self, subject: Subject, target: Path) -> None:
+        """Write the model to ``target``."""
+
+
+#: Environment variable that names modules with libraries and converters of the user's own.
+EXTRA_MODULES = "ASTERISM_LIBRARIES"
+
+LIBRARIES: Registry[type[Library]] = Registry(
+    "library", "asterism.libraries.adapters.backends", EXTRA_MODULES
+)
+CONVERTERS: Registry[type[Converter]] = Registry(
+    "converter", "asterism.libraries.adapters.converters", EXTRA_MODULES
+)
+
+
+def numpy_list(outputs: Any) -> Arrays:
+    """One output or several as a list of arrays."""
+    many = outputs if isinstance(outputs, list | tuple) else [outputs]
+    return [np.asarray(o) for o in many]
+
+
+def cotangent(shape: tuple[int, ...]) -> NDArray[np.float64]:
+    """Weights of an output's elements in the sum that is differentiated, float64 ``shape``.
+
+    They all differ: of what adds up to a constant, as a softmax does, a plain sum has none.
+    """
+    return np.cos(np.arange(int(np.prod(shape)), dtype=np.float64)).reshape(shape)

@@ -1,0 +1,1 @@
+"""The oracle: what the libraries did compared, and the odd ones out named. Nothing is run."""

@@ -1,0 +1,142 @@
+"""Comparing outputs: tolerances that follow the dtype, the depth and the model's conditioning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.memo.universe.tensors import EPSILON
+
+#: Kinds of difference, the worst first.
+DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How an output differs from what it should be.
+
+    Args:
+        kind: one of :data:`DIFFERENCES`.
+        output: which output of the model.
+        excess: how far off. Of values the worst deviation as a multiple of its tolerance, of
+            a NaN/Inf mask the number of its elements that differ, 0 of shapes and dtypes.
+    """
+
+    kind: str
+    output: int
+    excess: float
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What float arithmetic may differ by.
+
+    Args:
+        ulps: roundings per layer, relative to a value and to its tensor's root mean square.
+        conditioning: multiple of ``spread``, what float32's rounding of inputs and weights moves
+            an output.
+        epsilon: of the coarsest dtype in the model.
+        depth: layers on the longest path.
+    """
+
+    ulps: float
+    conditioning: float
+    epsilon: float
+    depth: int
+
+    def of(self, reference: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """The tolerance of each element of a float64 reference."""
+        finite = np.abs(np.where(np.isfinite(reference), reference, 0.0))
+        scale = finite + np.sqrt(np.mean(finite**2)) if finite.size else finite
+        rounding = self.ulps * self.epsilon * max(self.depth, 1) * scale
+        coarser = self.epsilon / EPSILON["float32"]
+        tolerance: NDArray[np.float64] = rounding + self.conditioning * spread * max(coarser, 1.0)
+        return tolerance + np.finfo(np.float32).tiny
+
+
+def spread_of(
+    reference: Sequence[NDArray[Any]], moved: Sequence[NDArray[Any]] | None
+) -> list[float]:
+    """How far each output of the perturbed float64 run lies from the exact one, at most."""
+    if moved is None:
+        return [0.0] * len(reference)
+    with np.errstate(invalid="ignore"):
+        return [_largest(np.abs(m - r)) for r, m in zip(reference, moved, strict=True)]
+
+
+def _largest(values: NDArray[Any]) -> float:
+    finite = values[np.isfinite(values)]
+    return float(finite.max()) if finite.size else 0.0
+
+
+def first_difference(
+    outputs: Sequence[NDArray[Any]],
+    reference: Sequence[NDArray[Any]],
+    dtypes: Sequence[str],
+    spreads: Sequence[float],
+    tolerance: Tolerance,
+) -> Difference | None:
+    """The worst kind of difference over all outputs, or None where all agree.
+
+    Args:
+        outputs: what a route gave.
+        reference: the float64 run.
+        dtypes: dtype that each output must have.
+        spreads: of each output, from :func:`spread_of`.
+        tolerance: what may differ.
+    """
+    if len(outputs) != len(reference):
+        return Difference("wrong shape", min(len(outputs), len(reference)), 0.0)
+    found = [
+        d
+        for at, (out, ref, dtype, spread) in enumerate(
+            zip(outputs, reference, dtypes, spreads, strict=True)
+        )
+        if (d := _difference(at, out, ref, dtype, spread, tolerance)) is not None
+    ]
+    return min(found, key=lambda d: (DIFFERENCES.index(d.kind), d.output), default=None)
+
+
+def _difference(
+    at: int,
+    output: NDArray[Any],
+    reference: NDArray[Any],
+    dtype: str,
+    spread: float,
+    tolerance: Tolerance,
+) -> Difference | None:
+    if output.shape != reference.shape:
+        return Difference("wrong shape", at, 0.0)
+    if str(output.dtype) != dtype:
+        return Difference("wrong dtype", at, 0.0)
+    # What is finite in float64 may be too large for the dtype: no library is to blame.
+    with np.errstate(over="ignore", invalid="ignore"):
+        largest = np.finfo(output.dtype).max if output.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(reference) & (np.abs(reference) > largest / 4))
+        mask = (np.isnan(output) != np.isnan(reference)) | (np.isinf(output) != np.isinf(reference))
+        mask |= np.isinf(reference) & (np.sign(output) != np.sign(reference))
+        finite = np.isfinite(output) & np.isfinite(reference)
+        excess = np.where(
+            finite, np.abs(output.astype(np.float64) - reference), 0.0
+        ) / tolerance.of(reference, spread)
+    if bool((mask & judged).any()):
+        return Difference("NaN/Inf mask differs", at, float((mask & judged).sum()))
+    worst = _largest(excess * judged)
+    return Difference("values differ", at, worst) if worst > 1 else None
+
+
+def d_mad(first: NDArray[Any], second: NDArray[Any], target: NDArray[Any]) -> float:
+    """CRADLE's D_MAD of two outputs for real targets (Pham et al., ICSE 2019, eq. 5 and 6).
+
+    ``δ(O) = mean |O - target|`` and ``D_MAD = |δ(O1) - δ(O2)| / (δ(O1) + δ(O2))``. With targets
+    of zeros, as released code had them, it sees neither sign nor order.
+    """
+    one = float(np.mean(np.abs(first.astype(np.float64) - target))) if first.size else 0.0
+    two = float(np.mean(np.abs(second.astype(np.float64) - target))) if second.size else 0.0
+    if not (np.isfinite(one) and np.isfinite(two)):
+        return 0.0 if one == two or (np.isnan(one) and np.isnan(two)) else 1.0
+    return abs(one - two) / (one + two) if one + two > 0 else 0.0

@@ -1,0 +1,100 @@
+"""Findings, and the names by which the same one is known again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.running.inputs import GRADIENT
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a library did wrong with one model.
+
+    Args:
+        model: index of the model.
+        symptom: ``invalid model``, ``converter crash``, ``runtime crash``, ``hang``, ``memory``, or
+            one of :data:`~asterism.libraries.judging.compare.DIFFERENCES`.
+        stage: where: build, convert, compile or run.
+        library: the library or converter to blame.
+        routes: its routes that fail so, or all whose values are wrong, the one that is farthest
+            off first.
+        draws: inputs that it was run with, or for values those that show it, the one where
+            ``routes`` begin farthest off first.
+        witnesses: routes that did it right.
+        severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
+        exception: type, with module.
+        frame: innermost frame inside the libraries.
+        message: of the exception.
+        excess: how far off the worst output of the worst route is, see :class:`Difference`.
+        d_mad: CRADLE's metric between that output and a witness's, for comparison.
+    """
+
+    model: int
+    symptom: str
+    stage: str
+    library: str
+    routes: tuple[str, ...]
+    draws: tuple[str, ...] = ()
+    witnesses: tuple[str, ...] = ()
+    severity: str = "normal"
+    exception: str = ""
+    frame: str = ""
+    message: str = ""
+    excess: float = 0.0
+    d_mad: float = 0.0
+
+    @property
+    def by_values(self) -> bool:
+        """Whether outputs differ, rather than something failing."""
+        return self.symptom in DIFFERENCES
+
+    @property
+    def deadly(self) -> bool:
+        """Whether a process died of it, or had to be ended."""
+        ends = ("SIG", "exit status")
+        return self.symptom in ("hang", "memory") or self.exception.startswith(ends)
+
+    @property
+    def of_gradients(self) -> bool:
+        """Whether what was compared are gradients."""
+        return GRADIENT in self.draws
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that :meth:`from_json` reads."""
+        return {**asdict(self), "excess": round(min(self.excess, 1e30), 2)}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Finding:
+        """What :meth:`to_json` wrote."""
+        lists = {k: tuple(v) for k, v in value.items() if isinstance(v, list)}
+        return Finding(**{**value, **lists})
+
+
+def signature(finding: Finding, layer: str = "") -> str:
+    """A stable name for the defect behind a finding.
+
+    Symptom and library, then the exception and innermost library frame, or the first diverging
+    layer with its parameters.
+    """
+    if finding.by_values:
+        what = f"gradient of {layer}" if finding.of_gradients else layer
+        return f"{finding.symptom} | {finding.library} | {what}"
+    place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
+    # A worker that died leaves log lines, which are no message and differ from death to death.
+    words = skeleton(finding.message) if finding.frame else ""
+    return " | ".join(
+        filter(None, (finding.symptom, finding.library, place or finding.stage, words))
+    )
+
+
+def skeleton(message: str) -> str:
+    """The words of a message without names, numbers and values: what one defect always says.
+
+    Compiled libraries raise all their errors at one Python frame; this tells them apart.
+    """
+    plain = re.sub(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*[\d_/:=\[\]{}]\S*""", " ", message)
+    return " ".join(re.findall(r"[A-Za-z]{2,}", plain)[:10])

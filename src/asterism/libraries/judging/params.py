@@ -1,0 +1,19 @@
+"""Parameters of the oracle."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from asterism.core.params import Section
+
+
+class JudgeParams(Section):
+    """The oracle's tolerances. Changing them executes nothing again."""
+
+    ulps: float = Field(
+        gt=0, description="roundings per layer that a value may be off, relative to its tensor"
+    )
+    conditioning: float = Field(
+        gt=0,
+        description="multiple of what float32's rounding of inputs and weights moves the output",
+    )

@@ -1,0 +1,262 @@
+"""Writing a folder for each unique finding: ``repro.py``, ``report.md`` and the minimal model."""
+
+from __future__ import annotations
+
+import hashlib
+import textwrap
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asterism.core.artifacts import write_json
+from asterism.core.errors import UserError
+from asterism.core.files import NO_FILE
+from asterism.core.machine import available_threads
+from asterism.libraries.adapters.routes import FLOAT64, PERTURBED, REFERENCES
+from asterism.libraries.adapters.versions import installed_versions
+from asterism.libraries.judging.compare import spread_of
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import tolerance_of
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.keras_files import GRAPH, MODEL
+from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.weights import Stored
+
+#: Fresh processes that a reproducer is run in.
+CONFIRMATIONS = 3
+
+#: Characters of a script that a report can hold: issue trackers take 65,536 in all.
+LONGEST = 50_000
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was written about one unique finding."""
+
+    folder: str
+    signature: str
+    confirmed: tuple[int, ...]
+    known: str
+
+    @property
+    def reproduced(self) -> bool:
+        """Whether every fresh process showed it."""
+        return all(status == 1 for status in self.confirmed)
+
+    def to_json(self, found: UniqueFinding) -> dict[str, Any]:
+        """What the list of unique findings says about this one."""
+        return {
+            "folder": self.folder,
+            "signature": self.signature,
+            "confirmed": list(self.confirmed),
+            "known": self.known,
+            "layer": str(found.layer or ""),
+            "models": sorted(found.models),
+            "layers": len(found.graph.layers),
+            "original_layers": found.original_layers,
+            "minimality": found.minimality,
+            "ablation": found.ablation,
+            "finding": found.finding.to_json(),
+            "graph": found.graph.to_json(),
+        }
+
+
+class Reporter:
+    """Writes a folder for each unique finding. Its script is confirmed while triage goes on.
+
+    Use it as a context manager; :meth:`start` may be called from triage, :meth:`finish` when the
+    finding is complete.
+
+    Args:
+        bench: started workers.
+        judging: tolerances.
+        seed: of the inputs.
+        stored: arrays that nodes may name.
+        target: where the folders go.
+        known_issues: links by a part of the signature.
+    """
+
+    def __init__(
+        self,
+        bench: Bench,
+        judging: JudgeParams,
+        seed: int,
+        stored: Stored,
+        target: Path,
+        known_issues: dict[str, str],
+    ) -> None:
+        self._bench = bench
+        self._judging = judging
+        self._seed = seed
+        self._stored = stored
+        self._target = target
+        self._known_issues = known_issues
+        self._pool = ThreadPoolExecutor(available_threads())
+        self._confirming: dict[str, list[Future[int]]] = {}
+
+    def __enter__(self) -> Reporter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def start(self, found: UniqueFinding) -> None:
+        """Write the script and the model, and run the script in fresh processes."""
+        folder = self._target / folder_name(found)
+        write_json(folder / GRAPH, found.graph.to_json())
+        script = folder / "repro.py"
+        text = _script(found, self._bench, self._judging, self._seed, self._stored)
+        script.write_text(text, encoding="utf-8")
+        runs = [self._pool.submit(exit_status, script) for _ in range(CONFIRMATIONS)]
+        self._confirming[found.signature] = runs
+
+    def finish(self, found: UniqueFinding) -> Report:
+        """Write the report: how the script's processes ended, and what lies beside it."""
+        name, signature = folder_name(found), found.signature
+        confirmed = tuple(run.result() for run in self._confirming[signature])
+        links = (link for part, link in self._known_issues.items() if part in signature)
+        report = Report(name, signature, confirmed, next(links, ""))
+        folder = self._target / name
+        (folder / "report.md").write_text(_markdown(found, report, folder), encoding="utf-8")
+        return report
+
+
+def folder_name(found: UniqueFinding) -> str:
+    """Library, symptom and a hash of the signature."""
+    digest = hashlib.sha256(found.signature.encode()).hexdigest()[:8]
+    words = f"{found.finding.library} {found.finding.symptom}".lower().replace("/", " ")
+    return "-".join([*words.split(), digest])
+
+
+def read_known_issues(name: str) -> dict[str, str]:
+    """Links by a part of the signature, from a YAML file; none for the placeholder.
+
+    Raises:
+        UserError: the file is missing or is no mapping of strings.
+    """
+    try:
+        if name == NO_FILE:
+            return {}
+        path = Path(name)
+        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"cannot read the known issues {name}: {error}") from None
+    if not isinstance(document, dict):
+        raise UserError(f"{name} must map parts of signatures to links")
+    return {str(k): str(v) for k, v in document.items()}
+
+
+def _script(
+    found: UniqueFinding, bench: Bench, judging: JudgeParams, seed: int, stored: Stored
+) -> str:
+    graph, finding = found.graph, found.finding
+    draw = finding.draws[0] if finding.draws else "normal"
+    inputs = draw_inputs(graph, seed, finding.model, draw)
+    expected: Sequence[Any] = []
+    tolerances: Sequence[Any] = []
+    if finding.by_values:
+        routes = FLOAT64
+        result = bench.run(Task(finding.model, graph, {draw: inputs}, routes=routes))
+        reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
+        moved = result.outputs.get(PERTURBED, {}).get(draw)
+        expected = reference[draw]
+        tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
+    return script_of(found, stored, bench.described(graph), inputs, expected, tolerances)
+
+
+def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
+    """In the shape that the libraries' bug templates ask for."""
+    finding = found.finding
+    statuses = ", ".join(map(str, report.confirmed))
+    ablation = "\n".join(f"| {what} | {answer} |" for what, answer in found.ablation.items())
+    known = f"\nKnown: {report.known}\n" if report.known else ""
+    packages = "\n".join(f"- {name} {v}" for name, v in installed_versions().items())
+    return f"""# {finding.library}: {finding.symptom} ({found.layer or finding.exception})
+{known}
+## Description
+
+`{found.signature}`
+
+The model is {found.minimality}. \
+{len(found.models)} generated model(s) showed it. Routes: {", ".join(finding.routes)}.
+
+## Steps to reproduce
+
+`python repro.py` (exit statuses in three fresh processes: {statuses}; 1 is the bug).
+{_model(folder)}
+
+{_script_of(folder)}
+
+## Expected behaviour
+
+{_expected(finding)}
+
+## Actual behaviour
+
+{_actual(finding)}
+
+## What was varied
+
+`shows`: the same goes wrong. `gone`, `ok`: it runs, and that does not. `no file to read`: the \
+converter whose file the route reads wrote none. Another word says how it ended without results.
+
+| varied | result |
+|---|---|
+{ablation}
+
+## Versions
+
+{packages}
+"""
+
+
+def _model(folder: Path) -> str:
+    if not (folder / MODEL).exists():
+        return "Keras writes no file of the model."
+    return "The model with its weights is also `model.keras`, for `keras.saving.load_model`."
+
+
+def _script_of(folder: Path) -> str:
+    script = (folder / "repro.py").read_text(encoding="utf-8")
+    if len(script) > LONGEST:
+        return f"The script, of {len(script):,} characters, is too long for an issue: attach it."
+    return f"```python\n{script}```"
+
+
+def _expected(finding: Finding) -> str:
+    witnesses = ", ".join(finding.witnesses[:3])
+    if finding.by_values:
+        return f"The output of a float64 run, within float32's rounding; {witnesses} give it."
+    if witnesses:
+        return f"The model runs, as it does in {witnesses}."
+    return "The model runs, or raises an exception." if finding.deadly else "The model runs."
+
+
+#: How far off outputs are, in words.
+_DISTANCES = {
+    "NaN/Inf mask differs": ": {:.0f} element(s)",
+    "values differ": ": {:.3g} times the tolerance",
+}
+
+
+def _actual(finding: Finding) -> str:
+    if finding.by_values:
+        distance = _DISTANCES.get(finding.symptom, "").format(finding.excess)
+        return f"{finding.symptom}{distance}; D_MAD {finding.d_mad:.3g}."
+    said = f"`{finding.exception or finding.symptom}`"
+    if not finding.message:
+        return f"{said}."
+    lines = textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False)
+    return f"""{said}, with this message. NAME, NUMBER, ADDRESS and _N stand for what differs from \
+run to run, and … for the rest of a long one.
+
+```text
+{lines}
+```"""

@@ -1,0 +1,200 @@
+"""Writing ``repro.py``: a finding as a script that needs the libraries concerned and nothing else.
+
+It builds the minimal model inline, with its weights and inputs as numbers, prints what was
+expected and what came, and exits 1 while the bug lives, 0 when it is gone, 2 when something else
+fails.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
+from asterism.libraries.adapters.routes import library_of, option_of
+from asterism.libraries.judging.compare import Tolerance
+from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
+from asterism.libraries.running.bench import Described
+from asterism.libraries.running.inputs import compared_nodes
+from asterism.libraries.running.launch import variables
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
+from asterism.memo.graphs.weights import Stored, layer_weights
+from asterism.memo.universe.tensors import Config
+
+#: A reproducer runs alone on a machine that may be busy.
+_SECONDS = 300
+
+
+def script_of(
+    found: UniqueFinding,
+    stored: Stored,
+    layers: dict[int, Described],
+    inputs: Sequence[NDArray[Any]],
+    expected: Sequence[NDArray[Any]],
+    tolerances: Sequence[NDArray[Any]],
+) -> str:
+    """The text of ``repro.py``.
+
+    Args:
+        found: the unique finding.
+        stored: arrays that nodes may name.
+        layers: what Keras says of each layer, by node; empty where it refuses the model.
+        inputs: the batch that shows it.
+        expected: outputs of the float64 reference; empty where something failed.
+        tolerances: tolerated deviation of each of their elements.
+    """
+    route = next((r for r in found.finding.routes if r not in CONVERTERS), None)
+    library = LIBRARIES[library_of(route)]() if route is not None else None
+    option = option_of(route) if route is not None else ""
+    source = library.source(option) if library is not None else found.finding.routes[0]
+    converter = CONVERTERS[source]() if source is not None else None
+    backend = converter.keras_backend if converter is not None else None
+    if backend is None and library is not None:
+        backend = library.keras_backend
+    compared = compared_nodes(found.graph, found.finding.draws)
+    steps = ["model = build()"]
+    if converter is not None:
+        steps += [
+            "folder = tempfile.TemporaryDirectory()",
+            f'path = os.path.join(folder.name, "model{converter.suffix}")',
+            "convert(model, path)",
+        ]
+    given = "model" if converter is None else "path"
+    steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
+    parts = [
+        _HEAD.format(
+            title=found.signature.replace('"""', "'''"),
+            environment=_environment(backend or "tensorflow"),
+            versions=_version_lines(library, converter),
+            more="import tempfile\n" if converter is not None else "",
+            begin=OTHERWISE + watch_of(found.finding),
+        ),
+        _build(found.graph, stored, layers),
+        converter.script() if converter is not None else "",
+        _running(library, option, gradients=found.finding.of_gradients),
+        f"\nINPUTS = {_arrays(inputs)}\n",
+        f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
+        f"TOLERANCES = {_arrays(tolerances)}\n" if expected else "",
+        f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
+    ]
+    check = values_check(steps) if expected else check_of(found.finding, steps)
+    return "".join(parts) + check
+
+
+def exit_status(script: Path) -> int:
+    """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
+    with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
+        try:
+            done = subprocess.run(
+                [sys.executable, str(script.resolve())],
+                cwd=folder,
+                env={**os.environ, "TMPDIR": folder},
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            return 124
+    return done.returncode
+
+
+def _running(library: Library | None, option: str, *, gradients: bool) -> str:
+    if library is None:
+        return ""
+    return library.gradient_script(option) if gradients else library.script(option)
+
+
+def _environment(backend: str) -> str:
+    """What decides whose kernels run: TensorFlow takes oneDNN's or not, by the processor."""
+    names = ("KERAS_BACKEND", *(("TF_ENABLE_ONEDNN_OPTS",) if backend == "tensorflow" else ()))
+    values = variables(backend)
+    return "\n".join(f'os.environ["{name}"] = "{values[name]}"' for name in names)
+
+
+def _version_lines(*plugins: Any) -> str:
+    found: dict[str, str] = {}
+    for plugin in plugins:
+        if plugin is not None:
+            found |= plugin.versions()
+    return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
+
+
+def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
+    lines = ["", "", "def build():"]
+    weights = []
+    for identity, node in graph.nodes.items():
+        if node.type == INPUT:
+            shape, dtype = tuple(node.config["shape"]), node.config["dtype"]
+            lines.append(
+                f"    n{identity} = keras.Input({shape}, dtype={dtype!r}, name='n{identity}_input')"
+            )
+            continue
+        said = layers.get(identity) or Described(arguments(graph, node), [])
+        lines.append(f"    layer{identity} = {_layer(node.type, said.arguments)}")
+        sources = ", ".join(f"n{i}" for i in node.inputs)
+        many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
+        lines.append(f"    n{identity} = layer{identity}({f'[{sources}]' if many else sources})")
+        if said.variables:
+            arrays = layer_weights(node, said.variables, stored)
+            weights.append(f"    layer{identity}.set_weights({_arrays(arrays)})")
+    given = ", ".join(f"n{i}" for i in graph.inputs)
+    results = ", ".join(f"n{i}" for i in graph.outputs)
+    one_in, one_out = len(graph.inputs) == 1, len(graph.outputs) == 1
+    lines += weights
+    lines.append(
+        f"    return keras.Model({given if one_in else f'[{given}]'}, "
+        f"{results if one_out else f'[{results}]'})"
+    )
+    return "\n".join(lines) + "\n\n"
+
+
+def _layer(kind: str, config: Config) -> str:
+    if any(isinstance(v, dict) for v in config.values()):
+        return f"keras.layers.{kind}.from_config({config!r})"
+    return f"keras.layers.{kind}({', '.join(f'{k}={v!r}' for k, v in config.items())})"
+
+
+def _arrays(arrays: Sequence[NDArray[Any]]) -> str:
+    return "[" + ", ".join(map(_array, arrays)) + "]"
+
+
+def _array(array: NDArray[Any]) -> str:
+    if array.size == 0:
+        return f"np.zeros({array.shape}, {str(array.dtype)!r})"
+    numbers = repr(array.reshape(-1).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
+    return f"np.array({numbers}, {str(array.dtype)!r}).reshape({array.shape})"
+
+
+def tolerated(
+    reference: Sequence[NDArray[Any]], of: Tolerance, spreads: Sequence[float]
+) -> list[NDArray[np.float64]]:
+    """The tolerated deviation of each element of each output."""
+    return [of.of(r, s) for r, s in zip(reference, spreads, strict=True)]
+
+
+_HEAD = '''"""{title}
+
+Seen with {versions}.
+Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
+"""
+
+import os
+import sys
+{more}
+{begin}
+
+{environment}
+
+import keras
+import numpy as np
+'''

@@ -1,0 +1,205 @@
+"""How a reproducer decides: 1 while the bug lives, 0 when it is gone, 2 when something else fails.
+
+These are texts that scripts end with. What they call the bug is what the oracle recorded: the same
+differences, the same exception, the same kind of death.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from asterism.libraries.judging.finding import Finding, skeleton
+
+#: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
+PATIENCE = 60
+MEMORY_MB = 3000
+
+#: What :func:`asterism.libraries.running.outcomes.steady` writes in place of what was said.
+_STAND_INS = ("ADDRESS", "NUMBER")
+
+
+def values_check(steps: Sequence[str]) -> str:
+    """Outputs are compared as the oracle compares them.
+
+    Args:
+        steps: lines that set ``outputs``.
+    """
+    return DIFFERS + _VALUES.replace("STEPS", "\n    ".join(steps))
+
+
+def check_of(finding: Finding, steps: Sequence[str]) -> str:
+    """The exception, or the end of the process, is compared with the recorded one.
+
+    Args:
+        finding: a failure.
+        steps: lines that fail.
+    """
+    lines = "\n        ".join(steps)
+    if finding.deadly:
+        limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
+        return limit + _CHILD.replace("STEPS", lines)
+    words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
+    facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
+    return facts + RECORDED + _RUNS.replace("STEPS", lines)
+
+
+def watch_of(finding: Finding) -> str:
+    """What a script does before it imports a library: nothing, or start itself again and watch.
+
+    Args:
+        finding: a process that dies, hangs or blows up is watched by another.
+    """
+    if not finding.deadly:
+        return ""
+    if finding.symptom == "hang":
+        lives = "status is None"
+    elif finding.symptom == "memory":
+        lives = f"status is not None and (status < 0 or status == {_OUT_OF_MEMORY})"
+    elif finding.exception.startswith("SIG"):
+        lives = "status is not None and status < 0"
+    else:
+        lives = f"status == {int(finding.exception.split()[-1])}"
+    return _WATCH.replace("LIVES", lives).replace("SECONDS", str(PATIENCE))
+
+
+#: Before anything is imported: an exception of Python's own ends a process with 1 otherwise.
+OTHERWISE = '''
+def otherwise(kind, error, trace):
+    """Say that something else failed, and end with 2."""
+    sys.__excepthook__(kind, error, trace)
+    print("another failure than the recorded one: it says nothing about the bug")
+    sys.exit(2)
+
+
+sys.excepthook = otherwise
+'''
+
+DIFFERS = '''
+
+def differs(actual, expected, tolerance, dtype):
+    """Whether an output is wrong in shape, dtype, NaN and infinities, or values."""
+    if actual.shape != expected.shape or str(actual.dtype) != dtype:
+        return True
+    with np.errstate(all="ignore"):
+        # What is finite in float64 may be too large for the dtype: that is no bug.
+        largest = np.finfo(dtype).max if actual.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4))
+        wrong = np.isnan(actual) != np.isnan(expected)
+        wrong |= np.isinf(actual) != np.isinf(expected)
+        wrong |= np.isinf(expected) & (np.sign(actual) != np.sign(expected))
+        finite = np.isfinite(actual) & np.isfinite(expected)
+        difference = np.where(finite, np.abs(actual.astype("float64") - expected), 0.0)
+        count = int((wrong & judged).sum())
+        print("elements whose NaN or infinity differs", count)
+        print("largest difference of the others", difference.max(initial=0.0))
+        excess = np.max(np.where(judged, difference / tolerance, 0.0), initial=0.0)
+        print("as a multiple of its tolerance", excess)
+    return bool(count or excess > 1)
+'''
+
+_VALUES = """
+
+def main():
+    STEPS
+    outputs = [np.asarray(o) for o in outputs]
+    wrong = len(outputs) != len(EXPECTED)
+    for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
+        print("expected", expected.shape, expected.reshape(-1)[:8])
+        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
+        wrong |= differs(actual, expected, tolerance, dtype)
+    print("the bug lives" if wrong else "the bug is gone")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
+"""
+
+RECORDED = '''
+
+def recorded(error):
+    """Whether this is the exception that was seen: its type, and the words of its message."""
+    kind = type(error)
+    name = kind.__qualname__
+    if kind.__module__ != "builtins":
+        name = f"{kind.__module__}.{name}"
+    return name == EXCEPTION and all(word in str(error) for word in WORDS)
+'''
+
+_RUNS = """
+
+def main():
+    print("expected: the model runs")
+    try:
+        STEPS
+    except BaseException as error:
+        print("actual  :", type(error).__name__, error)
+        if not recorded(error):
+            otherwise(type(error), error, error.__traceback__)
+        print("the bug lives")
+        return 1
+    print("actual  : it runs; the bug is gone")
+    return 0
+
+
+sys.exit(main())
+"""
+
+_LIMIT = """
+
+import resource
+
+# More than this on top of what the imports took is a blow-up.
+with open("/proc/self/status") as status:
+    taken = next(int(line.split()[1]) for line in status if line.startswith("VmData"))
+limit = taken * 1024 + MEGABYTES * 2**20
+resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+"""
+
+#: How the watched process says so, where a library refuses to go on without more memory.
+_OUT_OF_MEMORY = 3
+
+_CHILD = f"""
+
+def main():
+    try:
+        STEPS
+    except BaseException as error:
+        said = f"{{type(error).__name__}} {{error}}"
+        print(said)
+        if "memory" in said.lower() or "alloc" in said.lower():
+            return {_OUT_OF_MEMORY}
+        otherwise(type(error), error, error.__traceback__)
+    return 0
+
+
+sys.exit(main())
+"""
+
+_WATCH = """
+
+def watch():
+    import subprocess
+    import tempfile
+
+    print("expected: the model runs")
+    command = [sys.executable, __file__, "watched"]
+    with tempfile.TemporaryDirectory() as folder:  # a process that dies removes no files
+        environment = {**os.environ, "TMPDIR": folder}
+        try:
+            status = subprocess.run(command, env=environment, timeout=SECONDS).returncode
+        except subprocess.TimeoutExpired:
+            status = None
+    print("actual  : the process ended with", status, "(None: it still ran after SECONDS seconds)")
+    if LIVES:
+        print("the bug lives")
+        return 1
+    if status == 0:
+        print("the bug is gone")
+        return 0
+    print("another failure than the recorded one: it says nothing about the bug")
+    return 2
+
+
+if "watched" not in sys.argv:
+    sys.exit(watch())
+"""

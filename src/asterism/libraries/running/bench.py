@@ -1,0 +1,340 @@
+"""A set of workers that run models side by side: one thread and one queue for each library."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.artifacts import read_arrays, write_json
+from asterism.core.console import get_logger
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.routes import (
+    FLOAT64,
+    REFERENCES,
+    check_routes,
+    converter_of,
+    library_of,
+    option_of,
+    under_test,
+)
+from asterism.libraries.running.handle import Handle, Limits
+from asterism.libraries.running.launch import Nursery
+from asterism.libraries.running.outcomes import Outcome
+from asterism.memo.graphs.graph import Graph, Node, chain
+from asterism.memo.graphs.weights import Variable
+from asterism.memo.universe.tensors import Config, Tensor
+
+log = get_logger(__name__)
+
+#: Models whose steps may be queued at once.
+_WINDOW = 6
+
+Outputs = dict[str, list[NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to run.
+
+    Args:
+        index: names it in outcomes.
+        graph: the model.
+        inputs: a batch for each of its inputs, by draw.
+        outputs: nodes to put out, in place of the graph's own outputs.
+        routes: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the bench's own limit.
+        opset: version of the format that converters write; None for their own.
+    """
+
+    index: int
+    graph: Graph
+    inputs: dict[str, list[NDArray[Any]]]
+    outputs: tuple[int, ...] | None = None
+    routes: tuple[str, ...] | None = None
+    seconds: float | None = None
+    opset: int | None = None
+
+    @property
+    def batch(self) -> int | None:
+        """Items in a batch, the same in every draw; None without inputs."""
+        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
+
+
+@dataclass
+class Result:
+    """What a model did in every route.
+
+    ``draws`` are the inputs it was run with; ``outputs`` holds, by route and draw, the arrays in
+    the order of the model's outputs.
+    """
+
+    index: int
+    draws: tuple[str, ...] = ()
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outputs: dict[str, Outputs] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Described:
+    """What Keras says of a layer.
+
+    Args:
+        arguments: what its constructor has to be told, beside Keras' defaults.
+        variables: name and shape of each of its weights.
+    """
+
+    arguments: Config
+    variables: list[Variable]
+
+
+class Bench:
+    """Workers for some routes. Use it as a context manager; its workers end with it.
+
+    Args:
+        routes: ``library:option``.
+        limits: ceilings of a step.
+        weights: file of the arrays that nodes may name; None for none.
+        environment: more variables for the workers.
+
+    Raises:
+        UserError: a route does not exist.
+    """
+
+    def __init__(
+        self,
+        routes: Sequence[str],
+        limits: Limits,
+        weights: Path | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        check_routes(under_test(routes))
+        self.routes = tuple(routes)
+        self.left_out: dict[str, str] = {}
+        self._started = False
+        self._submitted = 0
+        self._weights = weights
+        self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
+        converters = {c for c in map(converter_of, routes) if c is not None}
+        workers = {library: library for library in map(library_of, routes)}
+        workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
+        more = environment or {}
+        self._nurseries = {
+            b: Nursery(b, more) for b in sorted(map(_nursery_of, workers.values())) if b
+        }
+        self._handles = {
+            name: Handle(library, limits, more, self._nurseries.get(_nursery_of(library)))
+            for name, library in sorted(workers.items())
+        }
+        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers, whatever they are at, and forget their files."""
+        for thread in self._threads.values():
+            thread.shutdown(wait=False, cancel_futures=True)
+        for handle in self._handles.values():
+            handle.give_up()
+        for thread in self._threads.values():
+            thread.shutdown()
+        for handle in self._handles.values():
+            handle.stop()
+        for nursery in self._nurseries.values():
+            nursery.stop()
+        shutil.rmtree(self._scratch, ignore_errors=True)
+
+    def start(self) -> dict[str, str]:
+        """Start all workers at once and check every route on a trivial model, the first time.
+
+        Returns:
+            Routes that are missing or broken, and why. They are left out from here on.
+        """
+        if self._started:
+            return self.left_out
+        self._started = True
+        started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
+        for future in started.values():
+            future.result()
+        graph = chain(Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})])
+        inputs = {"normal": [np.ones((1, 3), np.float32)]}
+        result = self.run(Task(-1, graph, inputs))
+        for route in self.routes:
+            outcome = result.outcomes[route]
+            if outcome.status != "ok":
+                handle = self._handles[library_of(route)]
+                self.left_out[route] = handle.broken or f"{outcome.exception} {outcome.message}"
+                log.warning("left out", route=route, reason=self.left_out[route])
+        return self.left_out
+
+    def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
+        """The routes that work, of those that are wanted."""
+        chosen = self.routes if wanted is None else wanted
+        return tuple(r for r in chosen if r not in self.left_out)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time that each step took in all, for logs and benchmarks."""
+        return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
+
+    def news(self) -> Iterator[dict[str, Any]]:
+        """What workers that measure branches have told since the last call."""
+        for handle in self._handles.values():
+            yield from handle.news
+            handle.news = []
+
+    def described(self, graph: Graph) -> dict[int, Described]:
+        """What a worker says of each layer, by its node: only workers have Keras.
+
+        It is nothing of a model that Keras refuses.
+        """
+        folder = self._folder(graph)
+        request = self._request(Task(-1, graph, {}), folder)
+        request |= {"step": "describe", "route": "describe"}
+        found: dict[int, Described] = {}
+        for name in self._describers():
+            answer = self._threads[name].submit(self._handles[name].ask, request).result()
+            if answer["status"] == "ok":
+                for node, arguments in answer["arguments"].items():
+                    variables = answer["variables"].get(node, ())
+                    named = [(variable, tuple(shape)) for variable, shape in variables]
+                    found[int(node)] = Described(arguments, named)
+                break
+        shutil.rmtree(folder)
+        return found
+
+    def _describers(self) -> list[str]:
+        """Workers that have Keras, the references' first: they build every model anyway."""
+        first = [library_of(r) for r in REFERENCES]
+        with_keras = [n for n, h in self._handles.items() if LIBRARIES[h.library].keras_backend]
+        return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
+
+    def run(self, task: Task) -> Result:
+        """One model in every route."""
+        (result,) = self.run_all([task])
+        return result
+
+    def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
+        """Models in every route, in order; the next ones start while earlier ones still run."""
+        waiting: list[tuple[Task, Path, dict[str, Future[Outcome]]]] = []
+        for task in tasks:
+            folder = self._folder(task.graph)
+            waiting.append((task, folder, self._submit(task, folder)))
+            if len(waiting) == _WINDOW:
+                yield self._collect(*waiting.pop(0))
+        while waiting:
+            yield self._collect(*waiting.pop(0))
+
+    def _folder(self, graph: Graph) -> Path:
+        """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
+        self._submitted += 1
+        folder = self._scratch / f"task{self._submitted}"
+        folder.mkdir()
+        write_json(folder / "graph.json", graph.to_json())
+        return folder
+
+    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
+        arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
+        np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
+        steps: dict[str, Future[Outcome]] = {}
+        routes = self.usable(task.routes)
+        for converter in sorted({c for c in map(converter_of, routes) if c is not None}):
+            worker = self._threads[_worker_of(converter)]
+            steps[converter] = worker.submit(self._convert, task, folder, converter)
+        for route in routes:
+            source = converter_of(route)
+            after = steps[source] if source is not None else None
+            worker = self._threads[library_of(route)]
+            steps[route] = worker.submit(self._step, task, folder, route, after)
+        return steps
+
+    def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
+        request = {**self._request(task, folder), "step": "convert", "route": converter}
+        return _outcome(
+            task, converter, self._handles[_worker_of(converter)].ask(request, task.seconds)
+        )
+
+    def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
+        if after is not None and after.result().status != "ok":
+            return Outcome(task.index, route, "convert", "blocked")
+        request = {
+            **self._request(task, folder),
+            "step": "run",
+            "route": route,
+            "option": option_of(route),
+            "draws": list(task.inputs),
+            "dtype": "float64" if route in FLOAT64 else None,
+            "target": _outputs_file(route),
+        }
+        return _outcome(task, route, self._handles[library_of(route)].ask(request, task.seconds))
+
+    def _request(self, task: Task, folder: Path) -> dict[str, Any]:
+        return {
+            "folder": str(folder),
+            "weights": None if self._weights is None else str(self._weights.resolve()),
+            "outputs": None if task.outputs is None else list(task.outputs),
+            "opset": task.opset,
+            "batch": task.batch,
+        }
+
+    def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
+        result = Result(
+            task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
+        )
+        for route in self.usable(task.routes):
+            if result.outcomes[route].status == "ok":
+                arrays = read_arrays(folder / _outputs_file(route))
+                result.outputs[route] = {
+                    draw: [
+                        arrays[f"{draw}/{i}"]
+                        for i in range(sum(n.startswith(f"{draw}/") for n in arrays))
+                    ]
+                    for draw in task.inputs
+                }
+        shutil.rmtree(folder)
+        return result
+
+
+def _outputs_file(route: str) -> str:
+    return f"{library_of(route)}-{option_of(route)}.npz"
+
+
+def _worker_of(converter: str) -> str:
+    """Name of the worker that runs a converter."""
+    kind = CONVERTERS[converter]
+    return converter if kind.own_worker else kind.host
+
+
+def _nursery_of(library: str) -> str:
+    """The Keras backend whose nursery forks a library's worker, or nothing."""
+    kind = LIBRARIES[library]
+    return kind.keras_backend or "" if kind.forks else ""
+
+
+def _outcome(task: Task, route: str, answer: dict[str, Any]) -> Outcome:
+    return Outcome(
+        task.index,
+        route,
+        answer["stage"],
+        answer["status"],
+        answer.get("exception", ""),
+        answer.get("message", ""),
+        answer.get("frame", ""),
+    )

@@ -1,0 +1,156 @@
+"""Running generated models and keeping what came of it, so that judging executes nothing again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Self
+
+from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.checkpoints import Checkpoint
+from asterism.core.console import progress
+from asterism.core.parts import ALONE, Parts
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.routes import FLOAT64, library_of
+from asterism.libraries.running.bench import Bench, Result, Task
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import GRADIENT, SPECIAL_DRAWS, compared_nodes, draw_inputs
+from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.running.params import ExecuteParams
+from asterism.memo.graphs.graph import Graph
+
+#: Models that are run by one process: a part of the work.
+_GROUP = 50
+
+
+@dataclass
+class Record:
+    """Outcomes and outputs of all tasks (a model, some draws); equal arrays are kept once."""
+
+    tasks: list[dict[str, Any]] = field(default_factory=list)
+    arrays: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, result: Result) -> None:
+        """Count a model in."""
+        outputs = {
+            route: {draw: [self._keep(a) for a in many] for draw, many in draws.items()}
+            for route, draws in result.outputs.items()
+        }
+        outcomes = [result.outcomes[r].to_json() for r in sorted(result.outcomes)]
+        facts = {"index": result.index, "draws": list(result.draws)}
+        self.tasks.append({**facts, "outcomes": outcomes, "outputs": outputs})
+
+    def _keep(self, array: Any) -> str:
+        facts = f"{array.dtype}{array.shape}".encode()
+        name = hashlib.sha256(facts + array.tobytes()).hexdigest()[:20]
+        self.arrays[name] = array
+        return name
+
+    def result(self, at: int) -> Result:
+        """The result of one task, as the bench gave it."""
+        model = self.tasks[at]
+        return Result(
+            model["index"],
+            tuple(model["draws"]),
+            {o["route"]: Outcome(**o) for o in model["outcomes"]},
+            {
+                route: {draw: [self.arrays[n] for n in names] for draw, names in draws.items()}
+                for route, draws in model["outputs"].items()
+            },
+        )
+
+    def save(self, folder: Path) -> None:
+        """Write ``outcomes.json`` and ``outputs.npz``."""
+        write_json(folder / "outcomes.json", self.tasks)
+        write_arrays(folder / "outputs.npz", **{n: self.arrays[n] for n in sorted(self.arrays)})
+
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+
+    @classmethod
+    def merged(cls, groups: Iterable[Self]) -> Self:
+        """All groups as one; they are in the order of their models."""
+        whole = cls()
+        for group in groups:
+            whole.tasks += group.tasks
+            whole.arrays |= group.arrays
+        return whole
+
+
+def open_bench(params: ExecuteParams, weights: Path) -> Bench:
+    """Workers for the routes under test and the references."""
+    routes = (*params.routes, *FLOAT64)
+    return Bench(
+        tuple(dict.fromkeys(routes)), Limits(params.hang_seconds, params.memory_mb), weights
+    )
+
+
+def execute(
+    graphs: Sequence[Graph], bench: Bench, draws: Sequence[str], seed: int, parts: Parts = ALONE
+) -> Record:
+    """Run every model in every route.
+
+    Args:
+        graphs: the models.
+        bench: workers, started when there is a model to run.
+        draws: names of the inputs to run with.
+        seed: of the inputs.
+        parts: who runs each group of models.
+    """
+    jobs = {
+        f"models-{first}": partial(
+            _execute, dict(islice(enumerate(graphs), first, first + _GROUP)), bench, draws, seed
+        )
+        for first in range(0, len(graphs), _GROUP)
+    }
+    return Record.merged(parts.gather(jobs, Record.load))
+
+
+def _execute(
+    graphs: dict[int, Graph],
+    bench: Bench,
+    draws: Sequence[str],
+    seed: int,
+    checkpoint: Checkpoint | None,
+) -> Record:
+    """Run a group of models, by number; a killed run is taken up where it was last saved."""
+    bench.start()
+    saved = checkpoint.load() if checkpoint is not None else None
+    record = Record.load(saved) if saved is not None else Record()
+    planned = _planned(graphs, draws)[len(record.tasks) :]
+    differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
+    tasks = (
+        Task(
+            i,
+            graphs[i],
+            {d: draw_inputs(graphs[i], seed, i, d) for d in group},
+            routes=differentiating if GRADIENT in group else None,
+        )
+        for i, group in planned
+    )
+    for result in progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model"):
+        record.add(result)
+        if checkpoint is not None and checkpoint.is_due():
+            checkpoint.save(record.save)
+    return record
+
+
+def _planned(graphs: dict[int, Graph], draws: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """Which models to run with which inputs at a time.
+
+    What is special is a task of its own: where it makes a library fail, the rest still stands.
+    """
+    alone = (GRADIENT, *SPECIAL_DRAWS)
+    groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
+    return [
+        (i, group)
+        for i, graph in graphs.items()
+        for group in groups
+        if group and compared_nodes(graph, group)  # integers have no gradient
+    ]

@@ -1,0 +1,32 @@
+"""Parameters of running models in the libraries under test."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asterism.core.names import accepted_by
+from asterism.core.params import Distinct, Section
+
+Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
+#: Kinds of inputs that a model is run on.
+Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
+
+
+class ExecuteParams(Section):
+    """Running generated models in the libraries under test."""
+
+    routes: Routes = Field(
+        min_length=1,
+        description="library:option, as many as wanted (docs/libraries.md lists them)",
+    )
+    draws: Distinct[Draw] = Field(
+        min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
+    )
+    hang_seconds: float = Field(
+        gt=0, description="a step that takes longer is a hang; generous, so that no sound step is"
+    )
+    memory_mb: int = Field(
+        gt=0, description="a worker that grows by more than this in one step blew up"
+    )

@@ -1,0 +1,154 @@
+"""A worker process: one library, and the converters that it hosts, for as long as it lives.
+
+``python -m asterism.libraries.running.worker LIBRARY IN OUT`` reads one JSON request a line from
+file descriptor IN and answers one a line on OUT; whatever the library prints goes elsewhere. The
+library's exceptions are answers; its crashes are for the parent to see.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asterism.core.artifacts import read_arrays
+from asterism.core.processes import end_with_parent
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
+from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.running.branches import SWITCH, BranchMeter
+from asterism.libraries.running.inputs import GRADIENT
+from asterism.libraries.running.outcomes import is_unsupported, steady
+from asterism.memo.graphs.light_keras import import_keras
+
+Answer = dict[str, Any]
+
+
+class Worker:
+    """Answers requests. It keeps the latest model, so that its routes build it once."""
+
+    def __init__(self, library: Library) -> None:
+        self.library = library
+        self._key: tuple[Any, ...] = ()
+        self._subject: Subject | None = None
+
+    def answer(self, request: dict[str, Any]) -> Answer:
+        """The end of one step, with the names of the arrays that it wrote."""
+        progress = {"stage": "compile"}
+        plugin: Plugin = self.library
+        try:
+            subject = self._open(request)
+            if request["step"] == "convert":
+                progress["stage"] = "convert"
+                plugin = converter = CONVERTERS[request["route"]]()
+                converter.convert(subject, subject.file(converter.name, converter.suffix))
+                return {"status": "ok", "stage": "convert"}
+            if request["step"] == "describe":
+                facts = {"arguments": subject.arguments(), "variables": subject.variables()}
+                return {"status": "ok", "stage": "build", **facts}
+            if self.library.keras_backend is not None:
+                progress["stage"] = "build"
+                subject.keras(zero_initializers=self.library.zero_initializers)
+                progress["stage"] = "compile"
+            compiled = self.library.compile(subject, request["option"])
+            progress["stage"] = "run"
+            self._run(compiled, request)
+            return {"status": "ok", "stage": "run"}
+        except MemoryError as error:
+            return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
+        except BaseException as error:
+            return {**_describe(error, plugin), "stage": progress["stage"]}
+
+    def _open(self, request: dict[str, Any]) -> Subject:
+        key = (request["folder"], request["weights"], str(request["outputs"]))
+        if key != self._key or self._subject is None:
+            weights = None if request["weights"] is None else Path(request["weights"])
+            folder = Path(request["folder"])
+            self._subject = Subject(
+                folder, weights, request["outputs"], request["opset"], request["batch"]
+            )
+            self._key = key
+        return self._subject
+
+    def _run(self, compiled: Any, request: dict[str, Any]) -> None:
+        draws = read_arrays(Path(request["folder"]) / "inputs.npz")
+        results: dict[str, Any] = {}
+        for draw in request["draws"]:
+            count = sum(name.startswith(f"{draw}/") for name in draws)
+            inputs = [draws[f"{draw}/{i}"] for i in range(count)]
+            if request["dtype"] is not None:
+                inputs = [
+                    i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
+                    for i in inputs
+                ]
+            asked = self.library.gradients if draw == GRADIENT else self.library.run
+            for at, array in enumerate(asked(compiled, inputs)):
+                results[f"{draw}/{at}"] = array
+        np.savez(Path(request["folder"]) / request["target"], **results)
+
+
+def _describe(error: BaseException, plugin: Plugin) -> Answer:
+    kind = type(error)
+    module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    name, message = f"{module}{kind.__qualname__}", steady(str(error))
+    patterns = (*UNSUPPORTED, *plugin.unsupported)
+    known = is_unsupported(name, str(error), patterns)
+    return {
+        "status": "unsupported" if known else "error",
+        "exception": name,
+        "message": message,
+        "frame": _innermost(error),
+    }
+
+
+def _innermost(error: BaseException) -> str:
+    """The deepest frame that lies in an installed package."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = frame.filename.replace(os.sep, "/")
+        if "site-packages/" in path and "traceback_utils" not in path:
+            return f"{path.split('site-packages/')[1]}:{frame.name}"
+    return ""
+
+
+def serve(library: Library, requests: Any, answers: Any) -> None:
+    """Answer until the parent closes its end."""
+
+    def send(answer: Answer) -> None:
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+    try:
+        if library.keras_backend is not None:
+            import_keras(library.keras_backend)
+        library.start()
+        library.versions()  # one that is not installed has none
+        send({"status": "ready"})
+    except Exception as error:  # a broken installation is reported, and the run goes on
+        send({"status": "broken", "message": steady(f"{type(error).__name__}: {error}")})
+        return
+    worker = Worker(library)
+    meter = BranchMeter() if os.environ.get(SWITCH) else None
+    for line in requests:
+        answer = worker.answer(json.loads(line))
+        send(answer if meter is None else {**answer, "news": meter.news()})
+
+
+def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
+    """Serve the library called ``name`` in this process, which leads its group."""
+    end_with_parent(signal.SIGKILL)  # a library that hangs hears of nothing else
+    warnings.simplefilter("ignore")
+    with (
+        os.fdopen(request_descriptor, encoding="utf-8") as requests,
+        os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,
+    ):
+        serve(LIBRARIES[name](), requests, answers)
+
+
+if __name__ == "__main__":
+    start_worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,21 @@
+"""Parameters of triage."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from asterism.core.files import File
+from asterism.core.params import Section
+
+
+class TriageParams(Section):
+    """From findings to reproducers."""
+
+    max_unique: int = Field(ge=0, description="unique findings that are shrunk and written up")
+    max_steps: int = Field(ge=0, description="models tried while one finding is shrunk")
+    hang_seconds: float = Field(
+        gt=0, description="while a hang is shrunk, a step that takes longer shows it"
+    )
+    known_issues: File = Field(
+        description="YAML file of issues seen before (signature: link); conf/no_file for none"
+    )

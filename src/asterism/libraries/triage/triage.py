@@ -1,0 +1,170 @@
+"""From findings to unique, shrunk and documented ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from asterism.core.console import progress
+from asterism.libraries.adapters.routes import under_test
+from asterism.libraries.judging.finding import Finding, signature
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.bench import Bench
+from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
+from asterism.libraries.triage.localise import first_diverging
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.showing import Showing
+from asterism.libraries.triage.shrink import Shrinker
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.keras_arguments import layer_name
+
+
+@dataclass
+class UniqueFinding:
+    """One defect.
+
+    Args:
+        signature: stable name.
+        finding: as it shows on the minimal model.
+        graph: the minimal model.
+        layer: the first diverging layer, for values.
+        models: the generated models that showed it.
+        original_layers: size of the model that was shrunk.
+        ablation: what was varied on the minimal model, routes too, and whether it still shows.
+        unfinished: why the minimal model may not be the smallest; empty where it is.
+    """
+
+    signature: str
+    finding: Finding
+    graph: Graph
+    layer: LayerAtFault | None
+    models: set[int]
+    original_layers: int
+    ablation: dict[str, str] = field(default_factory=dict)
+    unfinished: str = ""
+
+    @property
+    def minimality(self) -> str:
+        """Whether the model is the smallest that shows it, and by how much it is smaller."""
+        was, now = self.original_layers, len(self.graph.layers)
+        layers = f"{was} layer{'' if was == 1 else 's'}"
+        reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
+        if self.unfinished:
+            return f"not minimal, {reduced}: {self.unfinished}"
+        return f"minimal, {reduced}"
+
+
+class Triage:
+    """De-duplicates and shrinks findings with the workers of ``bench``."""
+
+    def __init__(self, bench: Bench, judging: JudgeParams, params: TriageParams, seed: int) -> None:
+        self._bench = bench
+        self._judging = judging
+        self._params = params
+        self._show = Showing(bench, judging, seed, params.hang_seconds)
+
+    def run(
+        self,
+        findings: Sequence[Finding],
+        graphs: Sequence[Graph],
+        draws: Sequence[str],
+        report: Callable[[UniqueFinding], None] = lambda unique: None,
+    ) -> tuple[list[UniqueFinding], int]:
+        """Unique findings, shrunk, and how many groups were left for want of budget.
+
+        Args:
+            findings: of all models, in their order.
+            graphs: the generated models.
+            draws: inputs to run with.
+            report: told of each unique finding as soon as it is shrunk.
+        """
+        unique: dict[str, UniqueFinding] = {}
+        groups = in_order(findings)
+        left = len(groups)
+        for group in progress(groups, label="triage", unit="group"):
+            if len(unique) == self._params.max_unique:
+                break
+            left -= 1
+            first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
+            suspect = self._suspect(first, graphs[first.model])
+            known = self._explained(first, graphs[first.model], suspect, unique)
+            if known is None:
+                found = self._shrunk(first, graphs[first.model], suspect)
+                known = unique.setdefault(found.signature, found)
+                if known is found:
+                    report(found)
+            known.models |= {f.model for f in group}
+        for found in unique.values():
+            found.ablation = ablate(self._show, found.graph, found.finding, draws) | found.ablation
+        return [unique[s] for s in sorted(unique)], left
+
+    def _suspect(self, finding: Finding, graph: Graph) -> int | None:
+        """The layer where values first go wrong, or that a message names; None where unknown."""
+        if not finding.by_values:
+            named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
+            return next(named, None)
+        if finding.of_gradients:  # they have no value in the midst of a model
+            return None
+        task = self._show.task(finding.model, graph, finding.draws)
+        return first_diverging(self._bench, task, finding.routes[0], self._judging)
+
+    def _explained(
+        self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
+    ) -> UniqueFinding | None:
+        """A unique finding that this one needs no shrinking to be the same as."""
+        if suspect is None or not finding.by_values:
+            return None
+        layer = layer_at_fault(graph, suspect)
+        alike = (u for u in unique.values() if _kind(u.finding) == _kind(finding))
+        return next((u for u in alike if u.layer is not None and u.layer.explains(layer)), None)
+
+    def _shrunk(self, finding: Finding, graph: Graph, suspect: int | None) -> UniqueFinding:
+        kind = None
+        if finding.by_values and suspect is not None:
+            kind = graph.nodes[suspect].type
+
+        def shows(smaller: Graph) -> bool:
+            if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
+                return False
+            found = self._show.look(smaller, finding).finding
+            if found is None or found.library != finding.library:
+                return False
+            return self._goes_wrong_in(kind, found, smaller)
+
+        shrinker, unfinished = Shrinker(shows, self._params.max_steps), ""
+        minimal = shrinker.shrink(graph, suspect)
+        if shrinker.stopped:
+            unfinished = f"stopped by triage.max_steps={self._params.max_steps}"
+        # Which routes are right may differ from the whole model, and so whom to blame.
+        judged = self._show.look(minimal, finding, everywhere=True)
+        if judged.finding is None:  # it needs the weights or inputs of the whole model
+            minimal = graph
+            unfinished = "none smaller was found that shows it when it runs in all routes"
+            judged = self._show.look(graph, finding, everywhere=True)
+        shown = judged.finding or finding
+        layer = None
+        if shown.by_values:
+            node = self._suspect(shown, minimal)
+            layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
+        return UniqueFinding(
+            signature(shown, "" if layer is None else str(layer)),
+            replace(shown, model=finding.model),
+            minimal,
+            layer,
+            set(),
+            len(graph.layers),
+            {r: judged.answers[r] for r in under_test(self._bench.usable())},
+            unfinished,
+        )
+
+    def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:
+        """Whether values first go wrong in a layer of that type, as far as that can be told."""
+        if kind is None or len(graph.layers) == 1:
+            return True
+        suspect = self._suspect(finding, graph)
+        return suspect is None or graph.nodes[suspect].type == kind
+
+
+def _kind(finding: Finding) -> tuple[str, str, str, bool]:
+    return finding.symptom, finding.library, finding.severity, finding.of_gradients

@@ -1,0 +1,111 @@
+"""What a strategy produces with its budget, and how a killed campaign is taken up again."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from asterism.core.artifacts import read_json, write_json
+from asterism.memo.generating.choice import broadest
+from asterism.memo.graphs.coverage import Coverage, elements_of
+from asterism.memo.graphs.graph import Graph
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A generated model.
+
+    Args:
+        graph: the model.
+        seed_model: name of the seed that it descends from, empty for a model from scratch.
+        operator: the operator that made it.
+        gain: coverage elements that it was the first to cover.
+    """
+
+    graph: Graph
+    seed_model: str
+    operator: str
+    gain: int
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value that :meth:`from_json` reads."""
+        facts = {"seed_model": self.seed_model, "operator": self.operator, "gain": self.gain}
+        return {**facts, "graph": self.graph.to_json()}
+
+    @staticmethod
+    def from_json(value: dict[str, Any]) -> Mutant:
+        """What :meth:`to_json` wrote."""
+        return Mutant(**{**value, "graph": Graph.from_json(value["graph"])})
+
+
+@dataclass
+class Campaign:
+    """Mutants, the coverage after them, and its growth from one to the next."""
+
+    coverage: Coverage
+    mutants: list[Mutant] = field(default_factory=list)
+    growth: list[dict[str, float]] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+    #: What further rewards have seen, one of each chain that had one, as JSON values.
+    rewards: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._record()
+
+    def add(self, mutant: Mutant) -> Mutant:
+        """Count a mutant in; it comes back with what it gained."""
+        elements = elements_of(mutant.graph)
+        gained = replace(mutant, gain=self.coverage.gain(elements))
+        self.coverage.update(elements)
+        self.mutants.append(gained)
+        self._record()
+        return gained
+
+    def broadest(self, count: int | None) -> list[int]:
+        """Numbers of so many models that cover much for their layers, best first; None: all."""
+        graphs = [mutant.graph for mutant in self.mutants]
+        covered, layers = [elements_of(g).all for g in graphs], [len(g.layers) for g in graphs]
+        return broadest(covered, layers, len(graphs) if count is None else count)
+
+    def _record(self) -> None:
+        self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
+
+
+def write_state(campaign: Campaign, proposals: int, learnt: Any, previous: Path | None) -> Any:
+    """What fills a checkpoint's folder.
+
+    Args:
+        campaign: as far as it has come.
+        proposals: how many were made.
+        learnt: what guides it has learnt, as a JSON value.
+        previous: the folder of the last checkpoint. Its mutants are linked, not written again.
+    """
+
+    def fill(folder: Path) -> None:
+        written = 0
+        for part in sorted(previous.glob("mutants-*.json")) if previous is not None else []:
+            os.link(part, folder / part.name)
+            written = int(part.stem.partition("-")[2])
+        new = [m.to_json() for m in campaign.mutants[written:]]
+        write_json(folder / f"mutants-{len(campaign.mutants):08d}.json", new)
+        facts = {"proposals": proposals, "learnt": learnt, "refused": dict(campaign.refused)}
+        write_json(folder / "state.json", facts)
+
+    return fill
+
+
+def read_state(folder: Path, campaign: Campaign) -> tuple[int, Any]:
+    """Bring a campaign to where :func:`write_state` left it.
+
+    Returns:
+        How many proposals were made, and what had been learnt.
+    """
+    for part in sorted(folder.glob("mutants-*.json")):
+        for value in read_json(part):
+            campaign.add(Mutant.from_json(value))
+    facts = read_json(folder / "state.json")
+    campaign.refused.update(facts["refused"])
+    return int(facts["proposals"]), facts["learnt"]

@@ -1,0 +1,175 @@
+"""MEMO's seven operators: NLA, LResh, LMerg, LConn, CShape, CMode and NaN."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from asterism.memo.generating.operator import (
+    OPERATORS,
+    Context,
+    MutateWeights,
+    Operator,
+    add_layer,
+    change_parameters,
+    choose_edge,
+    choose_kind,
+    float_nodes,
+    insert,
+    own_layers,
+)
+from asterism.memo.generating.repair import to_rank, to_shape
+from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
+from asterism.memo.universe.parameters import Number, Parameter, Shaped, Sizes
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
+
+_RESHAPING = (
+    "Reshape",
+    "Permute",
+    "Flatten",
+    "RepeatVector",
+    *(f"{kind}{axes}D" for kind in ("Cropping", "ZeroPadding", "UpSampling") for axes in (1, 2, 3)),
+)
+_MERGING = (
+    "Add",
+    "Subtract",
+    "Multiply",
+    "Average",
+    "Maximum",
+    "Minimum",
+    "Concatenate",
+    "Dot",
+)
+
+
+class NewLayer(Operator):
+    """NLA: add a layer, of a type not seen yet or one that forms a new pair where it can."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Insert a layer on a random edge; one that reads integers gets an input of its own."""
+        after, reader = choose_edge(graph, context)
+        kind = choose_kind(graph, after, reader, list(universe()), context)
+        if universe()[kind].dtypes == (INTEGER,):
+            return self._with_own_input(graph, kind, context)
+        return insert(graph, after, kind, context, reader)
+
+    @staticmethod
+    def _with_own_input(graph: Graph, kind: str, context: Context) -> Graph:
+        shape = [int(v) for v in context.rng.integers(2, 6, context.pick([1, 1, 2, 3]))]
+        node = input_node(shape, INTEGER)
+        graph, source = graph.add(replace(node, config={**node.config, "bound": INTEGER_BOUND}))
+        graph, new = add_layer(graph, kind, [source], context)
+        # Joined to the rest where there is something to join; otherwise one more output.
+        old = [o for o in graph.outputs if o != new]
+        if not old:
+            return graph
+        graph, _ = add_layer(graph, "Concatenate", [new, context.pick(old)], context)
+        return graph
+
+
+class ReshapeLayer(Operator):
+    """LResh: insert a layer that changes the shape, and let what follows see another one."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Insert one and bring its output only to the rank that its readers accept."""
+        after = context.pick([i for i in float_nodes(graph) if graph.consumers[i]])
+        reader = context.pick(graph.consumers[after])
+        graph, new = add_layer(graph, context.pick(_RESHAPING), [after], context)
+        spec = universe()[graph.nodes[reader].type]
+        if spec.merges:
+            graph, new = to_shape(graph, new, graph.tensors[after].shape)
+        elif graph.tensors[new].rank not in spec.ranks:
+            graph, new = to_rank(graph, new, graph.tensors[after].rank)
+        return graph.redirect(after, new, [reader])
+
+
+class MergeLayers(Operator):
+    """LMerg: join two tensors of the model by a merging layer."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Insert a merging layer, an uncovered pair first."""
+        after, reader = choose_edge(graph, context)
+        kind = choose_kind(graph, after, reader, _MERGING, context)
+        return insert(graph, after, kind, context, reader)
+
+
+class ConnectLayers(Operator):
+    """LConn: let a layer read another one that came before it."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Rewire one input of a layer, to form a pair not seen yet where there is one."""
+        order = {i: at for at, i in enumerate(graph.nodes)}
+        candidates = [
+            (u, v)
+            for v in own_layers(graph)
+            for u in float_nodes(graph)
+            if order[u] < order[v]
+            and u not in graph.nodes[v].inputs
+            and graph.nodes[u].type != INPUT
+            and universe()[graph.nodes[v].type].dtypes != (INTEGER,)
+        ]
+        covered = context.coverage.pairs
+        fresh = [
+            (u, v)
+            for u, v in candidates
+            if context.guided and (graph.nodes[u].type, graph.nodes[v].type) not in covered
+        ]
+        source, reader = context.pick(fresh or candidates)
+        node = graph.nodes[reader]
+        at = int(context.rng.integers(len(node.inputs)))
+        wanted = graph.tensors[node.inputs[at]]
+        graph, source = to_shape(graph, source, wanted.shape)
+        inputs = (*node.inputs[:at], source, *node.inputs[at + 1 :])
+        return graph.change(reader, inputs=inputs)
+
+
+@cache
+def _by_kind(shapes: bool) -> dict[str, tuple[Parameter, ...]]:
+    """Parameters of every layer that set sizes, or all the others."""
+    return {
+        name: tuple(p for p in spec.parameters if _sets_sizes(p) == shapes)
+        for name, spec in universe().items()
+    }
+
+
+def _sets_sizes(parameter: Parameter) -> bool:
+    integer = isinstance(parameter, Number) and parameter.integer
+    return integer or isinstance(parameter, Sizes | Shaped)
+
+
+class ChangeShape(Operator):
+    """CShape: change a parameter that sets sizes (filters, units, windows, targets)."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Draw such parameters of one layer anew."""
+        return change_parameters(graph, context, _by_kind(shapes=True))
+
+
+class ChangeMode(Operator):
+    """CMode: change a parameter that sets how a layer computes (activation, padding, mode)."""
+
+    family = "memo"
+
+    def mutate(self, graph: Graph, context: Context) -> Graph:
+        """Draw such parameters of one layer anew."""
+        return change_parameters(graph, context, _by_kind(shapes=False))
+
+
+OPERATORS.register("NLA")(NewLayer())
+OPERATORS.register("LResh")(ReshapeLayer())
+OPERATORS.register("LMerg")(MergeLayers())
+OPERATORS.register("LConn")(ConnectLayers())
+OPERATORS.register("CShape")(ChangeShape())
+OPERATORS.register("CMode")(ChangeMode())
+OPERATORS.register("NaN")(MutateWeights(SPECIAL, "memo"))

@@ -1,0 +1,54 @@
+"""Parameters of generation."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asterism.core.names import accepted_by, named
+from asterism.core.params import Distinct, Section
+
+Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
+StrategyName = Annotated[str, named("asterism.memo.generating.generate:STRATEGIES")]
+
+
+class GenerateParams(Section):
+    """Generation of models (Algorithm 2)."""
+
+    strategy: StrategyName = Field(description="memo, memo_r, memo_o, cradle or muffin")
+    compared: Distinct[StrategyName] = Field(
+        description="further strategies whose coverage is measured at the same budget"
+    )
+    models: int = Field(ge=1, description="budget: valid mutants to generate")
+    executed: int | None = Field(
+        ge=1,
+        description="models that are then run in the libraries, those that cover most for their "
+        "layers; null: all",
+    )
+    chains: int = Field(
+        ge=1, description="campaigns of their own, which share the budget and are united at the end"
+    )
+    branch_routes: Routes = Field(
+        description="routes that models are run in so that new branches of the libraries' Python "
+        "code are a reward too; none: models are only generated"
+    )
+    mutations: int = Field(
+        ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
+    )
+    p: float = Field(
+        gt=0, lt=1, description="parameter of the geometric distribution of the selection"
+    )
+    pool: Literal["replace", "grow"] = Field(
+        description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
+    )
+    max_layers: int = Field(ge=2, description="a mutant of more layers is refused")
+    max_steps: int = Field(
+        ge=1,
+        description="a mutant whose layers make more computations one after another is refused; a "
+        "recurrent layer makes one at each step, and exporters write them all out",
+    )
+    max_elements: int = Field(
+        ge=1, description="a mutant with a tensor of more elements per item is refused"
+    )
+    tries: int = Field(ge=1, description="draws of an operator before it is given up")

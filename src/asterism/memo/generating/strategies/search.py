@@ -1,0 +1,154 @@
+"""MEMO (Algorithm 2) and its two ablations: uniform selection, and the older operators."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+import numpy as np
+
+from asterism.memo.generating.campaign import Mutant
+from asterism.memo.generating.generate import STRATEGIES, Strategy, attempt
+from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.memo.generating.params import GenerateParams
+from asterism.memo.graphs.coverage import Coverage
+from asterism.memo.graphs.graph import Graph
+from asterism.search import MetropolisHastings, Uniform
+
+#: A model (a slot of the pool) and an operator.
+Choice = tuple[int, str]
+
+
+class Memo(Strategy):
+    """Metropolis–Hastings over ⟨model, operator⟩ (Li et al., Algorithm 2).
+
+    The fitness of a pair is ``(score(model) + score(operator)) / (times selected + 1)``, where a
+    score is the number of coverage elements that mutants of the model, or by the operator,
+    were the first to cover. A mutant that raises coverage replaces the model it was made from
+    (``pool: replace``) or joins the pool (``grow``); one that has grown as large as models may
+    be gives its place back to the seed.
+    """
+
+    families: tuple[str, ...] = ("memo", "inputs")
+    guided = True
+
+    def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
+        super().__init__(seeds, params)
+        self._operators = [n for n in OPERATORS if OPERATORS[n].family in self.families]
+        self._names = list(seeds)
+        self._pool = list(seeds.values())
+        self._model_scores: defaultdict[int, float] = defaultdict(float)
+        self._operator_scores: defaultdict[str, float] = defaultdict(float)
+        self._selected: Counter[Choice] = Counter()
+        self._slot = 0
+        self._applied: list[str] = []
+        self._selector = self._make_selector(self._choices())
+
+    def _choices(self) -> list[Choice]:
+        return [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
+
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
+        return MetropolisHastings(choices, self.fitness, self.params.p)
+
+    def fitness(self, choice: Choice) -> float:
+        """What a pair served so far, spread over the times that it was selected."""
+        slot, operator = choice
+        scores = self._model_scores[slot] + self._operator_scores[operator]
+        return scores / (self._selected[choice] + 1)
+
+    def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
+        """A mutant by the selected pair.
+
+        Where a model is to be mutated several times before it is run, the operators of the next
+        pairs are applied to it too, and count as selected with this model.
+        """
+        slot, operator = self._select(rng)
+        self._slot, self._applied = slot, []
+        graph = self._pool[slot]
+        context = Context(rng, coverage, self.guided)
+        for step in range(self.params.mutations):
+            if step:
+                _, operator = self._select(rng, slot)
+            mutant = attempt(operator, graph, context, self.params)
+            if mutant is not None:
+                graph = mutant
+                self._applied.append(operator)
+        if not self._applied:
+            self._pool[slot] = self._origin(slot)  # it may be too large to grow: begin anew
+            return None
+        return Mutant(graph, self._names[slot], "+".join(self._applied), 0)
+
+    def _select(self, rng: np.random.Generator, slot: int | None = None) -> Choice:
+        """The next pair, or its operator with the model of ``slot``; what is used is counted."""
+        selected, operator = self._selector.select(rng)
+        choice = (selected if slot is None else slot, operator)
+        self._selected[choice] += 1
+        return choice
+
+    def reward(self, mutant: Mutant) -> None:
+        """Score model and operators, and keep the mutant where it raised coverage."""
+        slot = self._slot
+        self._model_scores[slot] += mutant.gain
+        for operator in self._applied:
+            self._operator_scores[operator] += mutant.gain / len(self._applied)
+        full = len(mutant.graph.layers) >= self.params.max_layers - 1
+        if full:
+            self._pool[slot] = self._origin(slot)
+        elif mutant.gain and self.params.pool == "replace":
+            self._pool[slot] = mutant.graph
+        elif mutant.gain:
+            self._join(mutant, slot)
+
+    def _origin(self, slot: int) -> Graph:
+        return self.seeds[self._names[slot]]
+
+    def learnt(self) -> dict[str, Any]:
+        """The pool, all scores, and where the chain stands."""
+        return {
+            "names": self._names,
+            "pool": [graph.to_json() for graph in self._pool],
+            "model_scores": sorted(self._model_scores.items()),
+            "operator_scores": sorted(self._operator_scores.items()),
+            "selected": [[*choice, times] for choice, times in sorted(self._selected.items())],
+            "current": self._selector.current,
+        }
+
+    def restore(self, learnt: dict[str, Any]) -> None:
+        """See :meth:`Strategy.restore`."""
+        self._names = list(learnt["names"])
+        self._pool = [Graph.from_json(value) for value in learnt["pool"]]
+        self._model_scores.update(dict(learnt["model_scores"]))
+        self._operator_scores.update(dict(learnt["operator_scores"]))
+        self._selected.update({(slot, name): times for slot, name, times in learnt["selected"]})
+        self._selector = self._make_selector(self._choices())
+        if learnt["current"] is not None:
+            slot, name = learnt["current"]
+            self._selector.current = (slot, name)
+
+    def _join(self, mutant: Mutant, slot: int) -> None:
+        new = len(self._pool)
+        self._pool.append(mutant.graph)
+        self._names.append(self._names[slot])
+        for name in self._operators:
+            self._selector.add((new, name))
+
+
+class UniformMemo(Memo):
+    """MEMO_r: every pair is equally likely and operators do not aim."""
+
+    guided = False
+
+    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
+        return Uniform(choices)
+
+
+class OlderOperators(Memo):
+    """MEMO_o: MEMO's selection over the operators of LEMON, DeepMutation and Audee."""
+
+    families = ("older",)
+    guided = False
+
+
+STRATEGIES.register("memo")(Memo)
+STRATEGIES.register("memo_r")(UniformMemo)
+STRATEGIES.register("memo_o")(OlderOperators)

@@ -1,0 +1,208 @@
+"""Coverage of the layer universe: what generated models have exercised of it.
+
+Four sets, each a set union over models, hence monotone and independent of their order:
+
+- layer types: seen of those declared;
+- layer pairs: ordered pairs ``(a, b)`` where ``b`` reads ``a``, of those whose ranks and dtypes
+  can meet. An edge through an inserted shape repair counts, marked as repaired;
+- layer parameters: ``(layer, parameter, option)`` of those declared; ranges have five bins and
+  a value outside the declaration counts nowhere;
+- layer inputs: ``(layer, rank, dtype)`` of those declared.
+
+The paper counts 61 layer types and 61·60 = 3,660 ordered pairs of distinct ones;
+:data:`PAPER_TYPES` and :data:`PAPER_PAIRS` stand beside our own denominators in reports, and so do
+the coverages of what belongs to its families of layers (:func:`of_the_paper`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.universe.spec import LayerSpec, universe
+from asterism.memo.universe.tensors import INTEGER
+
+PAPER_TYPES = 61
+PAPER_PAIRS = PAPER_TYPES * (PAPER_TYPES - 1)
+
+Pair = tuple[str, str]
+ParameterOption = tuple[str, str, str]
+LayerInput = tuple[str, int, str]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """What one model covers; every set is a subset of the declared one.
+
+    ``repaired`` are those of ``pairs`` that only meet through a shape repair.
+    """
+
+    types: frozenset[str]
+    pairs: frozenset[Pair]
+    repaired: frozenset[Pair]
+    parameters: frozenset[ParameterOption]
+    inputs: frozenset[LayerInput]
+
+    @property
+    def all(self) -> frozenset[tuple[Any, ...]]:
+        """Everything in one set; a pair through a repair is the same pair."""
+        return frozenset(
+            {("type", t) for t in self.types}
+            | {("pair", *p) for p in self.pairs}
+            | {("parameter", *p) for p in self.parameters}
+            | {("input", *i) for i in self.inputs}
+        )
+
+
+@dataclass
+class Coverage:
+    """The union of what models cover; ``direct_pairs`` are those met without a repair."""
+
+    types: set[str] = field(default_factory=set)
+    pairs: set[Pair] = field(default_factory=set)
+    direct_pairs: set[Pair] = field(default_factory=set)
+    parameters: set[ParameterOption] = field(default_factory=set)
+    inputs: set[LayerInput] = field(default_factory=set)
+
+    def gain(self, elements: Elements) -> int:
+        """How many elements would be new."""
+        return (
+            len(elements.types - self.types)
+            + len(elements.pairs - self.pairs)
+            + len(elements.parameters - self.parameters)
+            + len(elements.inputs - self.inputs)
+        )
+
+    def update(self, elements: Elements) -> None:
+        """Count a model's elements in."""
+        self.types |= elements.types
+        self.pairs |= elements.pairs
+        self.direct_pairs |= elements.pairs - elements.repaired
+        self.parameters |= elements.parameters
+        self.inputs |= elements.inputs
+
+    def rates(self) -> dict[str, float]:
+        """Shares of the declared universe, and by the paper's way of counting."""
+        whole, paper = declared(), of_the_paper()
+        return {
+            "types": len(self.types) / len(whole.types),
+            "pairs": len(self.pairs) / len(whole.pairs),
+            "pairs_only_repaired": len(self.pairs - self.direct_pairs) / len(whole.pairs),
+            "parameters": len(self.parameters) / len(whole.parameters),
+            "inputs": len(self.inputs) / len(whole.inputs),
+            "paper_types": len(self.types & paper.types) / len(paper.types),
+            "paper_pairs": len(self.pairs & paper.pairs) / PAPER_PAIRS,
+            "paper_parameters": len(self.parameters & paper.parameters) / len(paper.parameters),
+        }
+
+
+@cache
+def declared() -> Elements:
+    """The whole universe: the denominators."""
+    layers = universe()
+    return Elements(
+        types=frozenset(layers),
+        pairs=frozenset((a, b) for a in layers for b in layers if can_meet(layers[a], layers[b])),
+        repaired=frozenset(),
+        parameters=frozenset(
+            (name, parameter.name, option)
+            for name, spec in layers.items()
+            for parameter in spec.all_parameters
+            for option in parameter.options
+        ),
+        inputs=frozenset(
+            (name, rank, dtype)
+            for name, spec in layers.items()
+            for rank in spec.ranks
+            for dtype in spec.dtypes
+        ),
+    )
+
+
+def can_meet(first: LayerSpec, second: LayerSpec) -> bool:
+    """Whether an output of ``first`` can have a rank and dtype that ``second`` accepts."""
+    ranks = {out for rank in first.ranks for out in first.out_ranks(rank)}
+    return bool(ranks & second.ranks) and second.dtypes != (INTEGER,)
+
+
+def coverage_of(graphs: Iterable[Graph]) -> Coverage:
+    """What models cover together."""
+    coverage = Coverage()
+    for graph in graphs:
+        coverage.update(elements_of(graph))
+    return coverage
+
+
+def elements_of(graph: Graph) -> Elements:
+    """What one model covers."""
+    whole = declared()
+    types: set[str] = set()
+    pairs: set[Pair] = set()
+    direct: set[Pair] = set()
+    repaired: set[Pair] = set()
+    parameters: set[ParameterOption] = set()
+    inputs: set[LayerInput] = set()
+    layers = universe()
+    for node in graph.nodes.values():
+        if node.type == INPUT or node.repair or node.type not in layers:
+            continue
+        types.add(node.type)
+        parameters |= _options_of(node.type, json.dumps(node.config))
+        for source in node.inputs:
+            tensor = graph.tensors[source]
+            inputs.add((node.type, tensor.rank, tensor.dtype))
+            for origin, through_repair in origins(graph, source):
+                pair = (graph.nodes[origin].type, node.type)
+                pairs.add(pair)
+                (repaired if through_repair else direct).add(pair)
+    return Elements(
+        frozenset(types),
+        frozenset(pairs) & whole.pairs,
+        frozenset(repaired - direct) & whole.pairs,
+        frozenset(parameters),
+        frozenset(inputs) & whole.inputs,
+    )
+
+
+@lru_cache(maxsize=1 << 14)
+def _options_of(kind: str, config: str) -> frozenset[ParameterOption]:
+    """Options that a layer's configuration covers; most layers of a mutant are its parent's."""
+    values = json.loads(config)
+    return frozenset(
+        (kind, parameter.name, label)
+        for parameter in universe()[kind].all_parameters
+        if parameter.name in values
+        for label in parameter.labels(values[parameter.name])
+    )
+
+
+def origins(graph: Graph, source: int) -> Iterator[tuple[int, bool]]:
+    """The layers whose output arrives through ``source``, and whether a repair lies between."""
+    node, through = graph.nodes[source], False
+    while node.repair:
+        source, through = node.inputs[0], True
+        node = graph.nodes[source]
+    if node.type != INPUT:
+        yield source, through
+
+
+@cache
+def of_the_paper() -> Elements:
+    """What of the universe is of the families of layers that the paper covers.
+
+    Its pairs are of distinct layers. The paper's own count of types, :data:`PAPER_TYPES`, is that
+    of an older Keras, which had fewer layers in these families.
+    """
+    whole = declared()
+    ours = {name for name, spec in universe().items() if spec.in_paper}
+    return Elements(
+        types=whole.types & ours,
+        pairs=frozenset((a, b) for a, b in whole.pairs if a != b and {a, b} <= ours),
+        repaired=frozenset(),
+        parameters=frozenset(p for p in whole.parameters if p[0] in ours),
+        inputs=frozenset(i for i in whole.inputs if i[0] in ours),
+    )

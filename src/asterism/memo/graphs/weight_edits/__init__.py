@@ -1,0 +1,1 @@
+"""Mutations of a layer's weights."""

@@ -1,0 +1,19 @@
+"""A weight that is no ordinary number."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asterism.memo.graphs.graph import SPECIAL
+from asterism.memo.graphs.weights import WEIGHT_EDITS, Array
+
+
+@WEIGHT_EDITS.register(SPECIAL)
+def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
+    """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
+    filled = [a for a in arrays if a.size]
+    if filled:
+        chosen = filled[int(rng.integers(len(filled)))]
+        values = (np.nan, np.inf, -np.inf, 1e30)
+        chosen.reshape(-1)[int(rng.integers(chosen.size))] = values[int(rng.integers(4))]
+    return arrays

@@ -1,0 +1,105 @@
+"""Weights of a graph's layers: the same numbers in every library, without asking any of them.
+
+Initial weights differ between Keras' backends for the same seed. So a layer's weights are drawn
+here, variable by variable, from the node's own seed, or taken from stored arrays (a model that
+was read); then the node's edits are applied. Every process that builds the graph gets the same.
+Stored arrays carry the names of their variables: a layer whose configuration was mutated may have
+other variables than the one that was read.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.registry import Registry
+from asterism.core.streams import stream
+from asterism.memo.graphs.graph import Node
+
+Array = NDArray[np.float32]
+#: The array of one of a layer's variables, with the variable's name.
+NamedArray = tuple[str, Array]
+#: The same, as it is filled.
+Arrays = dict[str, list[NamedArray]]
+#: Arrays of layers that were read, by the name that ``Node.weights`` gives, in Keras' order.
+Stored = Mapping[str, Sequence[NamedArray]]
+
+#: Name and shape of one of a layer's variables.
+Variable = tuple[str, tuple[int, ...]]
+
+#: Mutations of a layer's arrays; each gets copies that it may change, and returns them.
+WeightEditor = Callable[[list[Array], np.random.Generator], list[Array]]
+WEIGHT_EDITS: Registry[WeightEditor] = Registry("weight edit", "asterism.memo.graphs.weight_edits")
+
+
+def layer_weights(node: Node, variables: Sequence[Variable], stored: Stored) -> list[Array]:
+    """Arrays for a layer's variables.
+
+    Args:
+        node: the layer.
+        variables: of the layer, in Keras' order (:func:`variables_of`).
+        stored: arrays that nodes may name.
+
+    Returns:
+        float32 arrays of those shapes.
+    """
+    kept = matched(variables, stored.get(node.weights, ()) if node.weights is not None else ())
+    arrays = []
+    for index, ((name, shape), array) in enumerate(zip(variables, kept, strict=True)):
+        if array is not None and array.ndim == len(shape) and array.size:
+            arrays.append(fit(array, shape).copy())  # edits write into theirs
+        else:
+            arrays.append(draw_weights(name, shape, stream(node.seed, "weights", index)))
+    for edit in node.edits:
+        arrays = WEIGHT_EDITS[edit.kind](arrays, stream(edit.seed, "edit"))
+    return [np.asarray(a, np.float32, order="C") for a in arrays]
+
+
+def matched(variables: Sequence[Variable], stored: Sequence[NamedArray]) -> list[Array | None]:
+    """The stored array of each variable, by name; None where there is none.
+
+    A layer may have several variables of one name (the two directions of a recurrent layer). They
+    are told apart by their order, and only where as many are stored.
+    """
+    wanted = Counter(name for name, _ in variables)
+    kept = {name: [a for n, a in stored if n == name] for name in wanted}
+    left = {name: iter(arrays) for name, arrays in kept.items() if len(arrays) == wanted[name]}
+    return [next(left.get(name, iter(())), None) for name, _ in variables]
+
+
+def fit(array: Array, shape: tuple[int, ...]) -> Array:
+    """The stored array cut, or repeated, to a shape of as many axes.
+
+    A layer whose neighbour went away may see another number of channels; it keeps the weights
+    of the channels that it still has.
+    """
+    for axis, size in enumerate(shape):
+        if array.shape[axis] != size:
+            array = np.take(array, np.arange(size) % array.shape[axis], axis=axis)
+    return array
+
+
+def variables_of(layer: Any) -> list[Variable]:
+    """Name and shape of each weight of a Keras layer."""
+    return [(v.path.rsplit("/", 1)[-1], tuple(v.shape)) for v in layer.weights]
+
+
+def named_arrays_of(layer: Any) -> list[NamedArray]:
+    """The weights of a Keras layer, each with the name of its variable."""
+    arrays = (np.asarray(a, np.float32) for a in layer.get_weights())
+    return [(name, a) for (name, _), a in zip(variables_of(layer), arrays, strict=True)]
+
+
+def draw_weights(name: str, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
+    """Scales around 1, variances above 0, matrices as Glorot draws them, vectors not all zero."""
+    if "variance" in name or "gamma" in name or name.endswith("scale"):
+        return rng.uniform(0.5, 1.5, shape).astype(np.float32)
+    if len(shape) < 2:
+        return rng.uniform(-0.5, 0.5, shape).astype(np.float32)
+    receptive = int(np.prod(shape[:-2])) if len(shape) > 2 else 1
+    limit = np.sqrt(6.0 / max((shape[-2] + shape[-1]) * receptive, 1))
+    return rng.uniform(-limit, limit, shape).astype(np.float32)

@@ -1,0 +1,1 @@
+"""Algorithm 1: seed models reduced without loss of coverage."""

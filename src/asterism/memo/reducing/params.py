@@ -1,0 +1,30 @@
+"""Parameters of reduction."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from asterism.core.files import File
+from asterism.core.names import named
+from asterism.core.params import Distinct, Section
+
+
+class ReduceParams(Section):
+    """Seed models and their reduction (Algorithm 1)."""
+
+    models: Distinct[Annotated[str, named("asterism.memo.reducing.seeds:SEED_MODELS")]] = Field(
+        description="seed models by name (docs/libraries.md lists them)", min_length=1
+    )
+    user_model: File = Field(
+        description="a Keras model file of the user as one more seed; conf/no_file for none"
+    )
+    open_size: int = Field(
+        ge=1, le=512, description="size that stands for an axis that a seed model leaves open"
+    )
+    timing_runs: int = Field(
+        ge=0,
+        le=100,
+        description="inferences per model for the times in logs/ (0: none are measured)",
+    )

@@ -1,0 +1,155 @@
+"""Reducing published models: Algorithm 1 of MEMO.
+
+A model is cut into blocks at the tensors that everything flows through (articulation points).
+Inter-block reduction takes out runs of whole blocks, long runs first; intra-block reduction then
+takes out branches and single layers. A reduction stays only if shapes and ranks still meet and
+every layer type, layer pair and parameter that the original covers is still covered, and only if
+the model then computes no more than before: without the pooling before it, a late convolution with
+many filters would run on large images. Remaining layers keep their weights; where a neighbour's
+channels changed, those of the channels that are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import prod
+
+from asterism.memo.graphs.coverage import Elements, elements_of
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.universe.shapes import per_axis
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import InvalidLayerError
+
+
+def reduce_model(graph: Graph) -> Graph:
+    """The smallest model that Algorithm 1 reaches from ``graph``, with the same coverage."""
+    wanted = required(graph)
+    size = len(graph.nodes) + 1
+    while len(graph.nodes) < size:
+        size = len(graph.nodes)
+        graph = _inter_block(graph, wanted)
+        graph = _intra_block(graph, wanted)
+    return graph
+
+
+def required(graph: Graph) -> Elements:
+    """What must not be lost: types, pairs and parameters of the original."""
+    return elements_of(graph)
+
+
+def keeps(graph: Graph, wanted: Elements) -> bool:
+    """Whether a reduced model covers all of that."""
+    found = elements_of(graph)
+    return (
+        wanted.types <= found.types
+        and wanted.pairs <= found.pairs
+        and wanted.parameters <= found.parameters
+    )
+
+
+def _better(smaller: Graph, graph: Graph, wanted: Elements) -> bool:
+    return bool(smaller.layers) and work(smaller) <= work(graph) and keeps(smaller, wanted)
+
+
+def work(graph: Graph) -> int:
+    """Multiplications of one inference, roughly: what layers with kernels need, and elements."""
+    total = 0
+    for identity in graph.layers:
+        node, out = graph.nodes[identity], graph.tensors[identity]
+        channels = graph.tensors[node.inputs[0]].shape[-1]
+        window = prod(per_axis(node.config.get("kernel_size", 1), 1))
+        if node.type.startswith("Separable"):
+            total += window * channels * out.size // out.shape[-1] + channels * out.size
+        elif "filters" in node.config or "units" in node.config:
+            total += window * channels * out.size // node.config.get("groups", 1)
+        else:
+            total += window * out.size
+    return total
+
+
+def articulation_points(graph: Graph) -> list[int]:
+    """Nodes that every path from the inputs to the outputs goes through, in order.
+
+    They are where the model can be cut into blocks: single entry, single exit.
+    """
+    order = list(graph.nodes)
+    last_reader = {
+        i: max((order.index(r) for r in graph.consumers[i]), default=len(order)) for i in order
+    }
+    points, open_until = [], 0
+    for at, identity in enumerate(order):
+        if at >= open_until:
+            points.append(identity)
+        open_until = max(open_until, last_reader[identity])
+    return points
+
+
+def bypass(graph: Graph, entry: int, end: int) -> Graph | None:
+    """The graph where readers of ``end`` read ``entry``; None where shapes do not meet."""
+    try:
+        if end in graph.outputs:
+            return graph.keep([entry if o == end else o for o in graph.outputs])
+        return graph.redirect(end, entry).keep(graph.outputs)
+    except InvalidLayerError:
+        return None
+
+
+def without_branch(graph: Graph, merge: int, at: int) -> Graph | None:
+    """The graph where a merging layer no longer reads one of its inputs."""
+    node = graph.nodes[merge]
+    rest = node.inputs[:at] + node.inputs[at + 1 :]
+    try:
+        if len(rest) < universe()[node.type].arity[0]:
+            return bypass(graph, rest[0], merge) if rest else None
+        return graph.change(merge, inputs=rest).keep(graph.outputs)
+    except InvalidLayerError:
+        return None
+
+
+def _inter_block(graph: Graph, wanted: Elements) -> Graph:
+    """Take out runs of blocks, as long as half of all blocks first."""
+    length = max(len(articulation_points(graph)) // 2, 1)
+    while length >= 1:
+        start = 0
+        while start + length < len(points := articulation_points(graph)):
+            shorter = bypass(graph, points[start], points[start + length])
+            if shorter is not None and _better(shorter, graph, wanted):
+                graph = shorter
+            else:
+                start += 1
+        length //= 2
+    return graph
+
+
+def _intra_block(graph: Graph, wanted: Elements) -> Graph:
+    """Take out branches of merging layers, then single layers, the late ones first."""
+    for identity in reversed(list(graph.nodes)):
+        if identity not in graph.nodes or graph.nodes[identity].type == INPUT:
+            continue
+        for smaller in _smaller(graph, identity):
+            if _better(smaller, graph, wanted):
+                graph = smaller
+                break
+    return graph
+
+
+def _smaller(graph: Graph, identity: int) -> Iterator[Graph]:
+    node = graph.nodes[identity]
+    if len(node.inputs) > 1:
+        for at in reversed(range(len(node.inputs))):
+            smaller = without_branch(graph, identity, at)
+            if smaller is not None:
+                yield smaller
+    for source in node.inputs:
+        smaller = bypass(graph, source, identity)
+        if smaller is not None:
+            yield smaller
+
+
+def renumbered(graph: Graph) -> Graph:
+    """The same graph with identities from 0, so that names in reports stay short."""
+    new = {old: at for at, old in enumerate(graph.nodes)}
+    return Graph(
+        {new[i]: replace(n, inputs=tuple(new[s] for s in n.inputs)) for i, n in graph.nodes.items()}
+    )

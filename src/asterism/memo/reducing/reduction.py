@@ -1,0 +1,128 @@
+"""The stage of reduction: seed models in, reduced ones, their weights and a table out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from asterism.core.artifacts import read_json
+from asterism.core.console import progress
+from asterism.core.errors import UserError
+from asterism.core.files import NO_FILE
+from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.graphs.keras_build import build
+from asterism.memo.graphs.keras_read import graph_of, graph_of_json
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.weights import Arrays
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduce import reduce_model, renumbered, work
+from asterism.memo.reducing.seeds import make_seed_model
+from asterism.models.keras_files import load_keras
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """Reduced models, the arrays that they name, and what was reduced.
+
+    ``rows`` has one row for each model: layers, multiplications of one inference, weights and
+    coverage before and after; ``seconds`` the times of one inference, which are no tracked result.
+    """
+
+    models: dict[str, Graph]
+    weights: Arrays
+    rows: list[dict[str, Any]]
+    seconds: list[dict[str, Any]]
+
+
+def reduce_models(params: ReduceParams, seed: int) -> Reduction:
+    """Make or load each seed model and reduce it.
+
+    Raises:
+        UserError: a model cannot be read, has what the universe does not declare, or is called
+            like a listed one.
+    """
+    user = None if params.user_model == NO_FILE else Path(params.user_model)
+    if user is not None and user.stem in params.models:
+        raise UserError(
+            f"the seed model {user} has the name of a listed one, {user.stem}: rename the file, "
+            "or take that name out of reduce.models"
+        )
+    # NumPy's backend is there in a third of the time, but its own times tell nothing.
+    keras = import_keras("tensorflow" if params.timing_runs else "numpy")
+    result = Reduction({}, {}, [], [])
+    names = [*params.models, *([] if user is None else [user.stem])]
+    for name in progress(names, label="reduce", unit="model"):
+        if user is not None and name == user.stem:
+            model, original, arrays = _opened(user, params.open_size, seed)
+        else:
+            model = make_seed_model(name, seed)
+            original, arrays = graph_of(model, params.open_size, seed)
+        reduced = renumbered(reduce_model(original))
+        named = {f"{name}/{key}": value for key, value in arrays.items()}
+        reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
+        used = {n.weights for n in reduced.nodes.values()}
+        result.models[name] = reduced
+        result.weights.update({k: v for k, v in named.items() if k in used})
+        smaller = build(reduced, named)
+        result.rows.append(_row(name, original, reduced, model, smaller))
+        if params.timing_runs:
+            before, after = (_inference(m, params) for m in (model, smaller))
+            result.seconds.append({"model": name, "before": before, "after": after})
+        keras.backend.clear_session()
+    return result
+
+
+def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
+    """A model file of the user's; an architecture without weights gets drawn ones."""
+    if path.suffix == ".json" and not path.with_suffix(".h5").exists():
+        graph = graph_of_json(read_json(path), open_size, seed)
+        return build(graph), graph, {}
+    model = load_keras(path)
+    return model, *graph_of(model, open_size, seed)
+
+
+def _named(node: Node, model: str) -> Node:
+    return node if node.weights is None else replace(node, weights=f"{model}/{node.weights}")
+
+
+def _row(
+    name: str, before: Graph, after: Graph, model: keras.Model, smaller: keras.Model
+) -> dict[str, Any]:
+    first, second = elements_of(before), elements_of(after)
+    return {
+        "model": name,
+        "layers": len(before.layers),
+        "layers_reduced": len(after.layers),
+        "multiplications": work(before),
+        "multiplications_reduced": work(after),
+        "weights": model.count_params(),
+        "weights_reduced": smaller.count_params(),
+        "types": len(first.types),
+        "types_kept": len(first.types & second.types),
+        "pairs": len(first.pairs),
+        "pairs_kept": len(first.pairs & second.pairs),
+        "parameters": len(first.parameters),
+        "parameters_kept": len(first.parameters & second.parameters),
+    }
+
+
+def _inference(model: keras.Model, params: ReduceParams) -> float:
+    """Seconds of one inference on a batch of one, the best of several."""
+    shapes = [tuple(s or params.open_size for s in i.shape[1:]) for i in model.inputs]
+    inputs = [np.zeros((1, *s), i.dtype) for s, i in zip(shapes, model.inputs, strict=True)]
+    given = inputs if len(inputs) > 1 else inputs[0]
+    model(given, training=False)
+    times = []
+    for _ in range(params.timing_runs):
+        started = time.perf_counter()
+        model(given, training=False)
+        times.append(time.perf_counter() - started)
+    return min(times)

@@ -1,0 +1,91 @@
+"""Attention layers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from asterism.memo.universe.keras_options import kernel, vector
+from asterism.memo.universe.parameters import Choice, Number
+from asterism.memo.universe.shapes import flag
+from asterism.memo.universe.spec import LayerSpec, declare
+from asterism.memo.universe.tensors import Config, Tensor, require
+
+_DROPOUT = Number("dropout", 0.0, 0.0, 0.5, integer=False)
+_RANK3 = frozenset({3})
+
+
+def _attended(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    """Query ``(Tq, D)``, value ``(Tv, D)`` and, where given, key ``(Tv, D)`` to ``(Tq, D)``."""
+    query, value, *key = (t.shape for t in inputs)
+    require(query[-1] == (key[0] if key else value)[-1], "query and key have one depth")
+    require(not key or key[0][0] == value[0], "key and value have one length")
+    return (query[0], value[-1])
+
+
+def _projected(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    require(inputs[0].shape[-1] == inputs[1].shape[-1], "query and value have one depth")
+    return inputs[0].shape
+
+
+def _grouped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    heads, shared = config["num_query_heads"], config["num_key_value_heads"]
+    require(heads % shared == 0, "key heads must divide query heads")
+    return _projected(config, inputs)
+
+
+declare(
+    LayerSpec(
+        "Attention",
+        _RANK3,
+        _attended,
+        (
+            flag("use_scale", False),
+            Choice("score_mode", "dot", ("dot", "concat")),
+            _DROPOUT,
+        ),
+        arity=(2, 3),
+        in_paper=False,
+    )
+)
+declare(
+    LayerSpec(
+        "AdditiveAttention",
+        _RANK3,
+        _attended,
+        (flag("use_scale", True), _DROPOUT),
+        arity=(2, 3),
+        in_paper=False,
+    )
+)
+_PROJECTIONS = (_DROPOUT, flag("use_bias", True), *kernel(), *vector())
+declare(
+    LayerSpec(
+        "MultiHeadAttention",
+        _RANK3,
+        _projected,
+        (
+            Number("num_heads", 2, 1, 5),
+            Number("key_dim", 3, 1, 10),
+            flag("use_gate", False),
+            *_PROJECTIONS,
+        ),
+        arity=(2, 2),
+        in_paper=False,
+    )
+)
+declare(
+    LayerSpec(
+        "GroupQueryAttention",
+        _RANK3,
+        _grouped,
+        (
+            Number("head_dim", 3, 1, 10),
+            Number("num_query_heads", 2, 1, 5),
+            Number("num_key_value_heads", 1, 1, 5),
+            flag("use_gate", False),
+            *_PROJECTIONS,
+        ),
+        arity=(2, 2),
+        in_paper=False,
+    )
+)

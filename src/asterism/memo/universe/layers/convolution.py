@@ -1,0 +1,130 @@
+"""Convolutions of one to three axes: plain, separable, depthwise, transposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from asterism.memo.universe.keras_options import activation, kernel, vector
+from asterism.memo.universe.parameters import Choice, Number, Parameter, Sizes
+from asterism.memo.universe.shapes import (
+    DATA_FORMAT,
+    PADDING,
+    flag,
+    join,
+    per_axis,
+    split,
+    window_output,
+)
+from asterism.memo.universe.spec import LayerSpec, declare
+from asterism.memo.universe.tensors import Config, Tensor, require
+
+FILTERS = Number("filters", 4, 1, 20)
+
+
+def not_both_strided_and_dilated(config: Config, axes: int) -> None:
+    """Keras refuses a convolution that is strided and dilated."""
+    strided = max(per_axis(config.get("strides", 1), axes)) > 1
+    dilated = max(per_axis(config.get("dilation_rate", 1), axes)) > 1
+    require(not (strided and dilated), "strides and dilation exclude each other")
+
+
+def slide(config: Config, sizes: Sequence[int]) -> list[int]:
+    """Spatial sizes after a convolution."""
+    axes = len(sizes)
+    not_both_strided_and_dilated(config, axes)
+    windows = per_axis(config["kernel_size"], axes)
+    strides = per_axis(config.get("strides", 1), axes)
+    dilations = per_axis(config.get("dilation_rate", 1), axes)
+    padding = config.get("padding", "valid")
+    return [
+        window_output(size, window, stride, padding, dilation)
+        for size, window, stride, dilation in zip(sizes, windows, strides, dilations, strict=True)
+    ]
+
+
+def _convolved(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    sizes, channels = split(config, inputs[0])
+    groups, filters = config.get("groups", 1), config["filters"]
+    require(channels % groups == 0, "groups must divide the channels")
+    require(filters % groups == 0, "groups must divide the filters")
+    causal_first = config.get("padding") == "causal" and (
+        config.get("data_format") == "channels_first"
+    )
+    require(not causal_first, "causal padding wants the channels last")
+    return join(config, slide(config, sizes), filters)
+
+
+def _separable(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    sizes, _ = split(config, inputs[0])
+    return join(config, slide(config, sizes), config["filters"])
+
+
+def _depthwise(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    sizes, channels = split(config, inputs[0])
+    return join(config, slide(config, sizes), channels * config.get("depth_multiplier", 1))
+
+
+def _transposed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    sizes, _ = split(config, inputs[0])
+    axes = len(sizes)
+    not_both_strided_and_dilated(config, axes)
+    windows = per_axis(config["kernel_size"], axes)
+    strides = per_axis(config.get("strides", 1), axes)
+    dilations = per_axis(config.get("dilation_rate", 1), axes)
+    reaches = [(w - 1) * d + 1 for w, d in zip(windows, dilations, strict=True)]
+    if config.get("padding", "valid") == "same":
+        grown = [n * s for n, s in zip(sizes, strides, strict=True)]
+    else:
+        grown = [(n - 1) * s + max(r, s) for n, s, r in zip(sizes, strides, reaches, strict=True)]
+    return join(config, grown, config["filters"])
+
+
+def _window(axes: int, equal_strides: bool = False) -> tuple[Parameter, ...]:
+    return (
+        Sizes("kernel_size", [3] * axes, axes, 1, 5),
+        Sizes("strides", [1] * axes, axes, 1, 3, equal=equal_strides),
+        PADDING,
+        DATA_FORMAT,
+        Sizes("dilation_rate", [1] * axes, axes, 1, 3, equal=equal_strides),
+    )
+
+
+_BIAS = (activation(), flag("use_bias", True), *vector())
+
+for axes in (1, 2, 3):
+    rank = frozenset({axes + 2})
+    window = _window(axes)
+    if axes == 1:
+        padding = Choice("padding", "valid", ("valid", "same", "causal"))
+        window = tuple(padding if p is PADDING else p for p in window)
+    declare(
+        LayerSpec(
+            f"Conv{axes}D",
+            rank,
+            _convolved,
+            (FILTERS, *window, Number("groups", 1, 1, 4), *_BIAS, *kernel()),
+        )
+    )
+    declare(
+        LayerSpec(
+            f"Conv{axes}DTranspose", rank, _transposed, (FILTERS, *_window(axes), *_BIAS, *kernel())
+        )
+    )
+
+for axes in (1, 2):
+    rank = frozenset({axes + 2})
+    # TensorFlow's depthwise kernels take one stride and one dilation for both axes.
+    window = (*_window(axes, equal_strides=True), Number("depth_multiplier", 1, 1, 4))
+    declare(
+        LayerSpec(
+            f"SeparableConv{axes}D",
+            rank,
+            _separable,
+            (FILTERS, *window, *_BIAS, *kernel("depthwise"), *kernel("pointwise")),
+        )
+    )
+    declare(
+        LayerSpec(
+            f"DepthwiseConv{axes}D", rank, _depthwise, (*window, *_BIAS, *kernel("depthwise"))
+        )
+    )

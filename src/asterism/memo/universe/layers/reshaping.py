@@ -1,0 +1,215 @@
+"""Layers that move elements about: reshaping, cropping, padding, repeating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from asterism.memo.universe.parameters import Choice, Number, Parameter, Shaped, Sizes
+from asterism.memo.universe.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
+from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
+from asterism.memo.universe.tensors import Config, Tensor, require
+
+
+def _any_rank_up(rank: int) -> frozenset[int]:
+    return frozenset(range(2, MAX_RANK + 1))
+
+
+def _flattened(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    return (inputs[0].size,)
+
+
+def _reshaped(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    target = [int(v) for v in config["target_shape"]]
+    size = inputs[0].size
+    require(target.count(-1) <= 1, "one size at most is left open")
+    if -1 in target:
+        known = -prod(target)
+        require(known > 0 and size % known == 0, "the sizes must divide the input")
+        target[target.index(-1)] = size // known
+    require(prod(target) == size, "a reshape keeps the number of elements")
+    return tuple(target)
+
+
+def _draw_target(rng: np.random.Generator, inputs: Sequence[Tensor]) -> list[int]:
+    target = list(factorise(inputs[0].size, int(rng.integers(1, MAX_RANK - 1))))
+    if rng.random() < 0.3:
+        target[int(rng.integers(len(target)))] = -1
+    return target
+
+
+def _permuted(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    dims = config["dims"]
+    shape = inputs[0].shape
+    require(sorted(dims) == list(range(1, len(shape) + 1)), "dims must name every axis once")
+    return tuple(shape[d - 1] for d in dims)
+
+
+def _permutation_kind(dims: Any) -> str:
+    if list(dims) == sorted(dims):
+        return "identity"
+    return "reversal" if list(dims) == sorted(dims, reverse=True) else "other"
+
+
+def _draw_dims(rng: np.random.Generator, inputs: Sequence[Tensor]) -> list[int]:
+    return [int(d) + 1 for d in rng.permutation(inputs[0].rank - 1)]
+
+
+def _repeated(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    return (config["n"], inputs[0].shape[0])
+
+
+declare(
+    LayerSpec(
+        "Flatten",
+        ANY_RANK,
+        _flattened,
+        (DATA_FORMAT,),
+        out_ranks=lambda rank: frozenset({2}),
+    )
+)
+declare(
+    LayerSpec(
+        "Reshape",
+        ANY_RANK,
+        _reshaped,
+        (
+            Shaped(
+                "target_shape",
+                None,
+                tuple(f"{axes} axes" for axes in range(1, MAX_RANK - 1))
+                + tuple(f"{axes} axes, one open" for axes in range(1, MAX_RANK - 1)),
+                lambda t: f"{len(t)} axes" + (", one open" if -1 in t else ""),
+                _draw_target,
+            ),
+        ),
+        out_ranks=_any_rank_up,
+    )
+)
+declare(
+    LayerSpec(
+        "Permute",
+        frozenset({3, 4, 5}),
+        _permuted,
+        (Shaped("dims", None, ("identity", "reversal", "other"), _permutation_kind, _draw_dims),),
+    )
+)
+declare(
+    LayerSpec(
+        "RepeatVector",
+        frozenset({2}),
+        _repeated,
+        (Number("n", 3, 1, 10),),
+        out_ranks=lambda rank: frozenset({3}),
+    )
+)
+
+_Change = Callable[[int, int, int], int]
+
+
+def _bordered(
+    change: _Change, parameter: str, config: Config, inputs: Sequence[Tensor]
+) -> tuple[int, ...]:
+    """Cropping and padding: each axis grows or shrinks by what lies before and after it."""
+    sizes, channels = split(config, inputs[0])
+    amounts = pairs(config[parameter], len(sizes))
+    changed = [change(n, *amount) for n, amount in zip(sizes, amounts, strict=True)]
+    return join(config, changed, channels)
+
+
+def _border(name: str, axes: int) -> Parameter:
+    kinds = ("none", "even", "uneven")
+
+    def kind_of(value: Any) -> str:
+        amounts = pairs(value, axes)
+        if not any(map(any, amounts)):
+            return "none"
+        return "even" if all(before == after for before, after in amounts) else "uneven"
+
+    def draw(rng: np.random.Generator, inputs: Sequence[Tensor]) -> Any:
+        kind = kinds[int(rng.integers(3))]
+        if kind == "none":
+            amounts = [[0, 0]] * axes
+        elif kind == "even":
+            amounts = [[int(v)] * 2 for v in rng.integers(0, 3, axes)]
+        else:
+            amounts = [[int(v) for v in rng.integers(0, 3, 2)] for _ in range(axes)]
+        return amounts[0] if axes == 1 else amounts
+
+    default = [1, 1] if axes == 1 else [[1, 1]] * axes
+    return Shaped(name, default, kinds, kind_of, draw)
+
+
+def _grown(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    sizes, channels = split(config, inputs[0])
+    factors = per_axis(config.get("size", 2), len(sizes))
+    return join(config, [n * f for n, f in zip(sizes, factors, strict=True)], channels)
+
+
+for axes in (1, 2, 3):
+    rank = frozenset({axes + 2})
+    formats = (DATA_FORMAT,) if axes > 1 else ()
+    declare(
+        LayerSpec(
+            f"Cropping{axes}D",
+            rank,
+            partial(_bordered, lambda size, before, after: size - before - after, "cropping"),
+            (_border("cropping", axes), *formats),
+        )
+    )
+    declare(
+        LayerSpec(
+            f"ZeroPadding{axes}D",
+            rank,
+            partial(_bordered, lambda size, before, after: size + before + after, "padding"),
+            (_border("padding", axes), *((DATA_FORMAT,))),
+        )
+    )
+    interpolations = (
+        (Choice("interpolation", "nearest", ("nearest", "bilinear", "bicubic", "lanczos3")),)
+        if axes == 2
+        else ()
+    )
+    size: Parameter = (
+        Number("size", 2, 1, 5) if axes == 1 else Sizes("size", [2] * axes, axes, 1, 4)
+    )
+    declare(LayerSpec(f"UpSampling{axes}D", rank, _grown, (size, *formats, *interpolations)))
+
+
+def _resized(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
+    _, channels = split(config, inputs[0])
+    both = config.get("crop_to_aspect_ratio") and config.get("pad_to_aspect_ratio")
+    require(not both, "an image is cropped or padded")
+    return join(config, [config["height"], config["width"]], channels)
+
+
+_HEIGHT_WIDTH = (Number("height", 6, 1, 20), Number("width", 6, 1, 20))
+declare(
+    LayerSpec(
+        "Resizing",
+        frozenset({4}),
+        _resized,
+        (
+            *_HEIGHT_WIDTH,
+            Choice("interpolation", "bilinear", ("bilinear", "nearest", "bicubic", "lanczos3")),
+            flag("crop_to_aspect_ratio", False),
+            flag("pad_to_aspect_ratio", False),
+            flag("antialias", False),
+            DATA_FORMAT,
+        ),
+        in_paper=False,
+    )
+)
+declare(
+    LayerSpec(
+        "CenterCrop",
+        frozenset({4}),
+        _resized,
+        (*_HEIGHT_WIDTH, DATA_FORMAT),
+        in_paper=False,
+    )
+)

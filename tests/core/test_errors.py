@@ -1,0 +1,49 @@
+"""What of a library's message is told."""
+
+import pytest
+
+from asterism.core.errors import telling_line
+
+TOO_SMALL = "Computed output size would be zero or negative."
+KERAS = f"""Exception encountered when calling Functional.call().
+
+Exception encountered when calling MaxPooling2D.call().
+
+\x1b[1m{TOO_SMALL}\x1b[0m
+
+Arguments received by MaxPooling2D.call():
+  • args=('<KerasTensor shape=(None, 1, 1, 12)>',)"""
+PYTORCH = """Failed deserializing node Node(target='torch.ops.aten.linear.default')
+ Original exception Traceback (most recent call last):
+  File "torch/_export/serde/serialize.py", line 2101, in deserialize_graph
+    self.deserialize_node(serialized_node, target)
+KeyError: 'nowhere'
+"""
+ONNX_RUNTIME = (
+    "[ONNXRuntimeError] : 10 : INVALID_GRAPH : Load model from model.onnx failed:This is an "
+    "invalid model. In Node, " + '("images": tensor(float)) ' * 20 + ", Error No Op registered for "
+    "ScaleAndTranslate with domain_version of 15"
+)
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (KERAS, TOO_SMALL),
+        (PYTORCH, "KeyError: 'nowhere'"),
+        ("What is wrong.\n\nAnd what to do.", "What is wrong."),
+        ("\n  \n", ""),
+        ("", ""),
+    ],
+)
+def test_the_line_that_says_why_is_told(said, told):
+    assert telling_line(said) == told
+
+
+def test_of_a_long_line_both_ends_are_told_in_whole_words():
+    told = telling_line(ONNX_RUNTIME)
+    begin, end = told.split(" … ")
+    assert ONNX_RUNTIME.startswith(f"{begin} ") and ONNX_RUNTIME.endswith(f" {end}")
+    assert begin.startswith("[ONNXRuntimeError] : 10 : INVALID_GRAPH")
+    assert end.endswith("Error No Op registered for ScaleAndTranslate with domain_version of 15")
+    assert 150 < len(told) <= 203

@@ -36,7 +36,7 @@ from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
 from asterism.sweep.table import write_outcome
-from asterism.sweep.targets import check_targets
+from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import Answer
 
 CONF = ROOT / "conf"
@@ -117,9 +117,23 @@ def test_every_launcher_composes(launcher, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("fuz", "'fuz'; did you mean 'fuzz'? (known: fuzz, repair, report)"),
+        ("fuzz@stat", "'fuzz@stat'; did you mean 'fuzz@state'? (known: fuzz@state, fuzz@none)"),
+        ("repeir@int8", "did you mean 'repair@int8'? (known: fuzz@none, fuzz@state, repair@int8)"),
+        ("report@x", "'report@x' (known: report)"),
+    ],
+)
+def test_a_stage_that_there_is_not_names_the_closest(target, told):
+    names = ["fuzz@state", "fuzz@none", "repair@int8", "report"]
+    assert told in str(unknown_stage(target, names))
+
+
+@pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("hydra/launcher=nope", "Could not find 'hydra/launcher/nope'; Available options"),
+        ("hydra/launcher=slrum", "no choice of hydra/launcher is called 'slrum'; did you mean"),
         ("hydra/launcher=null", "must be a string"),
         ("hydra/sweeper=optuna", "pip install hydra-optuna-sweeper"),
     ],

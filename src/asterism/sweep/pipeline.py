@@ -36,6 +36,7 @@ from asterism.sweep.interrupt import (
     serve_run,
 )
 from asterism.sweep.shards import Helpers, Shards
+from asterism.sweep.targets import unknown_stage
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
     from dvc.dvcfile import PROJECT_FILE
     from dvc.exceptions import DvcException
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+    from dvc.stage.exceptions import StageNotFound
 
     try:
         graph = get_active_graph(repository.index.graph)
@@ -107,6 +109,8 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
         else:  # DVC would read the file once more for them
             wanted = [s for s in repository.index.stages if s.path_in_repo == PROJECT_FILE]
         order = plan_repro(graph, wanted)
+    except StageNotFound as error:
+        raise unknown_stage(error.name, list(find_stages(repository))) from None
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
     planned: dict[Any, PlannedStage] = {}

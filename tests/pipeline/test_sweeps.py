@@ -148,7 +148,9 @@ def test_bad_input_is_one_line_before_anything_runs(project, arguments, message)
 def test_a_misspelt_stage_is_told_the_closest(project):
     status, output = call(project, "repro", "rigth")
     assert status == 1
-    told = "error: no stage is called 'rigth'; did you mean 'right'? (known: base, end, left, right)"
+    told = (
+        "error: no stage is called 'rigth'; did you mean 'right'? (known: base, end, left, right)"
+    )
     assert output == f"{told}\n"
     assert project.ran() == []
 

@@ -7,8 +7,8 @@ ASTERISM = SOURCE / "asterism"
 
 #: From the lowest up; packages side by side know nothing of each other.
 LAYERS = [
-    ["core", "hydra_messages"],
-    ["data", "images", "search"],
+    ["core"],
+    ["data", "hydra_messages", "images", "search"],
     ["models"],
     ["attacks", "compression", "criteria", "deepstellar", "dflare", "memo"],
     ["deepimportance", "libraries"],

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
+from asterism.core.refusals import writing_to
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def replacing(path: Path) -> Iterator[Path]:
     scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     temporary = scratch / path.name
     try:
-        yield temporary
+        with writing_to(path):
+            yield temporary
         if temporary.is_dir() and path.is_dir():
             path.replace(scratch / "former")  # at once, so that no half of it can be left there
         temporary.replace(path)

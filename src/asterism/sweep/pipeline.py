@@ -207,7 +207,7 @@ def reproduce(
         KeyboardInterrupt: it was interrupted.
         UserError: DVC could not run it.
     """
-    from dvc.exceptions import DvcException
+    from dvc.exceptions import CacheLinkError, DvcException
     from dvc.stage.exceptions import StageCmdFailedError
 
     root = Path(repository.root_dir)
@@ -227,6 +227,12 @@ def reproduce(
         if status in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
         raise StageFailedError(stage.name, status) from None
+    except CacheLinkError:  # which does not say why
+        folders = sorted({str(Path(out.fs_path).parent) for out in found.outs})
+        raise UserError(
+            f"stage {stage.name}: what the cache has cannot be put into {', '.join(folders)}: "
+            "give yourself the right to write there, or make room"
+        ) from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None
     finally:

@@ -17,6 +17,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
+from asterism.core.refusals import refusals_told
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.interrupt import INTERRUPTED
@@ -128,20 +129,17 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     Raises:
         KeyboardInterrupt: the sweep was told to stop.
     """
-    folder, here = sweep.point_folder(point.number), sweep.workspace(point)
+    folder = sweep.point_folder(point.number)
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     experiment = f"{sweep.name}-{point.key}"
     metrics: dict[str, float] = {}
-    with held(folder / "lock"), held(here.with_name(f"{here.name}.lock")):
+    with held(folder / "lock"):
         try:
-            answer = _work(sweep, point, here, folder / "log.txt", experiment)
-            if answer.status == "finished":
-                metrics = read_metrics(here / "metrics")
-            _keep(here, folder)
+            with refusals_told():
+                answer, metrics = _in_workspace(sweep, point, folder, experiment)
         except (UserError, OSError) as error:  # git refuses, the disk is full
-            answer, metrics = Answer("failed", 1, " ".join(str(error).split())), {}
-        shutil.rmtree(here, ignore_errors=True)
+            answer = Answer("failed", 1, " ".join(str(error).split()))
         record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
@@ -157,6 +155,20 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     if answer.status == "interrupted":
         raise KeyboardInterrupt
     return metrics.get(sweep.objective)
+
+
+def _in_workspace(
+    sweep: Sweep, point: Point, folder: Path, experiment: str
+) -> tuple[Answer, dict[str, float]]:
+    """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
+    here = sweep.workspace(point)
+    with held(here.with_name(f"{here.name}.lock")):
+        try:
+            answer = _work(sweep, point, here, folder / "log.txt", experiment)
+            _keep(here, folder)
+            return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
+        finally:
+            shutil.rmtree(here, ignore_errors=True)
 
 
 def _work(sweep: Sweep, point: Point, here: Path, log: Path, experiment: str) -> Answer:

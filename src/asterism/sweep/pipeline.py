@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep import lockfile
+from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
@@ -218,7 +218,7 @@ def reproduce(
             repository.lock,
             lockfile.written_here(),
             interrupt_postponed() as raise_noted,
-            _Announcements(raise_noted, helpers.start) as said,
+            Announcements(raise_noted, helpers.start) as said,
         ):
             if _renew(found, hashes) if hashes is not None else found.reproduce():
                 found.dump(update_pipeline=False)
@@ -247,34 +247,6 @@ def _renew(found: Any, hashes: Hashes) -> bool:
         for out in found.outs:
             hashes.learn(out)
     return True
-
-
-class _Announcements(logging.Handler):
-    """Notes whether DVC said that it runs a command while the block lasted.
-
-    Args:
-        before: called at that moment, one after another.
-    """
-
-    def __init__(self, *before: Callable[[], None]) -> None:
-        super().__init__()
-        self._before = before
-        self.ran = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take note of one of DVC's messages."""
-        if str(record.msg).startswith("Running stage"):
-            for call in self._before:
-                call()
-            self.ran = True
-
-    def __enter__(self) -> Self:
-        self._logger = logging.getLogger("dvc.stage.run")
-        self._logger.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._logger.removeHandler(self)
 
 
 def run_stages(

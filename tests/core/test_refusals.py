@@ -5,10 +5,11 @@ import os
 import subprocess
 import sys
 
+import h5py
 import numpy as np
 import pytest
 
-from asterism.core.artifacts import write_json
+from asterism.core.artifacts import replacing, write_arrays, write_json, write_table
 from asterism.core.errors import UserError
 from asterism.core.refusals import refusals_told, writing_to
 from asterism.core.row_file import RowFile
@@ -17,7 +18,7 @@ from rights import full, obey_modes, read_only
 
 SCRIPT = '''"""Writes what a stage writes: state of its parts, then a result and metrics."""
 from pathlib import Path
-from asterism.core.artifacts import write_json
+from asterism.core.artifacts import replacing, write_arrays, write_json, write_table
 from asterism.core.params import Section
 from asterism.core.parts import SharedParts
 
@@ -96,6 +97,32 @@ def test_a_full_disk_is_named(tmp_path, name):
         (told,) = run_stage(tmp_path, tmp_path / "state")
     assert f"the folder {disk}" in told
     assert "cannot be used (No space left on device): make room there" in told
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder, numbers: write_arrays(folder / "x.npz", numbers=numbers),
+        lambda folder, numbers: write_table(folder / "x.csv", {"numbers": numbers}),
+        lambda folder, numbers: write_table(folder / "x.parquet", {"numbers": numbers}),
+        lambda folder, numbers: _write_h5(folder / "x.h5", numbers),
+    ],
+    ids=["npz", "csv", "parquet", "h5"],
+)
+def test_every_format_says_that_the_disk_is_full(tmp_path, write):
+    numbers = np.random.default_rng(0).random(100_000)
+    with full(tmp_path / "small") as disk:
+        with pytest.raises(UserError) as error, refusals_told():
+            write(disk, numbers)
+        assert str(error.value).startswith(
+            f"the folder {disk} cannot be used (No space left on device): make room there"
+        )
+        assert not list(disk.iterdir())
+
+
+def _write_h5(path, numbers):
+    with replacing(path) as temporary, h5py.File(temporary, "w") as file:
+        file["numbers"] = numbers
 
 
 def test_rows_for_which_the_temporary_folder_has_no_room(tmp_path, monkeypatch):

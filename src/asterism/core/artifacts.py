@@ -6,6 +6,7 @@ into place, so that a killed run leaves no half file. No reader unpickles.
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import tempfile
@@ -173,11 +174,13 @@ def write_table(
     import polars as pl
 
     frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(_columns(table))
+    written = io.BytesIO()  # written by Python, whose errors have a number: a full disk is told so
+    if path.suffix == ".parquet":
+        frame.write_parquet(written)
+    else:
+        frame.write_csv(written)
     with replacing(path) as temporary:
-        if path.suffix == ".parquet":
-            frame.write_parquet(temporary)
-        else:
-            frame.write_csv(temporary)
+        temporary.write_bytes(written.getbuffer())
 
 
 def _columns(table: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:

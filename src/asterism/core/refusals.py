@@ -47,7 +47,8 @@ def refusals_told() -> Iterator[None]:
             raise
         where = "a folder" if path is None else _culprit(path)
         other = "" if path is None else _elsewhere(path)
-        raise UserError(f"{where} cannot be used ({error.strerror}): {advice}{other}") from None
+        reason = os.strerror(error.errno or 0)  # the error's own words may be a library's report
+        raise UserError(f"{where} cannot be used ({reason}): {advice}{other}") from None
 
 
 @contextmanager
@@ -56,7 +57,7 @@ def writing_to(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.errno is not None and error.filename is None:
             error.filename = str(path)
         raise
 

@@ -4,6 +4,10 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+# DVC, when it is imported, puts others in the place of the standard streams. ART, when it is,
+# closes what absl's logging writes to, unless that is a standard stream at that moment. Where one
+# test imported both, that closed pytest's own.
+import dvc  # noqa: F401
 import pytest
 from hypothesis import settings
 

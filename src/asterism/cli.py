@@ -11,6 +11,7 @@ import typer
 
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
+from asterism.core.refusals import refusals_told
 
 
 def _require_root(needed: str) -> None:
@@ -143,10 +144,8 @@ def _make_overview(folder: Path) -> None:
 def main() -> None:
     """Entry point: what a user can mend in one line, exit status 1."""
     try:
-        app(prog_name="asterism")
+        with refusals_told():
+            app(prog_name="asterism")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
-        sys.exit(1)
-    except OSError as error:  # a folder that cannot be written, a full disk
-        print(f"error: {error.strerror or error}: {error.filename or ''}", file=sys.stderr)
         sys.exit(1)

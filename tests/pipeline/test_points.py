@@ -35,8 +35,8 @@ from asterism.sweep.points import (
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
-from asterism.sweep.table import write_outcome
-from asterism.sweep.targets import check_targets
+from asterism.sweep.table import most_telling_first, shared, write_outcome
+from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import Answer
 
 CONF = ROOT / "conf"
@@ -117,9 +117,23 @@ def test_every_launcher_composes(launcher, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("fuz", "'fuz'; did you mean 'fuzz'? (known: fuzz, repair, report)"),
+        ("fuzz@stat", "'fuzz@stat'; did you mean 'fuzz@state'? (known: fuzz@state, fuzz@none)"),
+        ("repeir@int8", "did you mean 'repair@int8'? (known: fuzz@none, fuzz@state, repair@int8)"),
+        ("report@x", "'report@x'; did you mean 'report'? (known: report)"),
+    ],
+)
+def test_a_stage_that_there_is_not_names_the_closest(target, told):
+    names = ["fuzz@state", "fuzz@none", "repair@int8", "report"]
+    assert told in str(unknown_stage(target, names))
+
+
+@pytest.mark.parametrize(
     ("override", "told"),
     [
-        ("hydra/launcher=nope", "Could not find 'hydra/launcher/nope'; Available options"),
+        ("hydra/launcher=slrum", "no choice of hydra/launcher is called 'slrum'; did you mean"),
         ("hydra/launcher=null", "must be a string"),
         ("hydra/sweeper=optuna", "pip install hydra-optuna-sweeper"),
     ],
@@ -147,7 +161,7 @@ def test_targets_are_looked_up_under_each_points_parameters():
     assert fewer != default
     with open_repository(ROOT) as repository:
         check_targets(repository, ["report", "fuzz", "fuzz@k_step"], [default])
-        with pytest.raises(UserError, match=r"'fuzz@nope' .*fuzz@state"):
+        with pytest.raises(UserError, match=r"'fuzz@nope'.*fuzz@state"):
             check_targets(repository, ["fuzz@nope"], [default])
         with pytest.raises(UserError, match="fuzz@k_step"):
             check_targets(repository, ["fuzz@k_step"], [default, fewer])
@@ -256,46 +270,68 @@ def test_files_that_the_points_would_lack_are_refused(tmp_path):
         workspace.require_clean(tmp_path)
 
 
-@pytest.mark.parametrize(("points", "listed"), [(1, 30), (2, 24)])
-def test_the_page_shows_all_metrics_of_one_point_and_of_several_those_that_differ(
-    tmp_path, points, listed
-):
+def record(number, *overrides, status="finished", **metrics):
+    """What a point leaves."""
+    return {
+        "number": number,
+        "overrides": list(overrides),
+        "status": status,
+        "exit_code": 0,
+        "experiment": "",
+        "ran": [],
+        "total_seconds": 1.0,
+        "metrics": metrics,
+        "report": "",
+        "message": "",
+        "log_tail": "",
+    }
+
+
+@pytest.mark.parametrize("points", [1, 2])
+def test_the_page_shows_some_metrics_of_each_point_and_the_range_of_all(tmp_path, points):
     records = [
-        {
-            "number": number,
-            "overrides": [f"seed={number}"],
-            "status": "finished",
-            "exit_code": 0,
-            "experiment": f"s-{number}",
-            "ran": [],
-            "total_seconds": 1.0,
-            "metrics": {f"m:{n:02d}": n + number for n in range(30)},
-            "report": "",
-        }
+        record(
+            number, f"seed={number}", **{f"m:{n:02d}": n * 9 + number % 2 * n for n in range(30)}
+        )
         for number in range(points)
     ]
-    write_outcome(tmp_path / "s", records, "s")
-    page = (tmp_path / "s/index.html").read_text()
-    assert page.count("<th>m:") == listed
-    assert ("6 more metrics differ" in page) == (listed == 24)
+    write_outcome(tmp_path, records, "s")
+    page = (tmp_path / "index.html").read_text()
+    shown = re.findall(r"<th>m:<wbr>(\d+)</th>", page)
+    differing = [f"{n:02d}" for n in range(1, 25)]  # the first is 0 at every point
+    assert shown == (differing if points == 2 else [f"{n:02d}" for n in range(24)])
+    assert f"30 metrics, {29 if points == 2 else 0} of which differ" in page
+    for n in range(30):
+        ends = (n * 9, n * 9 + n * (points - 1))
+        assert f"<td>m:{n:02d}</td><td>{ends[0]}</td><td>{ends[1]}</td>" in page
+    assert 'href="table.csv"' in page
+
+
+def test_the_most_telling_metrics_are_the_highest_of_every_file_in_turn():
+    names = ["attack:bim.l2", "attack:bim.success", "fuzz:coverage.k.a", "fuzz:crashes", "rnn:test"]
+    assert most_telling_first(names) == [
+        "fuzz:crashes", "rnn:test", "attack:bim.l2", "fuzz:coverage.k.a", "attack:bim.success",
+    ]  # fmt: skip
+
+
+def test_what_all_points_share_stands_above_the_table_once(tmp_path):
+    given = [
+        (0, "rnn/cell=gru", "seed=1", "fuzz.mutants=5"),
+        (1, "rnn/cell=gru", "seed=1", "fuzz.mutants=6"),
+    ]
+    table = write_outcome(tmp_path, [record(*each, m=each[0]) for each in given], "s")
+    assert shared(table) == ["rnn/cell=gru", "seed=1"]
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("<code>seed=1</code>") == 1
+    assert "<th>seed</th>" not in page
+    assert "<th>fuzz.<wbr>mutants</th>" in page
+    assert "seed" in table.columns
 
 
 def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewhere(tmp_path):
     for name, statuses in {"old": ["finished"], "new": ["finished", "failed"]}.items():
         records = [
-            {
-                "number": number,
-                "overrides": [f"fuzz.mutants={number}", "seed=1"],
-                "status": status,
-                "exit_code": 0,
-                "experiment": "",
-                "ran": [],
-                "total_seconds": 1.0,
-                "metrics": {"m:a": number},
-                "report": "",
-                "message": "",
-                "log_tail": "",
-            }
+            record(number, f"fuzz.mutants={number}", "seed=1", status=status, m=number)
             for number, status in enumerate(statuses)
         ]
         write_outcome(tmp_path / name, records, name)
@@ -308,9 +344,13 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
     links = [link for link in re.findall(r'href="([^"#]*)"', page) if link]
     assert links == ["new/index.html", "new/table.csv", "old/index.html", "old/table.csv"]
     assert all((tmp_path / link).exists() for link in links)
-    assert re.findall(r"<td>(.*?)</td>", page)[1:4] == ["fuzz.mutants", "2", "1"]
+    cells = re.findall(r"<td>(.*?)</td>", page)
+    assert cells[1:5] == ["fuzz.mutants", "<code>seed=1</code> ", "2", "1"]
     back = re.findall(r'href="([^"#]+)"', (tmp_path / "old/index.html").read_text())
-    assert [(tmp_path / "old" / link).resolve() for link in back] == [tmp_path / "index.html"]
+    assert [(tmp_path / "old" / link).resolve() for link in back] == [
+        tmp_path / "index.html",
+        tmp_path / "old/table.csv",
+    ]
 
 
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):

@@ -128,7 +128,7 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
         (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
         (["attack.names=[fgsm],[fgsmm]"], "attack.names.0: no attack is called 'fgsmm'"),
         (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
-        (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'"),
+        (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'; did you mean 'left'?"),
         (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
         (["data=nope,digits"], "nope"),
         (["abstraction.k=1,2", "--name", "a b"], "--name 'a b' cannot name a folder"),
@@ -143,6 +143,16 @@ def test_bad_input_is_one_line_before_anything_runs(project, arguments, message)
     assert output.count("\n") == 1
     assert message in output
     assert not (project.root / "sweeps").exists()
+
+
+def test_a_misspelt_stage_is_told_the_closest(project):
+    status, output = call(project, "repro", "rigth")
+    assert status == 1
+    told = (
+        "error: no stage is called 'rigth'; did you mean 'right'? (known: base, end, left, right)"
+    )
+    assert output == f"{told}\n"
+    assert project.ran() == []
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -12,13 +13,21 @@ from asterism.sweep.interrupt import interrupt_postponed
 
 
 def still_running(project):
-    """Commands of processes that work in the project's folder."""
+    """Commands of processes that work in the project's folder, or in a workspace below it."""
     found = []
     for process in psutil.process_iter(["cwd", "cmdline", "status"]):
         info = process.info
-        if info["cwd"] == str(project.root) and info["status"] != psutil.STATUS_ZOMBIE:
+        inside = info["cwd"] is not None and Path(info["cwd"]).is_relative_to(project.root)
+        if inside and info["status"] != psutil.STATUS_ZOMBIE:
             found.append(info["cmdline"])
     return found
+
+
+def wait_until_nothing_runs(project):
+    begun = time.monotonic()
+    while still_running(project):
+        assert time.monotonic() - begun < 40, still_running(project)
+        time.sleep(0.1)
 
 
 @pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
@@ -46,13 +55,31 @@ def test_stages_end_with_a_run_that_is_killed(tmp_path):
     process = start(project, "repro", "--jobs", 2)
     project.wait_for("right")
     process.kill()
-    begun = time.monotonic()
-    while still_running(project):
-        assert time.monotonic() - begun < 20, still_running(project)
-        time.sleep(0.1)
+    wait_until_nothing_runs(project)
     (project.notes / "hold-right").unlink()
     status, output = call(project, "repro", "--jobs", 2)
     assert status == 0, output
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    ["joblib", *(pytest.param(n, marks=pytest.mark.slow) for n in ("basic", "submitit_local"))],
+)
+def test_points_end_with_a_sweep_that_is_killed(tmp_path, launcher):
+    """Those that run, and those that its launcher has handed to a process already."""
+    project = Project(tmp_path)
+    (project.notes / "hold-right").touch()
+    sweep = ["sweep", "--name", "s", "fuzz.mutants=5,6,7", f"hydra/launcher={launcher}"]
+    process = start(project, *sweep, *["hydra.launcher.n_jobs=2"][: launcher == "joblib"])
+    project.wait_for("right", 1 if launcher == "basic" else 2)
+    process.kill()
+    wait_until_nothing_runs(project)
+    assert {record["status"] for record in project.records("s")} <= {"interrupted"}
+    (project.notes / "hold-right").unlink()
+    project.ran()
+    status, output = call(project, *sweep)
+    assert status == 0, output
+    assert project.ran() == ["end"] * 3 + ["right"] * 3
 
 
 def test_what_is_half_written_is_finished_before_an_interrupt(tmp_path):

@@ -6,6 +6,7 @@ into place, so that a killed run leaves no half file. No reader unpickles.
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import tempfile
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
+from asterism.core.refusals import writing_to
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -50,7 +52,8 @@ def replacing(path: Path) -> Iterator[Path]:
     scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     temporary = scratch / path.name
     try:
-        yield temporary
+        with writing_to(path):
+            yield temporary
         if temporary.is_dir() and path.is_dir():
             path.replace(scratch / "former")  # at once, so that no half of it can be left there
         temporary.replace(path)
@@ -171,11 +174,13 @@ def write_table(
     import polars as pl
 
     frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(_columns(table))
+    written = io.BytesIO()  # written by Python, whose errors have a number: a full disk is told so
+    if path.suffix == ".parquet":
+        frame.write_parquet(written)
+    else:
+        frame.write_csv(written)
     with replacing(path) as temporary:
-        if path.suffix == ".parquet":
-            frame.write_parquet(temporary)
-        else:
-            frame.write_csv(temporary)
+        temporary.write_bytes(written.getbuffer())
 
 
 def _columns(table: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str, Any]:

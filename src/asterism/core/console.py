@@ -76,6 +76,14 @@ class _AboveTheBar:
         self._stream.flush()
 
 
+class _LogFile(logging.FileHandler):
+    """A log without the lines for which the disk has no room: whoever writes results says so."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
 def divert_native_messages(path: Path) -> None:
     """Send what native libraries print on standard error to a file; Python's own stays here.
 
@@ -111,7 +119,7 @@ def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -
     handlers: list[logging.Handler] = [screen]
     if log_file is not None:
         log_file.parent.mkdir(parents=True, exist_ok=True)
-        lines = logging.FileHandler(log_file, mode="a", encoding="utf-8")
+        lines = _LogFile(log_file, mode="a", encoding="utf-8")
         lines.setFormatter(
             structlog.stdlib.ProcessorFormatter(
                 foreign_pre_chain=shared,

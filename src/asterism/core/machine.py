@@ -36,6 +36,23 @@ def state_root() -> Path:
     return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
 
 
+def setting_behind(path: Path) -> str | None:
+    """The key of the folder in which an absolute path lies, or to which it leads; None of neither.
+
+    Raises:
+        UserError: ``machine.yaml`` is wrong.
+    """
+    for key, root in (("data.root", data_root()), ("state.root", state_root())):
+        if path.is_relative_to(root) or root.is_relative_to(path):
+            return key
+    return None
+
+
+def spelled(key: str) -> str:
+    """Where a user sets a key."""
+    return f"{key} in machine.yaml or by {_variable(key)}"
+
+
 def available_threads() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -58,9 +75,12 @@ def peak_memory_mb() -> int:
 def _directory(key: str, default: Path) -> Path:
     """The folder that a key names; a relative one lies in the project."""
     project = _project(Path.cwd())
-    variable = "ASTERISM_" + key.upper().replace(".", "_")
-    value = os.environ.get(variable) or _settings(project / "machine.yaml").get(key)
+    value = os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
     return project / (Path(value).expanduser() if value else default)
+
+
+def _variable(key: str) -> str:
+    return "ASTERISM_" + key.upper().replace(".", "_")
 
 
 def _project(folder: Path) -> Path:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from asterism.core.refusals import writing_to
 
 
 class RowFile:
@@ -34,9 +37,10 @@ class RowFile:
         """Add rows ``(N, *shape)`` at the end."""
         if rows.shape[1:] != self._shape:
             raise ValueError(f"rows of shape {rows.shape[1:]} in a file of {self._shape}")
-        self._file.seek(0, 2)
-        np.ascontiguousarray(rows, self._dtype).tofile(self._file)
-        self._file.flush()
+        with writing_to(Path(tempfile.gettempdir())):
+            self._file.seek(0, 2)
+            self._file.write(np.ascontiguousarray(rows, self._dtype).data)
+            self._file.flush()
         self._count += len(rows)
 
     def read(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:

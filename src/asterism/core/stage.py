@@ -31,6 +31,7 @@ from asterism.core.errors import UserError
 from asterism.core.machine import peak_memory_mb
 from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
+from asterism.core.refusals import refusals_told
 from asterism.core.registry import unknown
 
 log = get_logger(__name__)
@@ -109,18 +110,9 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
     if variant != arguments:
         _is_shard.set(True)
         label += f"-shard-{platform.node()}-{os.getpid()}"
-    divert_native_messages(Path("logs") / f"{label}.native.log")
-    configure_logging(Path("logs") / f"{label}.jsonl")
-    signal.signal(signal.SIGTERM, _interrupt)
-    started = time.perf_counter()
     try:
-        script = load_script(folder, name)
-        params = read_params(script.Params)
-        log.info("started", stage=label)
-        _require_variant(name, _variants(script, params), variant)
-        script.run(params, *variant)
-    except ShardEnded:
-        log.info("nothing is left to do", stage=label)
+        with refusals_told():
+            _run_script(folder, name, label, variant)
     except UserError as error:
         print(f"error: {label}: {error}", file=sys.stderr)
         return 1
@@ -132,10 +124,26 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         print(f"error: {label}: {reason}", file=sys.stderr)
         traceback.print_exc()
         return 1
+    return 0
+
+
+def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None:
+    """Run the stage's script under its log, and note what it took."""
+    divert_native_messages(Path("logs") / f"{label}.native.log")
+    configure_logging(Path("logs") / f"{label}.jsonl")
+    signal.signal(signal.SIGTERM, _interrupt)
+    started = time.perf_counter()
+    script = load_script(folder, name)
+    params = read_params(script.Params)
+    log.info("started", stage=label)
+    _require_variant(name, _variants(script, params), variant)
+    try:
+        script.run(params, *variant)
+    except ShardEnded:
+        log.info("nothing is left to do", stage=label)
     seconds = time.perf_counter() - started
     _record(label, seconds)
     log.info("finished", stage=label, seconds=round(seconds, 1))
-    return 0
 
 
 def _explain(folder: Path, name: str) -> None:

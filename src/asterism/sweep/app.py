@@ -99,7 +99,10 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
     with open_repository(project) as repository:
         cache = Path(repository.cache.local_cache_dir)
         check_targets(repository, targets, compositions)
-    sweep = Sweep(name, project, revision, cache, tuple(targets), request.jobs, shards, objective)
+    sweep = Sweep(
+        name, project, revision, cache, tuple(targets), request.jobs, shards, objective,
+        tied=launcher_name(launcher) != "slurm",
+    )  # fmt: skip
     return sweep, points, launcher
 
 
@@ -122,7 +125,7 @@ def run(
             see :func:`~asterism.sweep.launch.groups`.
     """
     try:
-        with held_now(sweep.folder / "lock"):
+        with held_now(sweep.lock):
             return _run(sweep, points, overrides, launcher)
     except BlockingIOError:
         raise UserError(
@@ -139,7 +142,13 @@ def _run(
     from asterism.sweep.table import write_outcome
 
     for number in sweep.running():
-        raise UserError(f"point {number} of {sweep.name} still runs: try again when it ended")
+        ending = (
+            "it ends in a moment" if sweep.tied else f"`scancel --name={job_name(sweep)}` ends it"
+        )
+        raise UserError(
+            f"point {number} of {sweep.name} still runs, though its sweep was killed: "
+            f"{ending}, then try again"
+        )
     sweep.stop.unlink(missing_ok=True)
     shutil.rmtree(sweep.folder / "points", ignore_errors=True)
     write_points(sweep, points)

@@ -10,15 +10,16 @@ import polars as pl
 from asterism.core.artifacts import replacing
 from asterism.report.section import Section
 from asterism.report.templating import render
-from asterism.sweep.table import varying
+from asterism.sweep.table import parameters, shared, varying
 
 
 @dataclass(frozen=True)
 class _Outcome:
-    """A sweep in a row: its name, what it varied, its points, and how many of them finished."""
+    """A sweep in a row: its name, what it varied, what not, its points, and how many finished."""
 
     name: str
-    parameters: list[str]
+    varied: list[str]
+    shared: list[str]
     points: int
     finished: int
 
@@ -50,4 +51,5 @@ def write_overview(folder: Path) -> None:
 def _outcome(path: Path) -> _Outcome:
     table = pl.read_csv(path, infer_schema=False)
     finished = int((table["status"] == "finished").sum())
-    return _Outcome(path.parent.name, varying(table)[0], len(table), finished)
+    varied = varying(table, parameters(table))
+    return _Outcome(path.parent.name, varied, shared(table), len(table), finished)

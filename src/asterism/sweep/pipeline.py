@@ -11,22 +11,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.sweep import lockfile
+from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
@@ -36,6 +36,7 @@ from asterism.sweep.interrupt import (
     serve_run,
 )
 from asterism.sweep.shards import Helpers, Shards
+from asterism.sweep.targets import unknown_stage
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,7 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
     from dvc.dvcfile import PROJECT_FILE
     from dvc.exceptions import DvcException
     from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
+    from dvc.stage.exceptions import StageNotFound
 
     try:
         graph = get_active_graph(repository.index.graph)
@@ -107,6 +109,8 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
         else:  # DVC would read the file once more for them
             wanted = [s for s in repository.index.stages if s.path_in_repo == PROJECT_FILE]
         order = plan_repro(graph, wanted)
+    except StageNotFound as error:
+        raise unknown_stage(error.name, list(find_stages(repository))) from None
     except DvcException as error:
         raise UserError(f"dvc.yaml: {error}") from None
     planned: dict[Any, PlannedStage] = {}
@@ -203,7 +207,7 @@ def reproduce(
         KeyboardInterrupt: it was interrupted.
         UserError: DVC could not run it.
     """
-    from dvc.exceptions import DvcException
+    from dvc.exceptions import CacheLinkError, DvcException
     from dvc.stage.exceptions import StageCmdFailedError
 
     root = Path(repository.root_dir)
@@ -214,7 +218,7 @@ def reproduce(
             repository.lock,
             lockfile.written_here(),
             interrupt_postponed() as raise_noted,
-            _Announcements(raise_noted, helpers.start) as said,
+            Announcements(raise_noted, helpers.start) as said,
         ):
             if _renew(found, hashes) if hashes is not None else found.reproduce():
                 found.dump(update_pipeline=False)
@@ -223,6 +227,12 @@ def reproduce(
         if status in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
         raise StageFailedError(stage.name, status) from None
+    except CacheLinkError:  # which does not say why
+        folders = sorted({str(Path(out.fs_path).parent) for out in found.outs})
+        raise UserError(
+            f"stage {stage.name}: what the cache has cannot be put into {', '.join(folders)}: "
+            "give yourself the right to write there, or make room"
+        ) from None
     except DvcException as error:
         raise UserError(f"stage {stage.name}: {error}") from None
     finally:
@@ -237,34 +247,6 @@ def _renew(found: Any, hashes: Hashes) -> bool:
         for out in found.outs:
             hashes.learn(out)
     return True
-
-
-class _Announcements(logging.Handler):
-    """Notes whether DVC said that it runs a command while the block lasted.
-
-    Args:
-        before: called at that moment, one after another.
-    """
-
-    def __init__(self, *before: Callable[[], None]) -> None:
-        super().__init__()
-        self._before = before
-        self.ran = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Take note of one of DVC's messages."""
-        if str(record.msg).startswith("Running stage"):
-            for call in self._before:
-                call()
-            self.ran = True
-
-    def __enter__(self) -> Self:
-        self._logger = logging.getLogger("dvc.stage.run")
-        self._logger.addHandler(self)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._logger.removeHandler(self)
 
 
 def run_stages(

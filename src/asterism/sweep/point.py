@@ -17,6 +17,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
+from asterism.core.refusals import refusals_told
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.interrupt import INTERRUPTED
@@ -45,6 +46,7 @@ class Sweep:
         jobs: stages of a point at the same time.
         shards: help for long stages.
         objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
+        tied: whether its points end when its process is gone. Jobs of a cluster go on.
     """
 
     name: str
@@ -55,6 +57,7 @@ class Sweep:
     jobs: int
     shards: Shards
     objective: str = ""
+    tied: bool = False
 
     @property
     def folder(self) -> Path:
@@ -62,9 +65,25 @@ class Sweep:
         return self.project / "sweeps" / self.name
 
     @property
+    def lock(self) -> Path:
+        """What the sweep's process holds while it is alive."""
+        return self.folder / "lock"
+
+    @property
     def stop(self) -> Path:
         """A file that tells all points to stop, when it is there."""
         return self.folder / "stop"
+
+    def is_lost(self) -> bool:
+        """Whether its points are tied to its process, and that was killed.
+
+        A launcher's processes, in which points run, may outlive it: they have no parent to ask.
+        """
+        return self.tied and not is_held(self.lock)
+
+    def is_over(self) -> bool:
+        """Whether its points are to stop."""
+        return self.stop.exists() or self.is_lost()
 
     def point_folder(self, number: int) -> Path:
         """Where a point's record and log are."""
@@ -110,20 +129,17 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     Raises:
         KeyboardInterrupt: the sweep was told to stop.
     """
-    folder, here = sweep.point_folder(point.number), sweep.workspace(point)
+    folder = sweep.point_folder(point.number)
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
     experiment = f"{sweep.name}-{point.key}"
     metrics: dict[str, float] = {}
-    with held(folder / "lock"), held(here.with_name(f"{here.name}.lock")):
+    with held(folder / "lock"):
         try:
-            answer = _work(sweep, point, here, folder / "log.txt", experiment)
-            if answer.status == "finished":
-                metrics = read_metrics(here / "metrics")
-            _keep(here, folder)
+            with refusals_told():
+                answer, metrics = _in_workspace(sweep, point, folder, experiment)
         except (UserError, OSError) as error:  # git refuses, the disk is full
-            answer, metrics = Answer("failed", 1, " ".join(str(error).split())), {}
-        shutil.rmtree(here, ignore_errors=True)
+            answer = Answer("failed", 1, " ".join(str(error).split()))
         record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
@@ -134,14 +150,30 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
             **asdict(answer),
         }
         write_json(folder / "record.json", record)
+    if sweep.is_lost():  # nobody else is left to end the launcher's process, which is this one
+        os._exit(INTERRUPTED)
     if answer.status == "interrupted":
         raise KeyboardInterrupt
     return metrics.get(sweep.objective)
 
 
+def _in_workspace(
+    sweep: Sweep, point: Point, folder: Path, experiment: str
+) -> tuple[Answer, dict[str, float]]:
+    """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
+    here = sweep.workspace(point)
+    with held(here.with_name(f"{here.name}.lock")):
+        try:
+            answer = _work(sweep, point, here, folder / "log.txt", experiment)
+            _keep(here, folder)
+            return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
+        finally:
+            shutil.rmtree(here, ignore_errors=True)
+
+
 def _work(sweep: Sweep, point: Point, here: Path, log: Path, experiment: str) -> Answer:
-    """Make the point's workspace and bring it up to date, unless the sweep is to stop."""
-    if sweep.stop.exists():
+    """Make the point's workspace and bring it up to date, unless the sweep is over."""
+    if sweep.is_over():
         return Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
     workspace.create(sweep.project, here, sweep.revision, sweep.cache)
     (here / "params.yaml").write_text(point.composition, encoding="utf-8")
@@ -152,7 +184,7 @@ def _work(sweep: Sweep, point: Point, here: Path, log: Path, experiment: str) ->
 
 
 def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
-    """Run the point's process, its output into a log; stop it when the sweep is to stop."""
+    """Run the point's process, its output into a log; stop it when the sweep is over."""
     command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
     source = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
@@ -167,7 +199,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
         )
         try:
             while process.poll() is None:
-                if sweep.stop.exists():
+                if sweep.is_over():
                     raise KeyboardInterrupt
                 time.sleep(0.1)
         except KeyboardInterrupt:

@@ -44,10 +44,9 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose(store_empty_tree(), overrides=mine, return_hydra_config=True)
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        reason = as_one_line(error)
-        for choice, package in _EXTRAS.items():
-            if f"Could not find '{choice}'" in reason:
-                reason = f"it needs a package that is not here: pip install {package}"
+        package = _EXTRAS.get(getattr(error, "missing_cfg_file", ""))
+        needed = f"it needs a package that is not here: pip install {package}"
+        reason = needed if package is not None else as_one_line(error)
         raise UserError(f"{' '.join(mine)}: {reason}") from None
     settings = {}
     for part in ("launcher", "sweeper"):

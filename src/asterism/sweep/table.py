@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from itertools import zip_longest
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import polars as pl
@@ -17,7 +20,7 @@ from asterism.report.section import Section
 from asterism.report.templating import render
 from asterism.sweep.points import split_overrides
 
-#: Metrics that the page shows and draws of several points; ``table.csv`` holds all.
+#: Metrics that the page shows of each point, and draws; ``table.csv`` holds all.
 DRAWN = 24
 
 #: Values of a parameter up to which each is a tick of its own.
@@ -54,26 +57,51 @@ def _typed(column: list[str | None]) -> list[Any]:
     return list(column)
 
 
-def varying(table: pl.DataFrame) -> tuple[list[str], list[str]]:
-    """Parameters, and metrics, that differ between points; all metrics of a single point."""
-    split = table.columns.index("status")
-    differ = [name for name in table.columns if table[name].drop_nulls().n_unique() > 1]
-    parameters = [name for name in table.columns[1:split] if name in differ]
-    metrics = table.columns[split + len(_FACTS) :]
-    return parameters, [name for name in metrics if name in differ or len(table) == 1]
+def parameters(table: pl.DataFrame) -> list[str]:
+    """The parameters that the points were given."""
+    return table.columns[1 : table.columns.index("status")]
 
 
-def draw(table: pl.DataFrame, parameter: str, metrics: Sequence[str]) -> Figure:
+def metrics(table: pl.DataFrame) -> list[str]:
+    """The numbers that the points have measured."""
+    return table.columns[table.columns.index("status") + len(_FACTS) :]
+
+
+def varying(table: pl.DataFrame, names: Sequence[str]) -> list[str]:
+    """Those columns that differ between points."""
+    return [name for name in names if table[name].drop_nulls().n_unique() > 1]
+
+
+def shared(table: pl.DataFrame) -> list[str]:
+    """The overrides that all points have in common, as ``seed=1``."""
+    differ = varying(table, parameters(table))
+    alike = [name for name in parameters(table) if name not in differ]
+    return [f"{name}={_spoken(table[name].drop_nulls().first())}" for name in alike]
+
+
+def most_telling_first(names: Sequence[str]) -> list[str]:
+    """Metrics of all files in turn, of each those first that lie highest in it.
+
+    These are a stage's results, and what lies deeper are their details. Without turns the results
+    of one stage would keep those of all others from the page.
+    """
+    files = defaultdict(list)
+    for name in sorted(names, key=lambda name: name.count(".")):
+        files[name.partition(":")[0]].append(name)
+    return [name for turn in zip_longest(*files.values()) for name in turn if name is not None]
+
+
+def draw(table: pl.DataFrame, parameter: str, names: Sequence[str]) -> Figure:
     """Metrics against a parameter, a panel each; other parameters are lines of their own."""
     width = 3
-    height = -(-len(metrics) // width)
-    figure = Figure(figsize=(2.6 * width, 2.1 * height))
+    height = -(-len(names) // width)
+    figure = Figure(figsize=(2.6 * width, 2.1 * height + 0.4))
     panels = figure.subplots(height, width, squeeze=False).ravel()
-    others = [name for name in varying(table)[0] if name != parameter]
+    others = [name for name in varying(table, parameters(table)) if name != parameter]
     finished = table.filter(pl.col("status") == "finished").drop_nulls(parameter)
     numbers = finished[parameter].dtype.is_numeric()
     ticks = finished[parameter].unique().sort().to_list()
-    for axes, metric in zip(panels, metrics, strict=False):
+    for axes, metric in zip(panels, names, strict=False):
         for number, (label, line) in enumerate(_lines(finished, others)):
             shown = line.drop_nulls(metric).sort(parameter)
             x, y = shown[parameter].to_list(), shown[metric].to_list()
@@ -81,15 +109,26 @@ def draw(table: pl.DataFrame, parameter: str, metrics: Sequence[str]) -> Figure:
             axes.plot(x, y, style, label=label, color=PALETTE[number % len(PALETTE)], markersize=3)
         if numbers and len(ticks) <= TICKS:
             axes.set_xticks(ticks)
-        axes.set_title(metric, fontsize=7)
-        axes.set_xlabel(parameter, fontsize=7)
-        axes.tick_params(labelsize=6)
-    for axes in panels[len(metrics) :]:
+        axes.set_title(_title(metric), fontsize="medium", loc="left")
+    for axes in panels[len(names) :]:
         axes.remove()
+    figure.supxlabel(parameter, fontsize="medium")
     if others and len(finished):
-        title = ", ".join(others)
-        panels[0].legend(fontsize=5, title=title, title_fontsize=5, frameon=False)
+        labels = panels[0].get_legend_handles_labels()
+        figure.legend(
+            *labels,
+            title=", ".join(others),
+            loc="outside upper left",
+            ncols=max(2, 6 - 2 * len(others)),
+            frameon=False,
+        )
     return figure
+
+
+def _title(metric: str) -> str:
+    """A metric's name in lines that are as short as a panel is narrow: its file, then its keys."""
+    file, _, keys = metric.partition(":")
+    return "\n".join([file, *wrap(keys.replace(".", ". "), 30)]).replace(". ", ".")
 
 
 def _lines(table: pl.DataFrame, others: Sequence[str]) -> list[tuple[str, pl.DataFrame]]:
@@ -113,13 +152,13 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
     """
     table = make_table(records)
     write_table(folder / "table.csv", table)
-    parameters, metrics = varying(table)
+    ranked = most_telling_first(varying(table, metrics(table)))
     figures = []
-    for parameter in parameters if metrics else []:
-        figure = draw(table, parameter, metrics[:DRAWN])
+    for parameter in varying(table, parameters(table)) if ranked else []:
+        figure = draw(table, parameter, sorted(ranked[:DRAWN]))
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
         figures.append((parameter, svg(figure, f"metrics against {parameter}")))
-    section = _section(name, table, records, figures, metrics)
+    section = _section(name, table, records, figures, ranked)
     page = render("page.html.j2", sections=[section], sweeps="../index.html")
     with replacing(folder / "index.html") as temporary:
         temporary.write_text(page, encoding="utf-8")
@@ -131,23 +170,27 @@ def _section(
     table: pl.DataFrame,
     records: Sequence[dict[str, Any]],
     figures: Sequence[tuple[str, Markup]],
-    metrics: Sequence[str],
+    ranked: Sequence[str],
 ) -> Section:
     finished = int((table["status"] == "finished").sum())
-    shown = table.columns[: table.columns.index("status") + len(_FACTS)]
-    listed = metrics if len(table) == 1 else metrics[:DRAWN]
+    alike = most_telling_first([name for name in metrics(table) if name not in ranked])
+    listed = sorted((ranked or alike)[:DRAWN])
+    columns = ["point", *varying(table, parameters(table)), *_FACTS, *listed]
     body = render(
         "sweep.html.j2",
-        columns=[*shown, *listed],
+        shared=shared(table),
+        columns=columns,
         rows=[
             (record["report"], [_spoken(value) for value in row])
-            for record, row in zip(
-                records, table.select([*shown, *listed]).iter_rows(), strict=True
-            )
+            for record, row in zip(records, table.select(columns).iter_rows(), strict=True)
         ],
         failures=[r for r in records if r["status"] != "finished"],
         figures=figures,
-        omitted=len(metrics) - len(listed),
+        ranges=[
+            (metric, _spoken(table[metric].min()), _spoken(table[metric].max()))
+            for metric in [*ranked, *alike]
+        ],
+        differing=len(ranked),
     )
     return Section(
         anchor="sweep",

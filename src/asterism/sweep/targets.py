@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.errors import UserError
+from asterism.core.registry import unknown
 
 
 def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:
@@ -37,9 +38,20 @@ def check_targets(repository: Any, targets: Sequence[str], compositions: Sequenc
 
 
 def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:
-    groups = dict.fromkeys(name.partition("@")[0] for name in names)
+    groups = {name.partition("@")[0] for name in names}
     for target in targets:
-        group = target.partition("@")[0]
         if target not in names and target not in groups:
-            near = [name for name in names if name.partition("@")[0] == group] or groups
-            raise UserError(f"no stage is called {target!r} (known: {', '.join(sorted(near))})")
+            raise unknown_stage(target, names)
+
+
+def unknown_stage(target: str, names: Sequence[str]) -> UserError:
+    """The error that says that no stage is called ``target``, and what there is near it.
+
+    Args:
+        target: what the user gave.
+        names: all stages, each with its variant where it has one.
+    """
+    group, at, _ = target.partition("@")
+    variants = [name for name in names if name.partition("@")[0] == group]
+    alike = {name if at else name.partition("@")[0] for name in names if at in name}
+    return unknown("stage", target, variants or sorted(alike))

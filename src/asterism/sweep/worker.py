@@ -21,6 +21,7 @@ from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.core.processes import end_with_parent
+from asterism.core.refusals import refusals_told
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import INTERRUPTED
@@ -107,8 +108,9 @@ def main(workspace: Path) -> int:
     end_with_parent(signal.SIGINT)
     started = time.perf_counter()
     try:
-        ran = _bring_up_to_date(workspace, order)
-        _save_experiment(workspace, order)
+        with refusals_told():
+            ran = _bring_up_to_date(workspace, order)
+            _save_experiment(workspace, order)
         answer = Answer("finished", ran=ran)
     except KeyboardInterrupt:
         answer = Answer("interrupted", INTERRUPTED, "interrupted; the same command goes on")

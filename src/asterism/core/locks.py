@@ -13,12 +13,16 @@ from pathlib import Path
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
-    """Hold the lock while the block runs, waiting for it first."""
+def held(path: Path) -> Iterator[int]:
+    """Hold the lock while the block runs, waiting for it first.
+
+    Yields:
+        Its descriptor: a process to which it is passed holds the lock too, until it ends.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        yield file.fileno()
 
 
 @contextmanager

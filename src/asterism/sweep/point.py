@@ -93,6 +93,10 @@ class Sweep:
         """Where a point runs."""
         return self.project / ".dvc/tmp/asterism/workspaces" / f"{self.name}-{point.key}"
 
+    def experiment(self, point: Point) -> str:
+        """What a point's DVC experiment is called."""
+        return f"{self.name}-{point.key}"
+
     def point_file(self, number: int) -> Path:
         """Where a point waits for the launcher, see :func:`write_points`."""
         return self.folder / "composed" / f"{number:04d}.json"
@@ -132,18 +136,17 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     folder = sweep.point_folder(point.number)
     folder.mkdir(parents=True, exist_ok=True)
     started = time.perf_counter()
-    experiment = f"{sweep.name}-{point.key}"
     metrics: dict[str, float] = {}
-    with held(folder / "lock"):
+    with held(folder / "lock") as lock:
         try:
             with refusals_told():
-                answer, metrics = _in_workspace(sweep, point, folder, experiment)
+                answer, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git refuses, the disk is full
             answer = Answer("failed", 1, " ".join(str(error).split()))
         record: dict[str, Any] = {
             "number": point.number,
             "overrides": list(point.overrides),
-            "experiment": experiment if answer.status == "finished" else "",
+            "experiment": sweep.experiment(point) if answer.status == "finished" else "",
             "metrics": metrics,
             "host": socket.gethostname(),
             "total_seconds": round(time.perf_counter() - started, 3),
@@ -158,33 +161,42 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
 
 
 def _in_workspace(
-    sweep: Sweep, point: Point, folder: Path, experiment: str
+    sweep: Sweep, point: Point, folder: Path, lock: int
 ) -> tuple[Answer, dict[str, float]]:
     """Run a point in a workspace of its own; how it went and, where it finished, its metrics."""
     here = sweep.workspace(point)
     with held(here.with_name(f"{here.name}.lock")):
         try:
-            answer = _work(sweep, point, here, folder / "log.txt", experiment)
+            answer = _work(sweep, point, here, folder / "log.txt", lock)
             _keep(here, folder)
             return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
         finally:
             shutil.rmtree(here, ignore_errors=True)
 
 
-def _work(sweep: Sweep, point: Point, here: Path, log: Path, experiment: str) -> Answer:
+def _work(sweep: Sweep, point: Point, here: Path, log: Path, lock: int) -> Answer:
     """Make the point's workspace and bring it up to date, unless the sweep is over."""
     if sweep.is_over():
         return Answer("interrupted", INTERRUPTED, "the sweep was stopped before it began")
     workspace.create(sweep.project, here, sweep.revision, sweep.cache)
     (here / "params.yaml").write_text(point.composition, encoding="utf-8")
-    locks = str(lock_folder(sweep.project))
-    order = Order(str(sweep.project), sweep.targets, sweep.jobs, locks, experiment, sweep.shards)
+    order = Order(
+        str(sweep.project),
+        sweep.targets,
+        sweep.jobs,
+        str(lock_folder(sweep.project)),
+        sweep.experiment(point),
+        sweep.shards,
+    )
     worker.give_order(here, order)
-    return _supervise(sweep, here, log)
+    return _supervise(sweep, here, log, lock)
 
 
-def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
-    """Run the point's process, its output into a log; stop it when the sweep is over."""
+def _supervise(sweep: Sweep, here: Path, log: Path, lock: int) -> Answer:
+    """Run the point's process, its output into a log; stop it when the sweep is over.
+
+    It holds the point's lock along: where a launcher kills this process, the sweep waits for it.
+    """
     command = [sys.executable, "-m", "asterism.sweep.worker", str(here)]
     source = str(Path(__file__).resolve().parents[2])
     path = os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH", "")]))
@@ -196,6 +208,7 @@ def _supervise(sweep: Sweep, here: Path, log: Path) -> Answer:
             stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=(lock,),
         )
         try:
             while process.poll() is None:

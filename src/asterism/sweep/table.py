@@ -173,7 +173,7 @@ def _section(
     ranked: Sequence[str],
 ) -> Section:
     finished = int((table["status"] == "finished").sum())
-    alike = most_telling_first([name for name in metrics(table) if name not in ranked])
+    alike = most_telling_first([metric for metric in metrics(table) if metric not in ranked])
     listed = sorted((ranked or alike)[:DRAWN])
     columns = ["point", *varying(table, parameters(table)), *_FACTS, *listed]
     body = render(

@@ -100,9 +100,16 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
         cache = Path(repository.cache.local_cache_dir)
         check_targets(repository, targets, compositions)
     sweep = Sweep(
-        name, project, revision, cache, tuple(targets), request.jobs, shards, objective,
+        name,
+        project,
+        revision,
+        cache,
+        tuple(targets),
+        request.jobs,
+        shards,
+        objective,
         tied=launcher_name(launcher) != "slurm",
-    )  # fmt: skip
+    )
     return sweep, points, launcher
 
 

@@ -69,11 +69,10 @@ class MetropolisHastingsChains:
         """See :meth:`ChainSelector.select`; every proposal's number stands before its chance's."""
         if current == NOWHERE:
             return int(numbers[0] * len(self._candidates))
+        ranking = sorted(self._candidates, key=scores.__getitem__, reverse=True)
+        rank = ranking.index(current)
         for place in range(0, len(numbers), 2):
             proposal = int(numbers[place] * len(self._candidates))
-            if scores[proposal] > scores[current]:  # ranks higher, so it is accepted anyway
-                return proposal
-            ranking = sorted(self._candidates, key=scores.__getitem__, reverse=True)
-            if numbers[place + 1] < self._ratios[ranking.index(proposal) - ranking.index(current)]:
+            if numbers[place + 1] < self._ratios[ranking.index(proposal) - rank]:
                 return proposal
         return None

@@ -42,4 +42,4 @@ def run(params: Params, name: str) -> None:
         groups,
     )
     write_json(Path(f"metrics/trigger-{name}.json"), summaries)
-    groups.discard()
+    groups.finish()

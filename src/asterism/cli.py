@@ -133,6 +133,35 @@ def repro(
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 
+@app.command()
+def state(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what is not needed. Never what is in use.")
+    ] = False,
+    older_than: Annotated[
+        float | None,
+        typer.Option(min=0, help="With --clean: days; 0 removes unfinished work of today too."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --clean: say what would go, remove nothing.")
+    ] = False,
+) -> None:
+    """List what long stages keep under state.root, and remove what nobody needs any more."""
+    from asterism.core import machine, tidying
+
+    if not clean and (older_than is not None or dry_run):
+        raise UserError("--older-than and --dry-run belong to --clean: give that too")
+    days = machine.state_days() if older_than is None else older_than
+    print(f"state.root is {machine.state_root()}")
+    found = tidying.entries()
+    for entry in found:
+        facts = f"{entry.parts} parts, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
+        damaged = f", {entry.damaged} damaged" if entry.damaged else ""
+        done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
+        print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+    print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
+
+
 def _make_overview(folder: Path) -> None:
     """The page of all sweeps, where there is none yet: the report links to it."""
     if not (folder / "index.html").exists():

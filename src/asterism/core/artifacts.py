@@ -1,7 +1,8 @@
 """Reading and writing results: formats that cannot execute code, written whole or not at all.
 
 Every writer gives the same bytes for the same content, on every run, and moves a finished file
-into place, so that a killed run leaves no half file. No reader unpickles.
+into place, so that neither a killed run nor a loss of power leaves a half file. No reader
+unpickles.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
+from asterism.core.flushing import flush, flush_names
 from asterism.core.refusals import writing_to
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
@@ -42,22 +45,35 @@ _UNREADABLE = (
 )
 
 
+#: The folder that is being written, if any: it is flushed as a whole when it is complete.
+_unfinished: ContextVar[Path | None] = ContextVar("unfinished", default=None)
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path``, moved onto it when the block ends without an error.
 
-    Works for a file and for a directory: the block creates either at the path it is given.
+    Works for a file and for a directory: the block creates either at the path it is given. What
+    was written is flushed to the disk before it is moved, and its new name after that.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     temporary = scratch / path.name
+    outer = _unfinished.get()
+    is_inside = outer is not None and path.is_relative_to(outer)
+    token = _unfinished.set(outer if is_inside else temporary)
     try:
         with writing_to(path):
             yield temporary
-        if temporary.is_dir() and path.is_dir():
-            path.replace(scratch / "former")  # at once, so that no half of it can be left there
-        temporary.replace(path)
+            if not is_inside:
+                flush(temporary)
+            if temporary.is_dir() and path.is_dir():
+                path.replace(scratch / "former")  # at once, so that no half of it can be left there
+            temporary.replace(path)
+            if not is_inside:
+                flush_names(path.parent)
     finally:
+        _unfinished.reset(token)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

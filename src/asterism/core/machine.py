@@ -8,6 +8,7 @@ project's: queued and temporary experiments, and the points of sweeps.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import resource
@@ -23,7 +24,10 @@ from asterism.core.errors import UserError
 #: Results of training depend on the number of threads, so it is the same on every machine.
 TRAINING_THREADS = 4
 
-_KEYS = ("data.root", "state.root")
+_KEYS = ("data.root", "state.root", "state.days")
+
+#: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
+_STATE_DAYS = 14.0
 
 
 def data_root() -> Path:
@@ -34,6 +38,22 @@ def data_root() -> Path:
 def state_root() -> Path:
     """Folder of checkpoints, outside every workspace so that they outlive it."""
     return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
+
+
+def state_days() -> float:
+    """Days after which the state of a run that nobody goes on with is removed.
+
+    Raises:
+        UserError: it is no positive number.
+    """
+    value = _value("state.days", _project(Path.cwd()))
+    try:
+        days = _STATE_DAYS if value is None else float(value)
+    except ValueError:
+        days = math.nan
+    if not days > 0:
+        raise UserError(f"{spelled('state.days')} is {value!r}: it should be a number above 0")
+    return days
 
 
 def setting_behind(path: Path) -> str | None:
@@ -75,8 +95,13 @@ def peak_memory_mb() -> int:
 def _directory(key: str, default: Path) -> Path:
     """The folder that a key names; a relative one lies in the project."""
     project = _project(Path.cwd())
-    value = os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
+    value = _value(key, project)
     return project / (Path(value).expanduser() if value else default)
+
+
+def _value(key: str, project: Path) -> str | None:
+    """What the user has set, where the user has."""
+    return os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
 
 
 def _variable(key: str) -> str:

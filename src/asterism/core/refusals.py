@@ -26,6 +26,7 @@ _ADVICE = {
     errno.EEXIST: _NO_FOLDER,
     errno.EISDIR: "a file belongs there, move it away",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "a symbolic link lies there, move it away",
 }
 
 

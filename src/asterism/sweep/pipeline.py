@@ -25,6 +25,7 @@ from typing import Any
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.core.locks import held
+from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
@@ -222,6 +223,8 @@ def reproduce(
         ):
             if _renew(found, hashes) if hashes is not None else found.reproduce():
                 found.dump(update_pipeline=False)
+        if said.ran and stage.is_long:
+            tidy()  # in a workspace of its own no other stage may follow
     except StageCmdFailedError as error:
         status = int(str(error).rpartition(" ")[2])  # DVC keeps it in the message only
         if status in (INTERRUPTED, -signal.SIGINT):

@@ -121,8 +121,8 @@ def _execute(
 ) -> Record:
     """Run a group of models, by number; a killed run is taken up where it was last saved."""
     bench.start()
-    saved = checkpoint.load() if checkpoint is not None else None
-    record = Record.load(saved) if saved is not None else Record()
+    saved = checkpoint.restore(Record.load) if checkpoint is not None else None
+    record = saved if saved is not None else Record()
     planned = _planned(graphs, draws)[len(record.tasks) :]
     differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
     tasks = (

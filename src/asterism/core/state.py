@@ -179,6 +179,7 @@ class Run:
             return False
         if not os.path.lexists(mark):
             mark.touch(exist_ok=False)
+            return False
         return now - mark.lstat().st_mtime >= _DAYS_OF_GRACE * _DAY
 
     def _note(self) -> dict[str, Any] | None:

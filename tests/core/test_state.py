@@ -1,5 +1,6 @@
 """What lies below ``state.root``: who uses it, when it goes, and by whose clock."""
 
+import json
 import os
 import subprocess
 import sys
@@ -207,6 +208,45 @@ def test_cleaning_removes_what_was_set_aside_and_keeps_the_rest(state_root):
     (run,) = runs()
     assert run.parts() == ["p-0", "p-1", "p-2"]
     assert run.damaged() == []
+
+
+def test_links_in_a_run_are_neither_counted_nor_followed(state_root, tmp_path):
+    make()
+    (run,) = runs()
+    before = run.size()
+    (run.folder / "p-0/again").symlink_to(run.folder)
+    (run.folder / "out").symlink_to("/usr")
+    assert run.parts() == ["p-0", "p-1", "p-2"]
+    assert before < run.size() < before + 1000
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"workspace": 1}', b'{"token": {}}', None],
+)
+def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
+    make()
+    (run,) = runs()
+    path = run.folder / "finished.json"
+    path.mkdir() if note is None else path.write_bytes(note)
+    assert not run.is_committed()
+    tidying.tidy()
+    assert [entry.parts for entry in tidying.entries()] == [4 if note is None else 3]
+    make()
+
+
+@pytest.mark.parametrize(
+    "outputs", [[], {}, 1, {"a": 1}, {"a": []}, {"../a": "x"}, {"a": {"b": 1}}]
+)
+def test_a_strange_note_of_the_end_is_never_a_commit(state_root, tmp_path, monkeypatch, outputs):
+    monkeypatch.chdir(tmp_path)
+    make()
+    (run,) = runs()
+    entry = [{"path": path, "md5": "../../../x"} for path in ("a", "../a")]
+    (tmp_path / "dvc.lock").write_text(json.dumps({"stages": {"fuzz@state": {"outs": entry[:1]}}}))
+    facts = {"workspace": str(tmp_path), "stage": "fuzz@state", "outputs": outputs}
+    (run.folder / "finished.json").write_text(json.dumps(facts))
+    assert not run.is_committed()
 
 
 def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path):

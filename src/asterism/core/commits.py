@@ -22,6 +22,18 @@ Content = str | dict[str, str]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
+#: What comes of files that are not as DVC writes them, or not there.
+_OTHERWISE = (
+    OSError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    yaml.YAMLError,
+    configparser.Error,
+)
+
 _MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
 
 
@@ -48,7 +60,7 @@ def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path
         return locked.keys() == outputs.keys() and all(
             _has(files, locked[path], content) for path, content in outputs.items()
         )
-    except (OSError, LookupError, TypeError, ValueError, yaml.YAMLError, configparser.Error):
+    except _OTHERWISE:
         return False
 
 

@@ -146,13 +146,14 @@ class Run:
         return not self.damaged()
 
     def size(self) -> int:
-        """Bytes of all its files."""
-        found = [self.folder]
-        for place in found:
-            with suppress(OSError), os.scandir(place) as entries:
-                found += [Path(entry.path) for entry in entries]
-        with_sizes = (place.lstat() for place in found if os.path.lexists(place))
-        return sum(facts.st_size for facts in with_sizes)
+        """Bytes of all its files; links count as such."""
+        total, waiting = 0, [self.folder]
+        while waiting:
+            with suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    total += entry.stat(follow_symlinks=False).st_size
+                    waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
+        return total
 
     def days(self, now: float) -> float:
         """How long nobody has begun, saved or finished anything in it.
@@ -186,7 +187,7 @@ class Run:
         path = self.folder / _FINISHED
         if path.is_symlink() or not path.is_file():
             return None
-        with suppress(UserError):
+        with suppress(UserError, RecursionError):
             note = read_json(path)
             return note if isinstance(note, dict) else None
         return None

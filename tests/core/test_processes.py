@@ -12,9 +12,9 @@ from places import ROOT
 
 CHILD = """
 import pathlib, signal, subprocess
-from asterism.core.processes import end_with_parent
+from asterism.core.processes import interrupt_group_with_parent
 
-end_with_parent(signal.SIGINT)
+interrupt_group_with_parent()
 sleeper = subprocess.Popen(["sleep", "1000"])
 pathlib.Path("started").touch()
 try:

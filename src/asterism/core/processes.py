@@ -5,13 +5,14 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Started = TypeVar("Started")
 
@@ -64,6 +65,36 @@ def started_to_last(start: Callable[[], Started]) -> Started:
     killed when that thread ends.
     """
     return _starter().submit(start).result()
+
+
+def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | None:
+    """Run a command that may be anything, without input.
+
+    It ends with this process, as :func:`killed_with_parent` says, and what is left of its process
+    group is killed in the end.
+
+    Args:
+        command: program and arguments.
+        seconds: its limit.
+        given: arguments of :class:`subprocess.Popen`, as ``env`` and ``stdout``.
+
+    Returns:
+        The exit status; None where it took too long.
+    """
+    first = [sys.executable, "-I", __file__, str(os.getpid()), *command]
+    process = started_to_last(
+        lambda: subprocess.Popen(first, stdin=subprocess.DEVNULL, start_new_session=True, **given)
+    )
+    patience = Patience(seconds)
+    try:
+        while not patience.is_over():
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(_LOOK_SECONDS)
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def adopt_orphans() -> None:
@@ -154,3 +185,7 @@ def _forget_starter() -> None:
 
 
 os.register_at_fork(after_in_child=_forget_starter)
+
+if __name__ == "__main__":  # PARENT COMMAND...: what run_alone starts first, in the same process
+    killed_with_parent(int(sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606

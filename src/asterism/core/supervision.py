@@ -19,7 +19,6 @@ import os
 import select
 import shutil
 import signal
-import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
@@ -170,17 +169,18 @@ def _stop_along(guard: int) -> None:
     def stop(*_: object) -> None:
         import psutil
 
+        below: list[int] = []
         with suppress(psutil.Error):
-            below = psutil.Process(guard).children(recursive=True)
-            _send(below, signal.SIGSTOP)
-            os.kill(os.getpid(), signal.SIGSTOP)
-            _send(below, signal.SIGCONT)
-
-    def _send(processes: list[psutil.Process], number: signal.Signals) -> None:
-        for process in processes:
-            with suppress(ProcessLookupError):
-                os.kill(process.pid, number)
+            below += [p.pid for p in psutil.Process(guard).children(recursive=True)]
+        _send(below, signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        _send(below, signal.SIGCONT)
 
     if signal.getsignal(signal.SIGTSTP) != signal.SIG_IGN:
         signal.signal(signal.SIGTSTP, stop)
 
+
+def _send(processes: list[int], number: signal.Signals) -> None:
+    for process in processes:
+        with suppress(ProcessLookupError):
+            os.kill(process, number)

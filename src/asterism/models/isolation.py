@@ -62,7 +62,6 @@ class IsolatedModel:
         path: the model file, for messages.
         open_model: opens the model in the other process. A function at the top of a module.
         arguments: its arguments, which pickle takes over.
-        patience_s: seconds for opening the file, and for each call.
 
     Attributes:
         facts: what the process tells of the model.
@@ -78,11 +77,9 @@ class IsolatedModel:
         path: Path,
         open_model: Callable[..., Served],
         arguments: tuple[Any, ...],
-        patience_s: float | None = None,
     ) -> None:
         self._path = path
         self._open = (open_model, arguments)
-        self._patience_s = PATIENCE_S if patience_s is None else patience_s
         self._process: Any = None
         self._connection: Connection
         self._hung = ""
@@ -142,8 +139,8 @@ class IsolatedModel:
         """Send a request and wait for the answer."""
         try:
             send()
-            patience = Patience(self._patience_s)
-            while not self._connection.poll(min(_LOOK_SECONDS, self._patience_s)):
+            patience = Patience(PATIENCE_S)
+            while not self._connection.poll(_LOOK_SECONDS):
                 if patience.is_over():
                     self._give_up()
             kind, answer = self._connection.recv_bytes(), _receive(self._connection)
@@ -160,7 +157,7 @@ class IsolatedModel:
     def _give_up(self) -> None:
         self._end()
         self._hung = (
-            f"{self._path} did not answer within {self._patience_s:.0f} s: it hangs, and is asked "
+            f"{self._path} did not answer within {PATIENCE_S:.0f} s: it hangs, and is asked "
             "nothing more"
         )
         raise ModelHangError(self._hung)
@@ -189,7 +186,6 @@ class IsolatedClassifier:
     Args:
         path: the model file.
         preprocessing: what happens to the uint8 images first.
-        patience_s: seconds for opening the file, and for each call.
 
     Raises:
         ModelCrashError: opening the file ended the process.
@@ -197,10 +193,8 @@ class IsolatedClassifier:
         UserError: the file cannot be opened.
     """
 
-    def __init__(
-        self, path: Path, preprocessing: PreprocessingParams, patience_s: float | None = None
-    ) -> None:
-        self._model = IsolatedModel(path, _open_classifier, (path, preprocessing), patience_s)
+    def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
+        self._model = IsolatedModel(path, _open_classifier, (path, preprocessing))
         self.name = path.name
         facts = self._model.facts
         height, width, channels = facts["input_shape"]
@@ -302,6 +296,4 @@ def _send(connection: Connection, arrays: Arrays) -> None:
 
 def _receive(connection: Connection) -> list[NDArray[Any]]:
     forms = json.loads(connection.recv_bytes())
-    return [
-        np.frombuffer(connection.recv_bytes(), dtype).reshape(shape) for dtype, shape in forms
-    ]
+    return [np.frombuffer(connection.recv_bytes(), dtype).reshape(shape) for dtype, shape in forms]

@@ -7,6 +7,7 @@ stages start at once, without the library that the network was made with.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,21 +55,25 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
         UserError: the file cannot be opened as a recurrent classifier, has no such layer, has
             fewer outputs than the data have classes, crashes or hangs.
     """
-    source = Path(params.path)
-    opened = open_rnn(source, params.layer, isolated=True)
-    require_score_for_each(classes, opened.classes, source)
-    with replacing(folder / f"model{source.suffix}") as temporary:
-        if source.suffix == ".onnx":
-            import onnx
+    source, stored = Path(params.path), folder / f"model{Path(params.path).suffix}"
+    with tempfile.TemporaryDirectory() as made:
+        graph = Path(made) / _GRAPH
+        engine = IsolatedEngine(source, params.layer, graph)
+        model = told(RecurrentModel(engine), source)
+        require_score_for_each(classes, model.classes, source)
+        with replacing(stored) as temporary:
+            if source.suffix == ".onnx":
+                import onnx
 
-            onnx.save(onnx.load(source), temporary)
-        else:
-            shutil.copyfile(source, temporary)
-    stored, is_onnx = folder / f"model{source.suffix}", source.suffix == ".onnx"
-    engine = IsolatedEngine(stored, params.layer, None if is_onnx else folder / _GRAPH)
-    form = None if is_onnx else engine.form
+                onnx.save(onnx.load(source), temporary)
+            else:
+                shutil.copyfile(source, temporary)
+        form = None if source.suffix == ".onnx" else engine.form
+        if form is not None:
+            with replacing(folder / _GRAPH) as temporary:
+                shutil.copyfile(graph, temporary)
     _note(stored, params.layer, form, isolated=form is None)
-    return told(RecurrentModel(engine), stored)
+    return model
 
 
 def open_trained(folder: Path) -> RecurrentModel:

@@ -22,7 +22,6 @@ class IsolatedEngine:
         layer: whose states to give; None for the last recurrent layer.
         graph: where to write the graph that ONNX Runtime runs, where there is one; None for
             nowhere.
-        patience_s: see :class:`~asterism.models.isolation.IsolatedModel`.
 
     Attributes:
         form: the arguments with which :class:`OnnxEngine` runs the graph; None where Keras runs
@@ -32,18 +31,11 @@ class IsolatedEngine:
         UserError: the file cannot be opened, crashes its process, or takes too long.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        layer: str | None,
-        graph: Path | None = None,
-        patience_s: float | None = None,
-    ) -> None:
+    def __init__(self, path: Path, layer: str | None, graph: Path | None = None) -> None:
         self._opening = (path, layer)
-        self._patience_s = patience_s
         self._hung = ""
         self._idle: LifoQueue[IsolatedModel] = LifoQueue()
-        first = IsolatedModel(path, _open, (path, layer, graph), patience_s)
+        first = IsolatedModel(path, _open, (path, layer, graph))
         self._idle.put(first)
         self.form: dict[str, Any] | None = first.facts["form"]
         self.steps: int | None = first.facts["steps"]
@@ -65,7 +57,7 @@ class IsolatedEngine:
             model = self._idle.get_nowait()
         except Empty:
             path, layer = self._opening
-            model = IsolatedModel(path, _open, (path, layer, None), self._patience_s)
+            model = IsolatedModel(path, _open, (path, layer, None))
         try:
             outputs, states = model.ask([sequences])
         except ModelHangError as error:

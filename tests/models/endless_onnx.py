@@ -6,6 +6,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 TURNS = 2**62
 
+#: No image that a model is probed with at opening lies between these.
+LIMITS = (0.5, 0.99)
+
 
 def _loop(source, target, turns):
     """A Loop that adds zero to a tensor again and again."""
@@ -29,12 +32,15 @@ def _loop(source, target, turns):
     return helper.make_node("Loop", [turns, "", source], [target], body=body)
 
 
-def _turns_where_bright(source, limit):
-    """Nodes that give :data:`TURNS` where all of a batch lies above the limit, else one."""
+def _turns_where_bright(source):
+    """Nodes that give :data:`TURNS` where all of a batch lies between the limits, else one."""
     return [
         helper.make_node("ReduceMin", [source], ["darkest"], keepdims=0),
-        helper.make_node("Greater", ["darkest", limit], ["is_bright"]),
-        helper.make_node("Where", ["is_bright", "many", "once"], ["turns"]),
+        helper.make_node("ReduceMax", [source], ["brightest"], keepdims=0),
+        helper.make_node("Greater", ["darkest", "least"], ["is_bright"]),
+        helper.make_node("Less", ["brightest", "most"], ["is_not_white"]),
+        helper.make_node("And", ["is_bright", "is_not_white"], ["hangs"]),
+        helper.make_node("Where", ["hangs", "many", "once"], ["turns"]),
     ]
 
 
@@ -53,21 +59,22 @@ def _save(nodes, inputs, outputs, constants, path):
     return path
 
 
-def endless_classifier(path, limit=0.5):
+def endless_classifier(path, limits=LIMITS):
     """Takes images (N, 8, 8, 1) and gives 4 probabilities.
 
-    It never ends on a batch whose values all lie above the limit.
+    It never ends on a batch whose values all lie between the limits.
     """
     rng = np.random.default_rng(0)
     nodes = [
-        *_turns_where_bright("images", "limit"),
+        *_turns_where_bright("images"),
         _loop("images", "looped", "turns"),
         helper.make_node("Flatten", ["looped"], ["flat"]),
         helper.make_node("MatMul", ["flat", "kernel"], ["scores"]),
         helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
     ]
     constants = {
-        "limit": np.float32(limit),
+        "least": np.float32(limits[0]),
+        "most": np.float32(limits[1]),
         "kernel": rng.normal(size=(64, 4)).astype(np.float32),
     }
     shape = ["n", 8, 8, 1]
@@ -76,14 +83,14 @@ def endless_classifier(path, limit=0.5):
     return _save(nodes, inputs, outputs, constants, path)
 
 
-def endless_rnn(path, limit=0.5, features=8, classes=10):
-    """A network over sequences (N, T, F); endless on a batch of values above the limit.
+def endless_rnn(path, limits=LIMITS, features=8, classes=10):
+    """A network over sequences (N, T, F); endless on values between the limits.
 
     The name of its states is ``states``.
     """
     rng = np.random.default_rng(0)
     nodes = [
-        *_turns_where_bright("rows", "limit"),
+        *_turns_where_bright("rows"),
         _loop("rows", "looped", "turns"),
         helper.make_node("MatMul", ["looped", "kernel"], ["states"]),
         helper.make_node("ReduceMean", ["states"], ["pooled"], axes=[1], keepdims=0),
@@ -91,7 +98,8 @@ def endless_rnn(path, limit=0.5, features=8, classes=10):
         helper.make_node("Softmax", ["scores"], ["probabilities"], axis=1),
     ]
     constants = {
-        "limit": np.float32(limit),
+        "least": np.float32(limits[0]),
+        "most": np.float32(limits[1]),
         "kernel": rng.normal(size=(features, 5)).astype(np.float32),
         "read_out": rng.normal(size=(5, classes)).astype(np.float32),
     }

@@ -75,7 +75,7 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     engine = IsolatedEngine(path, "states")
     model = RecurrentModel(engine)
     monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
-    sequences = np.ones((model.block, 8, 8), np.float32)
+    sequences = np.full((model.block, 8, 8), 0.9, np.float32)
     raised = []
 
     def ask():
@@ -98,7 +98,7 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
 def test_a_network_that_hangs_at_opening_is_one_line(tmp_path, monkeypatch):
     """The user's file in the stage itself, from its first probe on."""
     monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
-    path = endless_rnn(tmp_path / "net.onnx", -1.0)
+    path = endless_rnn(tmp_path / "net.onnx", limits=(-1, 9))
     text = (ROOT / "params.yaml").read_text(encoding="utf-8")
     begin = text.index("\nrnn:") + 1
     end = (
@@ -138,7 +138,7 @@ if __name__ == "__main__":
         ask = lambda: model.predict(np.full((1, 8, 8, 1), 250, np.uint8))
     else:
         model = open_rnn(path, "states", isolated=True)
-        ask = lambda: model.engine.compute(np.ones((model.block, 8, 8), np.float32))
+        ask = lambda: model.engine.compute(np.full((model.block, 8, 8), 0.9, np.float32))
     Path("began").touch()
     ask()
 """

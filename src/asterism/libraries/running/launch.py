@@ -230,7 +230,7 @@ def main(backend: str, descriptor: int) -> None:
                 if pid == 0:
                     parent.detach()
                     os.close(descriptor)
-                    _become(message["library"], *descriptors, here)
+                    _become(here, message["library"], *descriptors)
                 reply = {"pid": pid}
             for inherited in descriptors:
                 os.close(inherited)
@@ -247,7 +247,7 @@ def _imported(backend: str) -> str:
     return "" if threads == 1 else f"importing Keras on {backend} starts threads"
 
 
-def _become(library: str, request: int, answer: int, log: int, parent: int) -> None:
+def _become(parent: int, library: str, request: int, answer: int, log: int) -> None:
     """Be a worker, and nothing after that."""
     status = 1
     try:

@@ -105,6 +105,7 @@ class Run:
     def assert_nothing_is_left(self):
         assert self.marked.left() == []
         assert not (self.project / "written").exists()
+        assert list((self.project / "temporary").iterdir()) == []
 
 
 @pytest.mark.parametrize("body", ENDLESS)
@@ -127,7 +128,6 @@ def test_a_signal_to_the_stage_alone_is_told_in_a_line(project, number):
     assert errors.splitlines()[-1] == "error: one: interrupted; the same command goes on"
     assert "Traceback" not in errors
     run.assert_nothing_is_left()
-    assert list((project / "temporary").iterdir()) == []
 
 
 @pytest.mark.parametrize("who", [0, 1, 2])

@@ -22,6 +22,7 @@ import signal
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 from asterism.core.processes import adopt_orphans, end_all_below, killed_with_parent
 
@@ -50,16 +51,19 @@ def supervised(label: str, work: Callable[[], int]) -> int:
         the work's process.
     """
     parent = os.getppid()
-    scratch = _scratch()
-    adopt_orphans()
+    if _was_handed_over(parent):
+        _say(label, "what started it has ended; the same command goes on")
+        return INTERRUPTED
     asked: list[int] = []
     for number in _ENDINGS:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda number, _: asked.append(number))
+    scratch = _scratch()
+    adopt_orphans()
     ends, lifeline = os.pipe()
     if (guard := os.fork()) == 0:
         os.close(lifeline)
-        if _guard(label, ends):
+        if _guard(label, ends, scratch):
             tempfile.tempdir = scratch
             return work()
     os.close(ends)
@@ -71,14 +75,26 @@ def supervised(label: str, work: Callable[[], int]) -> int:
             interrupted = True
             os.close(lifeline)
         _wait_for(woken, seconds=_LOOK_SECONDS)
-    end_all_below()  # where the guard was killed
-    if scratch is not None:
-        shutil.rmtree(scratch, ignore_errors=True)
+    _clear_up(scratch)  # where the guard was killed
     status = os.waitstatus_to_exitcode(ended[1])
     if interrupted:
         _say(label, "interrupted; the same command goes on")
         return INTERRUPTED
     return status if status >= 0 else 128 - status
+
+
+def _was_handed_over(parent: int) -> bool:
+    """Whether who started this process ended before it could look.
+
+    The system has given it to a process that takes orphans, which is of another session. Whoever
+    starts a process is of the same one, unless the process leads its own.
+    """
+    try:
+        takes_orphans = parent == 1 or Path(f"/proc/{parent}/comm").read_text() == "systemd\n"
+        leads = os.getsid(0) == os.getpid()
+        return takes_orphans and not leads and os.getsid(parent) != os.getsid(0)
+    except OSError:
+        return False
 
 
 def _scratch() -> str | None:
@@ -89,7 +105,7 @@ def _scratch() -> str | None:
         return None
 
 
-def _guard(label: str, ends: int) -> bool:
+def _guard(label: str, ends: int, scratch: str | None) -> bool:
     """Be the guard until all is over; returns, with True, in the stage's process only."""
     status, guard = 1, os.getpid()
     try:
@@ -103,11 +119,17 @@ def _guard(label: str, ends: int) -> bool:
             _become_stage(guard)
             return True
         status = _watch_over(label, stage, ends, woken)
-        end_all_below()
+        _clear_up(scratch)
     finally:
         if os.getpid() == guard:
             os._exit(status)
     return False  # for type checkers: nobody comes here
+
+
+def _clear_up(scratch: str | None) -> None:
+    end_all_below()
+    if scratch is not None:
+        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def _become_stage(guard: int) -> None:

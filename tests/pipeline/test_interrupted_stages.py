@@ -19,6 +19,7 @@ TINY = [
     "data.test=120",
     "classifier.training.epochs=2",
     "attack.names=[fgsm]",
+    "attack.inputs=10",
     "compression.dynamic_range.method=onnx_static",
     "+compression.dynamic_range.options.calibration_images=40",
     "pairs.dynamic_range.compressed=artifacts/compress/dynamic_range/model.onnx",

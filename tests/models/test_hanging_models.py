@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 import pytest
+import yaml
 from endless_onnx import endless_classifier, endless_rnn
 
 from asterism.core.errors import UserError
@@ -95,31 +96,52 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     engine.close()
 
 
-def test_a_network_that_hangs_at_opening_is_one_line(tmp_path, monkeypatch):
-    """The user's file in the stage itself, from its first probe on."""
-    monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
+@pytest.fixture
+def own_network(tmp_path):
+    """A project with ``rnn=file``, whose network is endless from its first probe on."""
     path = endless_rnn(tmp_path / "net.onnx", limits=(-1, 9))
-    text = (ROOT / "params.yaml").read_text(encoding="utf-8")
-    begin = text.index("\nrnn:") + 1
-    end = (
-        begin
-        + 4
-        + next(
-            at
-            for at, c in enumerate(text[begin + 4 :])
-            if c == "\n" and text[begin + 5 + at] != " "
-        )
-    )
-    rnn = f"rnn:\n  source: file\n  path: {path}\n  layer: states"
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "params.yaml").write_text(text[:begin] + rnn + text[end:])
+    params = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    params["rnn"] = {"source": "file", "path": str(path), "layer": "states"}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/no_file").touch()
+    return tmp_path
+
+
+def test_a_network_that_hangs_at_opening_is_one_line(own_network, monkeypatch):
+    monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
+    monkeypatch.chdir(own_network)
     stage = load_script(ROOT / "stages", "train_rnn")
     with pytest.raises(UserError, match=r"net\.onnx did not answer within 20 s") as error:
         stage.run(read_params(stage.Params))
     assert "\n" not in str(error.value)
-    assert not (tmp_path / "artifacts").exists()
+    assert not (own_network / "artifacts").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
+    marked = Marked()
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "stages", "train_rnn"],
+        cwd=own_network,
+        env=marked.environment,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_until(lambda: any(p.cpu_times().user > 1 for p in isolated_by(marked)), 200)
+    time.sleep(3)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "error: train_rnn: interrupted; the same command goes on"
+    assert marked.left() == []
+
+
+def isolated_by(marked):
+    """Processes that run a model for another one."""
+    return [p for p in marked.running() if "spawn_main" in " ".join(p.cmdline())]
 
 
 ASK = """

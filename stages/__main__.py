@@ -14,7 +14,15 @@ os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 # A DVC experiment runs in a copy of the project: its stages use the copy's source.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
-from asterism.core.stage import main  # noqa: E402
+from asterism.core.supervision import supervised  # noqa: E402
+
+
+def run() -> int:
+    """Run the stage that the arguments name, in the process that does its work."""
+    from asterism.core.stage import main  # what watches over the stage stays small
+
+    return main(Path(__file__).resolve().parent, sys.argv[1:])
+
 
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).resolve().parent, sys.argv[1:]))
+    sys.exit(supervised("-".join(sys.argv[1:]) or "stages", run))

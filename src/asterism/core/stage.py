@@ -13,7 +13,6 @@ import inspect
 import os
 import platform
 import re
-import signal
 import sys
 import time
 import traceback
@@ -21,7 +20,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import yaml
@@ -152,7 +151,6 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     """Run the stage's script under its log, and note what it took."""
     divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
-    signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
     script = load_script(folder, name)
     params = read_params(script.Params)
@@ -208,10 +206,6 @@ def load_script(folder: Path, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _record(label: str, seconds: float) -> None:

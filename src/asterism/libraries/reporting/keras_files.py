@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
+from asterism.core.processes import run_alone
 from asterism.libraries.running.launch import variables
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.light_keras import import_keras
@@ -43,10 +43,10 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
         command = [sys.executable, "-m", "asterism.libraries.reporting.keras_files"]
         command += map(str, (weights, made, *folders))
         environment = {**os.environ, **variables("numpy"), "TMPDIR": made}
-        try:
-            subprocess.run(command, check=True, env=environment, timeout=_SECONDS * len(folders))
-        except subprocess.SubprocessError as error:
-            log.warning("not all minimal models have files of Keras' own", reason=str(error))
+        status = run_alone(command, _SECONDS * len(folders), env=environment)
+        if status != 0:
+            reason = "it hangs" if status is None else f"exit status {status}"
+            log.warning("not all minimal models have files of Keras' own", reason=reason)
         for folder in folders:
             with suppress(FileNotFoundError):
                 shutil.move(_file(Path(made), folder), folder / MODEL)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.adapters.routes import library_of, option_of
 from asterism.libraries.judging.compare import Tolerance
@@ -94,18 +95,15 @@ def script_of(
 def exit_status(script: Path) -> int:
     """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
     with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
-        try:
-            done = subprocess.run(
-                [sys.executable, str(script.resolve())],
-                cwd=folder,
-                env={**os.environ, "TMPDIR": folder},
-                capture_output=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return 124
-    return done.returncode
+        status = run_alone(
+            [sys.executable, str(script.resolve())],
+            _SECONDS,
+            cwd=folder,
+            env={**os.environ, "TMPDIR": folder},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    return 124 if status is None else status
 
 
 def _running(library: Library | None, option: str, *, gradients: bool) -> str:

@@ -22,8 +22,6 @@ from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType, ModuleType
 
-import yaml
-
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
@@ -33,6 +31,7 @@ from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.refusals import refusals_told
 from asterism.core.registry import unknown
+from asterism.core.yaml_files import read_yaml
 
 log = get_logger(__name__)
 
@@ -96,7 +95,7 @@ def parts(
 
 def _code_of(name: str) -> list[Path]:
     """A stage's script and packages, as DVC knows them."""
-    stages = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))["stages"]
+    stages = read_yaml(PIPELINE)["stages"]
     if name not in stages:
         raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
     definition = stages[name]

@@ -59,7 +59,10 @@ def test_driving_data_are_read_and_parted(drive):
     ("damage", "message"),
     [
         (lambda f: (f / "7.png").unlink(), r"there is no image .*7\.png"),
-        (lambda f: (f / "7.png").write_bytes(b"x"), r"7\.png is no image, or is damaged"),
+        (
+            lambda f: (f / "7.png").write_bytes(b"x"),
+            r"7\.png: it is neither PNG nor JPEG, or is damaged",
+        ),
         (lambda f: (f / "driving_log.csv").unlink(), "cannot read the table"),
         (lambda f: (f / "driving_log.csv").write_bytes(b"image,\xff\n"), "cannot read the table"),
         *(

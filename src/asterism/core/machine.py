@@ -66,6 +66,18 @@ def limit(key: Limit) -> int:
     return int(value) * MB
 
 
+def limit_memory() -> None:
+    """From here on, refuse this process memory of its own beyond ``limits.process_mb``.
+
+    Then what was to be allocated fails with an error, and the machine stays usable. A limit that
+    the process has already may be lower, and stays.
+    """
+    allowed = limit("limits.process_mb")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    bounds = [value for value in (soft, allowed) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
+
+
 def setting_behind(path: Path) -> str | None:
     """The key of the folder in which an absolute path lies, or to which it leads; None of neither.
 

@@ -111,7 +111,8 @@ def _chunk_of(dataset: h5d.DatasetID) -> tuple[int, ...]:
 
 
 def _bytes_of(shape: tuple[int, ...] | None, kind: Any) -> int:
-    return math.prod(shape or ()) * kind.get_size()
+    width: int = kind.get_size()
+    return math.prod(shape or ()) * width
 
 
 def _refused(path: Path, name: str, what: str) -> UserError:

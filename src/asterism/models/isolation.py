@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from asterism.core import machine
 from asterism.core.errors import UserError
 from asterism.models.classifier import Images, Probabilities, open_classifier, require_images
 from asterism.models.preprocessing import PreprocessingParams
@@ -154,6 +155,7 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with complaints.open("wb") as file:
         os.dup2(file.fileno(), 2)  # what native code says before it dies
+    machine.limit_memory()
     try:
         model = open_classifier(path, preprocessing)
         facts = {

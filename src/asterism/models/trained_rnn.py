@@ -30,9 +30,7 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
 
 
 def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
-    """Store the user's own network in one file, whole.
-
-    An ONNX file may keep its weights in files beside it: they are taken in.
+    """Store the user's own network.
 
     Args:
         params: the file, and the layer to profile.
@@ -46,12 +44,7 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     source = Path(params.path)
     require_score_for_each(classes, open_rnn(source, params.layer).classes, source)
     with replacing(folder / f"model{source.suffix}") as temporary:
-        if source.suffix == ".onnx":
-            import onnx
-
-            onnx.save(onnx.load(source), temporary)
-        else:
-            shutil.copyfile(source, temporary)
+        shutil.copyfile(source, temporary)
     return _describe(folder / f"model{source.suffix}", params.layer)
 
 

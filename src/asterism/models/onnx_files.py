@@ -35,7 +35,7 @@ def read_onnx(path: Path) -> onnx.ModelProto:
             nested too deeply, or with data in other files.
     """
     model = _parsed(path)
-    if any(_is_outside(tensor) for tensor in _of_type(model, "TensorProto")):
+    if any(_is_outside(tensor) for tensor in _of_type(model, path, "TensorProto")):
         whole = path.with_name(f"{path.stem}-whole.onnx")
         raise UserError(
             f"{path} keeps data in other files, and no stage would know of their changes: make "
@@ -55,18 +55,20 @@ def pack(path: Path, target: Path) -> None:
         target: where the one file goes.
 
     Raises:
-        UserError: ``path`` cannot be read, its data are missing or lie outside of its folder, or
-            all of it together exceeds ``limits.model_mb``.
+        UserError: ``path`` cannot be read, its data are missing, lie outside of its folder or are
+            not as many as it says, or all of it together exceeds ``limits.model_mb``.
     """
     import onnx
 
     model = _parsed(path)
-    outside = [tensor for tensor in _of_type(model, "TensorProto") if _is_outside(tensor)]
+    outside = [tensor for tensor in _of_type(model, path, "TensorProto") if _is_outside(tensor)]
     places = {entry.value for t in outside for entry in t.external_data if entry.key == "location"}
     with reading(f"the data of {path}"):
         size = sum((path.parent / place).stat().st_size for place in places)
         require_room(size, "limits.model_mb", f"{path} has data in other files")
         onnx.load_external_data_for_model(model, str(path.parent))
+        for tensor in outside:
+            onnx.numpy_helper.to_array(tensor)  # the bytes are as many as the shape needs
     with replacing(target) as temporary:
         temporary.write_bytes(model.SerializeToString(deterministic=True))
         read_onnx(temporary)
@@ -84,7 +86,7 @@ def _parsed(path: Path) -> onnx.ModelProto:
     except Exception as error:  # protobuf's own
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from None
     declared = 0
-    for tensor in _of_type(model, "TensorProto", "SparseTensorProto"):
+    for tensor in _of_type(model, path, "TensorProto", "SparseTensorProto"):
         if min(tensor.dims, default=0) < 0:
             raise UserError(f"{path} declares a tensor of the shape {list(tensor.dims)}")
         dense = tensor if tensor.DESCRIPTOR.name == "TensorProto" else tensor.values
@@ -97,7 +99,7 @@ def _is_outside(tensor: onnx.TensorProto) -> bool:
     return bool(tensor.external_data) or tensor.data_location != tensor.DEFAULT
 
 
-def _of_type(model: Any, *names: str) -> Iterator[Any]:
+def _of_type(model: Any, path: Path, *names: str) -> Iterator[Any]:
     """All parts of a model that are messages of these types, wherever they lie.
 
     Raises:
@@ -111,7 +113,7 @@ def _of_type(model: Any, *names: str) -> Iterator[Any]:
             yield message
         depth += kind == "GraphProto"
         if depth > _DEEPEST:
-            raise UserError(f"the model's graphs are nested more than {_DEEPEST} deep: not opened")
+            raise UserError(f"{path} has graphs in graphs, more than {_DEEPEST} deep: not opened")
         for field, value in message.ListFields():
             if field.message_type is not None:
                 many = [value] if hasattr(value, "DESCRIPTOR") else value
@@ -128,7 +130,7 @@ def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
 
     with suppress(Exception):  # of a graph without a meaning; the runtime says which
         model = onnx.shape_inference.infer_shapes(_without_weights(model), data_prop=True)
-    for value in _of_type(model, "ValueInfoProto"):
+    for value in _of_type(model, path, "ValueInfoProto"):
         tensor = value.type.tensor_type
         size = math.prod(max(d.dim_value, 1) for d in tensor.shape.dim) * _width(tensor.elem_type)
         require_room(size, "limits.array_mb", f"{path} declares {value.name!r}")

@@ -162,6 +162,18 @@ def state(
     print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
 
+@app.command()
+def pack(
+    model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
+    target: Annotated[Path, typer.Argument(help="The one file to write.")],
+) -> None:
+    """Make one file of an ONNX model and the files of its data."""
+    from asterism.models.onnx_files import pack as pack_model
+
+    pack_model(model, target)
+    print(f"{target} is written")
+
+
 def _make_overview(folder: Path) -> None:
     """The page of all sweeps, where there is none yet: the report links to it."""
     if not (folder / "index.html").exists():

@@ -6,7 +6,6 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-import yaml
 from pydantic import model_validator
 
 from asterism.attacks.params import AttackParams
@@ -14,6 +13,7 @@ from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
 from asterism.core.params import Section, Seed, validate
 from asterism.core.registry import closest
+from asterism.core.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
@@ -105,5 +105,5 @@ def compose(conf: Path, overrides: list[str]) -> str:
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
-    validate(Params, yaml.safe_load(text), source="conf", names=True)
+    validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text

@@ -192,7 +192,10 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
 
 
 def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
-    path, model = keras_2_file(tmp_path, "json")
+    """Weights come with a whole model; those beside a .json are no dependency of the stage's."""
+    path, _ = keras_2_file(tmp_path, "json")
+    (tmp_path / "whole").mkdir()
+    whole, model = keras_2_file(tmp_path / "whole", "h5")
     script = (
         "import sys; from asterism.memo.reducing.params import ReduceParams as P\n"
         "from asterism.memo.reducing.reduction import reduce_models\n"
@@ -202,10 +205,13 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         "for _, a in r.weights[k]))"
     )
     stored = {True: sum(w.size for w in model.get_weights()), False: 0}
-    for with_weights in (True, False):
-        if not with_weights:
-            (tmp_path / "old.h5").unlink()
-        command = [sys.executable, "-c", script, str(path)]
+    refused = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert f"no stage would know of changes of {tmp_path / 'old.h5'}" in refused.stderr
+    (tmp_path / "old.h5").unlink()
+    for with_weights, file in ((True, whole), (False, path)):
+        command = [sys.executable, "-c", script, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["['lenet5',", "'old']", str(stored[with_weights])]
 

@@ -5,9 +5,12 @@ DVC needs a path for each, also where no file is wanted.
 
 from __future__ import annotations
 
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
+
+from asterism.core.errors import UserError
 
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
@@ -28,3 +31,32 @@ def no_file(instead: str) -> AfterValidator:
         return path
 
     return AfterValidator(require)
+
+
+def inside(folder: Path, name: str, source: str) -> Path:
+    """The path of a file that another file names, which must lie in the folder or below it.
+
+    A stage that depends on a folder runs again when a file in it changes, and not when another
+    does. So nothing outside is read: by no absolute path, by no ``..``, through no link.
+
+    Args:
+        folder: on which the stage depends.
+        name: relative to it.
+        source: what names the file, for the message.
+
+    Raises:
+        UserError: the file lies elsewhere.
+    """
+    absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute()
+    path = folder / name
+    try:
+        resolved = path.resolve()
+        led_out = not resolved.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
+        led_out = True
+    if absolute or ".." in PurePosixPath(name).parts or led_out:
+        raise UserError(
+            f"{source} names {name!r}, which is not in {folder}: put the file there, and write its "
+            "path relative to that folder"
+        )
+    return path

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -26,6 +25,7 @@ from pydantic_core import ErrorDetails
 from asterism.core.errors import UserError
 from asterism.core.names import REFUSED, checked_names, offer
 from asterism.core.registry import closest
+from asterism.core.yaml_files import read_yaml
 
 
 class Section(BaseModel):
@@ -84,11 +84,9 @@ def read_params(schema: type[S], path: Path = Path("params.yaml")) -> S:
             message names the key, what was given and what is allowed.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = read_yaml(path)
     except FileNotFoundError:
         raise UserError(f"{path} is missing: write it with `asterism params`") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path} holds no parameters: write it with `asterism params`")
     mine = {key: document[key] for key in schema.model_fields if key in document}

@@ -23,8 +23,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import yaml
-
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
@@ -35,6 +33,7 @@ from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.refusals import refusals_told
 from asterism.core.registry import unknown
 from asterism.core.tidying import tidy
+from asterism.core.yaml_files import read_yaml
 
 log = get_logger(__name__)
 
@@ -117,7 +116,7 @@ def _outputs_of(name: str, variant: str | None) -> list[Path]:
 
 def _definition(name: str) -> dict[str, Any]:
     """A stage's entry in ``dvc.yaml``."""
-    stages = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))["stages"]
+    stages = read_yaml(PIPELINE)["stages"]
     if name not in stages:
         raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
     definition: dict[str, Any] = stages[name]

@@ -23,6 +23,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core import machine
 from asterism.core.errors import UserError
 from asterism.core.processes import Patience, killed_with_parent, started_to_last
 from asterism.models.classifier import Images, Probabilities, open_classifier, require_images
@@ -255,6 +256,7 @@ def _serve(
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with complaints.open("wb") as file:
         os.dup2(file.fileno(), 2)  # what native code says before it dies
+    machine.limit_memory()
     try:
         facts, answer = open_model(*arguments)
     except Exception as error:  # the other side decides what it means

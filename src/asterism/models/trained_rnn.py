@@ -43,8 +43,7 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
 def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     """Store the user's own network in one file, whole.
 
-    An ONNX file may keep its weights in files beside it: they are taken in. The file is opened
-    and run in processes of its own.
+    The file is opened and run in processes of its own.
 
     Args:
         params: the file, and the layer to profile.
@@ -62,12 +61,7 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
         model = told(RecurrentModel(engine), source)
         require_score_for_each(classes, model.classes, source)
         with replacing(stored) as temporary:
-            if source.suffix == ".onnx":
-                import onnx
-
-                onnx.save(onnx.load(source), temporary)
-            else:
-                shutil.copyfile(source, temporary)
+            shutil.copyfile(source, temporary)
         form = None if source.suffix == ".onnx" else engine.form
         if form is not None:
             with replacing(folder / _GRAPH) as temporary:

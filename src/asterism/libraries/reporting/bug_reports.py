@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
 from asterism.core.files import NO_FILE
 from asterism.core.machine import available_threads
+from asterism.core.yaml_files import read_yaml
 from asterism.libraries.adapters.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of
@@ -144,9 +143,8 @@ def read_known_issues(name: str) -> dict[str, str]:
     try:
         if name == NO_FILE:
             return {}
-        path = Path(name)
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
+        document = read_yaml(Path(name)) or {}
+    except FileNotFoundError as error:
         raise UserError(f"cannot read the known issues {name}: {error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{name} must map parts of signatures to links")

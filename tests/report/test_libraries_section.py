@@ -15,6 +15,7 @@ from asterism.memo.graphs.graph import WeightEdit, chain
 from asterism.memo.universe.tensors import Tensor
 from asterism.report.sections.libraries import libraries
 from memo.small_graphs import branching, convolutional, layer, recurrent
+from report.drawings import unfolded
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
 BUDGET = GenerateParams(
@@ -104,7 +105,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def body(workspace):
-    return str(libraries(workspace).body)
+    return unfolded(libraries(workspace).body)
 
 
 def test_the_section_shows_growth_tables_models_and_scripts(body):

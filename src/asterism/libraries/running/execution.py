@@ -56,7 +56,7 @@ class Record:
         return Result(
             model["index"],
             tuple(model["draws"]),
-            {o["route"]: Outcome(**o) for o in model["outcomes"]},
+            {o["route"]: Outcome.from_json(o) for o in model["outcomes"]},
             {
                 route: {draw: [self.arrays[n] for n in names] for draw, names in draws.items()}
                 for route, draws in model["outputs"].items()

@@ -196,6 +196,8 @@ class _Reader:
     def _add(self, node: Node, name: str) -> int:
         identity = len(self.nodes)
         try:
+            if node.type != INPUT:
+                universe()[node.type].check(node.config)
             self.tensors[identity] = output_of(node, [self.tensors[i] for i in node.inputs])
         except InvalidLayerError as error:
             raise UserError(f"{name!r}, a {node.type}, cannot be in a graph: {error}") from None

@@ -222,6 +222,44 @@ def test_json_that_is_no_model_is_refused():
             graph_of_json(text, 4)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        {"layers": [{"class_name": ["Dense"], "config": {}}]},
+        {"layers": [{"class_name": "__init__", "config": {"name": "x", "batch_shape": [1, 2]}}]},
+        {"layers": [1], "input_layers": [], "output_layers": []},
+        {"layers": [], "input_layers": [["a"]], "output_layers": [[["a"]]]},
+        {
+            "layers": [
+                {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [1, "a"]}}
+            ]
+        },
+    ],
+)
+def test_json_that_is_half_a_model_is_a_users_error(config):
+    for kind in ("Functional", "Sequential", ["Sequential"]):
+        with pytest.raises(UserError):
+            graph_of_json({"class_name": kind, "config": config}, 4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("activation", "lambda x: x"),
+        ("units", "3) or print(1"),
+        ("use_bias", {"class_name": "Lambda"}),
+        ("units", 10**12),
+    ],
+)
+def test_a_layer_of_values_that_no_graph_can_have_is_refused(argument, value):
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="odd")])
+    document = json.loads(model.to_json())
+    document["config"]["layers"][1]["config"][argument] = value
+    with pytest.raises(UserError, match="odd"):
+        graph_of_json(document, 4)
+
+
 def test_an_unknown_layer_is_named():
     model = keras.Sequential([keras.Input((4,)), layers.CategoryEncoding(4, name="odd")])
     with pytest.raises(UserError, match="odd"):

@@ -13,13 +13,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.processes import run_alone
 from asterism.libraries.running.launch import variables
-from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.graphs.store import read_weights
+from asterism.memo.graphs.store import read_graph, read_weights
 
 log = get_logger(__name__)
 
@@ -62,7 +60,7 @@ def main(weights: Path, target: Path, folders: Sequence[Path]) -> None:
     for folder in folders:
         keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
         try:
-            model = build(Graph.from_json(read_json(folder / GRAPH)), stored)
+            model = build(read_graph(folder / GRAPH), stored)
         except Exception as error:  # whatever Keras raises where it refuses a graph
             log.warning("Keras refuses a minimal model", folder=folder.name, error=str(error))
         else:

@@ -6,13 +6,11 @@ project's own commands on it.
 
 import hashlib
 import json
-import os
 import shutil
-from pathlib import Path
 
 import pytest
 import yaml
-from sharing import KEYS, add_remote, call, clone, make
+from sharing import add_remote, call, clone, make
 from small_pipeline import asterism
 from workspace import commit
 
@@ -112,9 +110,77 @@ def test_no_run_checks_out_what_is_no_output(project, hostile, command):
     entry = change_entry(cache, "left", hostile(project, cache))
     forget_results(project)
     _, output = call(project, *command, check=False)
+    output += "".join(log.read_text() for log in project.root.glob("sweeps/s/points/*/log.txt"))
     if hostile is with_a_folder_that_leaves:
         assert not (project.notes / "owned").exists(), output
         assert not (project.root / SHADOW).exists(), output
     else:
         require_harmless(project, output, entry)
     assert project.ran() == ["left"], output
+
+
+@pytest.mark.parametrize("target", ["pull", "pull-experiments"])
+@pytest.mark.slow
+def test_after_a_pull_plain_dvc_finds_none_of_it(project, tmp_path, target):
+    """Nor a list of a folder's files that leaves it, though nothing names that list yet."""
+    store = tmp_path / "store"
+    call(project, "git", "init", "-q", "--bare", "-b", "main", tmp_path / "origin")
+    call(project, "git", "remote", "add", "origin", tmp_path / "origin")
+    add_remote(project, store)
+    call(project, *make("push"))
+    call(project, "git", "push", "-q", "origin", "main")
+    entry = change_entry(store, "left", with_a_file_of_code(project, store))
+    other = clone(project, tmp_path, tmp_path / "origin")
+    put_object(other / ".dvc/cache", b'[{"relpath": "../x", "md5": "' + b"0" * 32 + b'"}]', ".dir")
+    _, output = call(project, *make(target), folder=other, check=False)
+    require_harmless(project, output, entry, other)
+    assert not list(other.glob(f".dvc/cache/runs/*/*/{entry.name}"))
+    assert not list(other.glob(".dvc/cache/files/md5/*/*.dir"))
+    forget_results(project, other)
+    call(project, "dvc", "repro", folder=other)
+    assert not (other / SHADOW).exists()
+
+
+@pytest.mark.slow
+def test_a_hash_is_no_path(project):
+    """DVC makes a path of it, and deletes the file there when it has another hash."""
+    mine = project.notes / "mine"
+    mine.write_text("of nobody else")
+    cache = project.root / ".dvc/cache"
+
+    def change(entry):
+        away = "../../../../../notes/mine"
+        assert (cache / "files/md5" / away).resolve() == mine
+        entry["outs"][0]["md5"] = f"..{away[3:]}"  # after two characters DVC puts a slash
+
+    entry = change_entry(cache, "left", change)
+    forget_results(project)
+    output = call(project, *asterism("repro"))
+    assert mine.read_text() == "of nobody else"
+    assert (project.root / "metrics/left.json").read_text() != "of nobody else"
+    assert entry.name in output
+    assert project.ran() == ["left"]
+
+
+@pytest.mark.slow
+def test_a_store_of_objects_may_have_any_name_and_none_leaves_the_cache(project, server, tmp_path):
+    address, boto3 = server
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    )
+    client.create_bucket(Bucket="strangers")
+    add_remote(project, "s3://strangers/store", endpointurl=address)
+    call(project, *make("push"))
+    name = f"store/runs/../../../{SHADOW}"
+    client.put_object(Bucket="strangers", Key=name, Body=evil(project).encode())
+    other = clone(project, tmp_path)
+    _, output = call(project, *make("pull"), folder=other, check=False)
+    assert not (other / SHADOW).exists(), output
+    assert SHADOW in output
+    project.ran()
+    call(project, *make("repro"), folder=other)
+    assert project.ran() == []

@@ -12,6 +12,7 @@ from pydantic import model_validator
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
+from asterism.core.labels import Label
 from asterism.core.params import Section, Seed, read_params, validate
 from asterism.core.registry import closest
 from asterism.criteria.params import CriteriaParams
@@ -42,8 +43,8 @@ class Params(Section):
     fuzz: FuzzParams
     classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
-    compression: dict[str, CompressionParams]
-    pairs: dict[str, PairParams]
+    compression: dict[Label, CompressionParams]
+    pairs: dict[Label, PairParams]
     trigger: TriggerParams
     repair: RepairParams
     attack: AttackParams

@@ -11,8 +11,12 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-# A DVC experiment runs in a copy of the project: its stages use the copy's source.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+# A DVC experiment runs in a copy of the project: its stages use the copy's source, which comes
+# before any other Asterism, and after the libraries: no file in it can stand in for one of theirs.
+here = Path(__file__).resolve().parent
+sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != here]
+others = [number for number, path in enumerate(sys.path) if (Path(path) / "asterism").is_dir()]
+sys.path.insert(min(others, default=len(sys.path)), str(here.parent / "src"))
 
 from asterism.core.supervision import supervised  # noqa: E402
 

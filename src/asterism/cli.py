@@ -101,6 +101,7 @@ def repro(
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from dvc.exceptions import DvcException
 
+    from asterism.config import check_params
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -116,6 +117,7 @@ def repro(
 
     _require_root("dvc.yaml")
     root = Path.cwd()
+    check_params(root)
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
@@ -131,6 +133,39 @@ def repro(
         sys.exit(130)
     _make_overview(root / "sweeps")
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+
+
+@app.command()
+def pull(
+    experiments: Annotated[
+        str | None,
+        typer.Option(metavar="ORIGIN", help="Get all experiments of this git remote instead."),
+    ] = None,
+) -> None:
+    """Get what others have computed, as `dvc pull --run-cache`, and check it."""
+    from asterism.config import check_params
+    from asterism.sweep.pull import pull as pull_checked
+
+    _require_root("dvc.yaml")
+    check_params(Path.cwd())
+    sys.exit(pull_checked(Path.cwd(), experiments))
+
+
+@app.command()
+def check() -> None:
+    """Check params.yaml and the cache, before DVC's own commands use what a stranger wrote."""
+    from dvc.exceptions import DvcException
+
+    from asterism.config import check_params
+    from asterism.sweep.pull import clean_cache
+
+    _require_root("dvc.yaml")
+    check_params(Path.cwd())
+    try:
+        clean_cache(Path.cwd())
+    except DvcException as error:
+        raise UserError(str(error)) from None
+    print("params.yaml and the cache are as Asterism and DVC write them")
 
 
 @app.command()

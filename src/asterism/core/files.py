@@ -5,6 +5,7 @@ DVC needs a path for each, also where no file is wanted.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Annotated
 
@@ -15,7 +16,21 @@ from asterism.core.errors import UserError
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
 
-File = Annotated[str, Field(min_length=1)]
+#: How an address begins, which DVC would ask over the network. ``./a:b`` begins as a path does.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def _require_local(path: str) -> str:
+    if _SCHEME.match(path) or not path.isprintable():
+        raise ValueError(
+            f"{path!a} is no path of a file on this machine: fetch the file, and name it by its "
+            "path (./a:b where that has a colon)"
+        )
+    return path
+
+
+#: A path on this machine, from the project's root or absolute.
+File = Annotated[str, Field(min_length=1), AfterValidator(_require_local)]
 
 
 def no_file(instead: str) -> AfterValidator:

@@ -68,6 +68,9 @@ S = TypeVar("S", bound=Section)
 
 _QUOTE = "'"
 
+#: Where Pydantic places what is wrong with a key itself.
+_IS_KEY = ("[key]",)
+
 #: What Hydra writes for a value that the user has to give.
 _NOT_GIVEN = "???"
 
@@ -129,6 +132,10 @@ def why_refused(error: ErrorDetails) -> str:
 def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str, Any]) -> str:
     error = _most_telling(errors)
     location, sections = _follow(error, schema, values)
+    if error["loc"][-1:] == _IS_KEY:
+        group, reason = ".".join(location[:-1]), why_refused(error)
+        named = "" if error["type"] == "value_error" else f"the key {error['input']!r}: "
+        return f"{group}: {named}{reason[0].lower() + reason[1:] if named else reason}"
     key = ".".join(location)
     if error["type"] == "missing":
         return f"the parameter {key} is missing (conf/ holds the defaults)"

@@ -75,7 +75,7 @@ def parse_json(text: str | bytes, source: str) -> Any:
     """
     with reading(source):
         document = json.loads(text if isinstance(text, str) else text.decode("utf-8"))
-        level = _inside([document])
+        level = _inside([[document]])
         for _ in range(_DEEPEST):
             level = _inside(level)
         if level:

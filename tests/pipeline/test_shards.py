@@ -56,6 +56,8 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
     begun = project.shared()
     assert [len(begun), len({who for _, who in begun[:12]})] == [24, 2]
     assert {who for _, who in begun[:12]}.isdisjoint(who for _, who in begun[12:])
+    left = list(project.root.parent.glob("state/parts/long/*"))
+    assert left == [], "what points have committed is not kept"
 
 
 @pytest.mark.parametrize(

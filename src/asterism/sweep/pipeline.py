@@ -228,8 +228,6 @@ def reproduce(
         ):
             if _renew(found, hashes) if hashes is not None else found.reproduce():
                 found.dump(update_pipeline=False)
-        if said.ran and stage.is_long:
-            tidy()  # in a workspace of its own no other stage may follow
     except StageCmdFailedError as error:
         status = int(str(error).rpartition(" ")[2])  # DVC keeps it in the message only
         if status in (INTERRUPTED, -signal.SIGINT):
@@ -245,6 +243,8 @@ def reproduce(
         raise UserError(f"stage {stage.name}: {error}") from None
     finally:
         helpers.stop()
+    if said.ran and stage.is_long:
+        tidy()  # in a workspace of its own no other stage may follow
     return said.ran
 
 

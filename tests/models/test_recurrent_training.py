@@ -79,6 +79,7 @@ def test_the_optimisers_that_may_be_named_are_those_that_keras_makes_of_a_name()
     assert set(get_args(Optimizer)) == made | {"nesterov_sgd"}
 
 
+@pytest.mark.slow
 def test_the_users_own_file(tmp_path, digits):
     import keras
 

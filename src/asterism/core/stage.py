@@ -32,6 +32,7 @@ from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.refusals import refusals_told
 from asterism.core.registry import unknown
+from asterism.core.supervision import INTERRUPTED
 from asterism.core.tidying import tidy
 from asterism.core.yaml_files import read_yaml
 
@@ -137,7 +138,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         print(f"error: {label}: {reason}", file=sys.stderr)

@@ -1,5 +1,7 @@
 """Model files that refer to other files, or ask for too much: one line, and no memory."""
 
+import json
+
 import crafted_models as crafted
 import h5py
 import numpy as np
@@ -131,3 +133,25 @@ def test_what_is_relied_upon_of_keras_to_count_weights(tmp_path, monkeypatch):
         load_keras(tmp_path / "m.keras")
     monkeypatch.undo()
     load_keras(tmp_path / "m.keras")
+
+
+@pytest.mark.parametrize("storage", ["link to a group", "link to all layers", "weights file"])
+def test_the_weights_of_another_file_do_not_come_in(storage, tmp_path):
+    """A whole layer by a link: copying follows it, so Keras' own check sees plain data."""
+    own, other = crafted.classifier(), crafted.classifier()
+    other.set_weights([np.full_like(w, 7) for w in other.get_weights()])
+    path = tmp_path / ("m.json" if storage == "weights file" else "m.h5")
+    own.save(tmp_path / "m.h5")
+    other.save(tmp_path / "secret.h5")
+    if storage == "weights file":
+        config = json.loads(own.to_json())
+        path.write_text(json.dumps({k: config[k] for k in ("class_name", "config")}))
+    with h5py.File(tmp_path / "m.h5", "r+") as file:
+        if storage == "link to all layers":
+            del file["model_weights"]
+            file["model_weights"] = h5py.ExternalLink("secret.h5", "/model_weights")
+        else:
+            del file["model_weights/dense"]
+            file["model_weights/dense"] = h5py.ExternalLink("secret.h5", "/model_weights/dense")
+    with pytest.raises(UserError, match="a link to another file"):
+        load_keras(path)

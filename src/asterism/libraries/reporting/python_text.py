@@ -39,7 +39,10 @@ def call(function: str, arguments: Mapping[str, Any]) -> str:
         function: source of the function, no text of others.
         arguments: values by name; names that are no names in Python go in as texts too.
     """
-    named = {k: v for k, v in arguments.items() if k.isidentifier() and not iskeyword(k)}
+    # Python takes other letters for one of ASCII that looks alike.
+    named = {
+        k: v for k, v in arguments.items() if k.isascii() and k.isidentifier() and not iskeyword(k)
+    }
     rest = {k: v for k, v in arguments.items() if k not in named}
     parts = [f"{name}={literal(value)}" for name, value in named.items()]
     parts += [f"**{literal(rest)}"] if rest else []

@@ -13,8 +13,8 @@ from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
+from asterism.core.supervision import INTERRUPTED
 from asterism.sweep import slurm, workspace
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.launch import groups, job_name, launch, plan_points
 from asterism.sweep.pipeline import open_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points

@@ -18,9 +18,9 @@ from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
 from asterism.sweep.shards import Shards

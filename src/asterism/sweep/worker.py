@@ -22,9 +22,9 @@ from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.core.processes import interrupt_group_with_parent
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
     StageFailedError,

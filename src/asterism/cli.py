@@ -153,7 +153,7 @@ def pull(
 
 @app.command()
 def check() -> None:
-    """Check params.yaml and the cache, before DVC's own commands use what a stranger wrote."""
+    """Check params.yaml and the cache, before DVC's own commands read what others wrote."""
     from dvc.exceptions import DvcException
 
     from asterism.config import check_params
@@ -171,17 +171,18 @@ def check() -> None:
 @app.command()
 def state(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what is not needed. Never what is in use.")
+        bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")
     ] = False,
     older_than: Annotated[
         float | None,
-        typer.Option(min=0, help="With --clean: days; 0 removes unfinished work of today too."),
+        typer.Option(min=0, help="With --clean: days without use; 0 removes unfinished work too."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --clean: say what would go, remove nothing.")
+        bool,
+        typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
     ] = False,
 ) -> None:
-    """List what long stages keep under state.root, and remove what nobody needs any more."""
+    """List what stages keep under state.root, and remove what is no longer needed."""
     from asterism.core import machine, tidying
 
     if not clean and (older_than is not None or dry_run):
@@ -194,6 +195,8 @@ def state(
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
         done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
         print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+    for name, size in tidying.others().items():
+        print(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
     print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
 

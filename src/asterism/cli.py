@@ -102,6 +102,7 @@ def repro(
     from dvc.exceptions import DvcException
 
     from asterism.config import check_params
+    from asterism.core.supervision import INTERRUPTED
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -130,7 +131,7 @@ def repro(
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     _make_overview(root / "sweeps")
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
@@ -139,10 +140,10 @@ def repro(
 def pull(
     experiments: Annotated[
         str | None,
-        typer.Option(metavar="ORIGIN", help="Get all experiments of this git remote instead."),
+        typer.Option(metavar="ORIGIN", help="Fetch all experiments of this git remote instead."),
     ] = None,
 ) -> None:
-    """Get what others have computed, as `dvc pull --run-cache`, and check it."""
+    """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
     from asterism.sweep.pull import pull as pull_checked
 
@@ -154,18 +155,13 @@ def pull(
 @app.command()
 def check() -> None:
     """Check params.yaml and the cache, before DVC's own commands read what others wrote."""
-    from dvc.exceptions import DvcException
-
     from asterism.config import check_params
     from asterism.sweep.pull import clean_cache
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    try:
-        clean_cache(Path.cwd())
-    except DvcException as error:
-        raise UserError(str(error)) from None
-    print("params.yaml and the cache are as Asterism and DVC write them")
+    clean_cache(Path.cwd())
+    print("params.yaml is valid, and the cache holds nothing that the checks refuse")
 
 
 @app.command()

@@ -32,9 +32,9 @@ from asterism.core.refusals import writing_to
 if TYPE_CHECKING:
     import polars as pl
     from scipy import sparse
-#: Columns of a table: each takes kilobytes, whatever it holds.
-_MOST_COLUMNS = 10_000
 
+#: Columns of a table: each takes kilobytes, even when empty.
+_MOST_COLUMNS = 10_000
 
 #: The folder that is being written, if any: it is flushed as a whole when it is complete.
 _unfinished: ContextVar[Path | None] = ContextVar("unfinished", default=None)

@@ -30,13 +30,13 @@ def concerning(key: str) -> Iterator[None]:
 
 @contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever the block raises because of the file that it reads is the user's error, in one line.
+    """Turn whatever the block raises because of the file that it reads into one line for the user.
 
     Args:
         what: the file and what is read from it, ``"arrays from images.npz"``.
 
     Raises:
-        UserError: ``cannot read <what>: <why>``; errors that are the user's already stay.
+        UserError: ``cannot read <what>: <why>``; a :class:`UserError` passes unchanged.
     """
     try:
         yield

@@ -1,9 +1,10 @@
-"""Taking in what others have computed: DVC's own pull, guarded, and the check of a cache."""
+"""Fetching what others have computed: DVC's own pull with checks, and the check of a cache."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from asterism.core.errors import UserError
 from asterism.sweep.guard import clean, guard_dvc
 from asterism.sweep.pipeline import open_repository
 
@@ -13,7 +14,7 @@ def pull(root: Path, origin: str | None) -> int:
 
     Args:
         root: the workspace, which is the current directory.
-        origin: a git remote, to get the experiments in it with their results; None for the
+        origin: a git remote, to fetch its experiments with their results; None to fetch the
             results that ``dvc.lock`` names.
     """
     from dvc.cli import main
@@ -28,6 +29,15 @@ def pull(root: Path, origin: str | None) -> int:
 
 
 def clean_cache(root: Path) -> None:
-    """Take from a workspace's cache what no honest one holds, see :func:`clean`."""
-    with open_repository(root) as repository:
-        clean(repository)
+    """Remove from a workspace's cache what the rules refuse, see :func:`clean`.
+
+    Raises:
+        UserError: the folder is no workspace of DVC, or DVC cannot read it.
+    """
+    from dvc.exceptions import DvcException
+
+    try:
+        with open_repository(root) as repository:
+            clean(repository)
+    except DvcException as error:
+        raise UserError(str(error)) from None

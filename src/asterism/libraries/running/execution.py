@@ -78,17 +78,17 @@ class Record:
         """The results of all tasks.
 
         Args:
-            models: how many there are, which tasks number from 0.
+            models: number of models, which tasks refer to by an index from 0.
 
         Raises:
-            UserError: what was read is no record of runs of so many models.
+            UserError: the record is damaged, or names a model or a route that does not exist.
         """
         for at in range(len(self.tasks)):
-            with concerning(f"task {at} of what was executed"):
+            with concerning(f"outcomes.json: task {at}"):
                 try:
                     result = self.result(at)
                 except (KeyError, TypeError, AttributeError, IndexError) as error:
-                    raise UserError(f"it is none: {error!r}") from None
+                    raise UserError(f"it is no result: {error!r}") from None
                 if not isinstance(result.index, int) or not 0 <= result.index < models:
                     raise UserError(f"there is no model {result.index!r}")
                 named = {r for r in (*result.outcomes, *result.outputs) if not is_route(r)}

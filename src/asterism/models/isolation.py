@@ -40,7 +40,7 @@ _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
 
 Arrays = Sequence[NDArray[Any]]
 
-#: A model as its process has it: facts about it, and what it answers to arrays.
+#: An opened model in its process: facts about it, and the function that answers to arrays.
 Served = tuple[dict[str, Any], Callable[[Arrays], Arrays]]
 
 
@@ -100,7 +100,7 @@ class IsolatedModel:
         return None if self._process is None else int(self._process.pid)
 
     def ask(self, arrays: Arrays) -> list[NDArray[Any]]:
-        """What the model answers; read-only arrays.
+        """The model's answer to arrays, as read-only arrays.
 
         Raises:
             ModelCrashError: on these arrays the model ended its process, or raised an error.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +14,11 @@ import typer
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 
 
 def _require_root(needed: str) -> None:
-    """Refuse to run outside of a project's root, told by what is needed of it."""
+    """Refuse to run in a folder without this file of a project's root."""
     if not Path(needed).exists():
         raise UserError(f"there is no {needed} here: run the command in the project's root")
 
@@ -102,7 +105,6 @@ def repro(
     from dvc.exceptions import DvcException
 
     from asterism.config import check_params
-    from asterism.core.supervision import INTERRUPTED
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -149,7 +151,9 @@ def pull(
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    sys.exit(pull_checked(Path.cwd(), experiments))
+    with _errors_of_dvc():
+        status = pull_checked(Path.cwd(), experiments)
+    sys.exit(status)
 
 
 @app.command()
@@ -160,7 +164,8 @@ def check() -> None:
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    clean_cache(Path.cwd())
+    with _errors_of_dvc():
+        clean_cache(Path.cwd())
     print("params.yaml is valid, and the cache holds nothing that the checks refuse")
 
 
@@ -206,6 +211,17 @@ def pack(
 
     pack_model(model, target)
     print(f"{target} is written")
+
+
+@contextmanager
+def _errors_of_dvc() -> Iterator[None]:
+    """Turn what DVC refuses in the block into a UserError."""
+    from dvc.exceptions import DvcException
+
+    try:
+        yield
+    except DvcException as error:
+        raise UserError(str(error)) from None
 
 
 def _make_overview(folder: Path) -> None:

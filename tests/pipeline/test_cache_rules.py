@@ -1,4 +1,4 @@
-"""Rules for what a cache from elsewhere may hold, in tables; and that DVC here keeps to them."""
+"""Rules for a cache that others may have written to, in tables; and that DVC applies them here."""
 
 import json
 import os
@@ -7,8 +7,12 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from asterism.cli import app
+from asterism.core.errors import UserError
 from asterism.sweep import cache_rules
+from places import ROOT
 
 HASH = "0123456789abcdef" * 2
 OUTPUT = {"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}
@@ -183,3 +187,13 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
         store.check("..//../x")
     for name in ("_load_cache", "transfer"):
         assert getattr(StageCache, name).__module__ == "asterism.sweep.guard"
+
+
+@pytest.mark.parametrize("command", ["pull", "check"])
+def test_a_folder_without_dvc_is_refused_in_one_line(command, tmp_path, monkeypatch):
+    for name in ("dvc.yaml", "params.yaml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, [command])
+    assert isinstance(ended.exception, UserError)
+    assert "not inside of a DVC repository" in str(ended.exception)

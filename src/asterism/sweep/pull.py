@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.core.errors import UserError
 from asterism.sweep.guard import clean, guard_dvc
 from asterism.sweep.pipeline import open_repository
 
@@ -29,15 +28,6 @@ def pull(root: Path, origin: str | None) -> int:
 
 
 def clean_cache(root: Path) -> None:
-    """Remove from a workspace's cache what the rules refuse, see :func:`clean`.
-
-    Raises:
-        UserError: the folder is no workspace of DVC, or DVC cannot read it.
-    """
-    from dvc.exceptions import DvcException
-
-    try:
-        with open_repository(root) as repository:
-            clean(repository)
-    except DvcException as error:
-        raise UserError(str(error)) from None
+    """Remove from a workspace's cache what the rules refuse, see :func:`clean`."""
+    with open_repository(root) as repository:
+        clean(repository)

@@ -72,7 +72,9 @@ def _fuzz(options: argparse.Namespace, outcomes: dict[str, Outcome]) -> None:
     counts = shares(chosen, options.examples)
     with (
         tempfile.TemporaryDirectory(prefix="asterism-readers-") as folder,
-        tqdm(total=sum(counts.values()), unit="example", disable=None) as bar,
+        tqdm(
+            total=sum(counts.values()), unit="example", mininterval=1 if sys.stderr.isatty() else 30
+        ) as bar,
     ):
         home = Path(folder)
         for family in FAMILIES:
@@ -116,10 +118,13 @@ def _print_table(outcomes: dict[str, Outcome], seconds: float) -> None:
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(_HEAD))]
     for row in rows:
         first, *rest = (str(cell) for cell in row)
-        cells = [first.ljust(widths[0]), *(c.rjust(w) for c, w in zip(rest, widths[1:]))]
+        cells = [
+            first.ljust(widths[0]),
+            *(c.rjust(w) for c, w in zip(rest, widths[1:], strict=True)),
+        ]
         print("  ".join(cells))
     print(
-        f"{seconds / 60:.0f} minutes; limits of an example: {CPU_S:.0f} s of a processor (--cpu-s), "
+        f"{seconds / 60:.0f} minutes; limits of an example: {CPU_S:.0f} s of a processor, "
         f"{MEMORY_MB} MB"
     )
 

@@ -468,6 +468,11 @@ for _name, _pt2_change in _PT2.items():
     _attack("pt2", name=_name)(_pt2(_pt2_change))
 
 
+_IMAGES = (
+    f"{OUTSIDE}/secret.png", "/etc/hostname", "../example/../../outside/secret.png", "/dev/zero",
+    ".", "", "a\0b", "x" * 5000, "log.csv",
+)  # fmt: skip
+
 # Attacks on one reader -----------------------------------------------------------------------
 
 
@@ -486,8 +491,7 @@ def _own(reader: str, examples: Sequence[Example]) -> Iterator[tuple[str, Exampl
         for target in ("../../../../../outside/kept", "../../../../../../outside/kept"):
             yield "a state that is a link", linked.change(f"{folder}/00000009", Odd("link", target))
     if reader == "driving":
-        for image in (f"{OUTSIDE}/secret.png", "/etc/hostname", "../example/../../outside/secret.png",
-                      "/dev/zero", ".", "", "a\0b", "x" * 5000, "log.csv"):  # fmt: skip
+        for image in _IMAGES:
             table = f"image,angle\n{image},1\n0.png,2\n".encode()
             yield f"an image at {image[:40]!r}", whole.change("log.csv", table)
         for angle in ("nan", "inf", "1e999", "", "0x10", "1_0", "٣"):

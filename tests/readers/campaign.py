@@ -159,10 +159,11 @@ class Examples:
                     tried = carried_out(base, fewer, self._whole)
                     if same(tried):
                         steps, example = fewer, tried
-        for tried in _cut(example, trials, lambda: example):
+        smallest = [example]
+        for tried in _cut(example, trials, lambda: smallest[-1]):
             if same(tried):
-                example = tried
-        return example
+                smallest.append(tried)
+        return smallest[-1]
 
 
 def _cut(first: Example, trials: Iterator[int], now: Callable[[], Example]) -> Iterator[Example]:

@@ -74,7 +74,7 @@ class Example:
         for path in sorted(folder.rglob("*")):
             name = path.relative_to(folder).as_posix()
             if path.is_symlink():
-                files[name] = Odd("link", os.readlink(path))
+                files[name] = Odd("link", str(path.readlink()))
             elif path.is_fifo():
                 files[name] = Odd("fifo")
             elif path.is_file():

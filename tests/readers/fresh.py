@@ -54,33 +54,13 @@ _LAYERS = (
     "UpSampling2D", "Softmax", "ReLU", "TimeDistributed", "Bidirectional", "RepeatVector", "Lambda",
     "MultiHeadAttention", "Attention", "GlobalAveragePooling2D", "Identity", "Normalization", "os",
 )  # fmt: skip
+_KEYS = (
+    "shape", "dtype", "units", "filters", "kernel_size", "strides", "padding", "activation",
+    "pool_size", "axis", "target_shape", "dims", "return_sequences", "input_dim", "n", "cropping",
+    "size", "data_format", "use_bias", "num_heads", "key_dim", "output_dim",
+)  # fmt: skip
 _CONFIGS = st.dictionaries(
-    st.sampled_from(
-        [
-            "shape",
-            "dtype",
-            "units",
-            "filters",
-            "kernel_size",
-            "strides",
-            "padding",
-            "activation",
-            "pool_size",
-            "axis",
-            "target_shape",
-            "dims",
-            "return_sequences",
-            "input_dim",
-            "n",
-            "cropping",
-            "size",
-            "data_format",
-            "use_bias",
-            "num_heads",
-            "key_dim",
-            "output_dim",
-        ]
-    ),  # fmt: skip
+    st.sampled_from(_KEYS),
     st.one_of(
         _SIZES,
         st.lists(_SIZES, max_size=3),

@@ -48,6 +48,8 @@ def _read(path: Path) -> object:
             return this
         case "write":
             return (path.parents[2] / "written").write_text("x")
+        case "empty folder":
+            return [file.unlink() for file in (path.parents[2] / "outside/kept").iterdir()]
         case "peep":
             libc = ctypes.CDLL(None)
             outside = path.parents[2] / "outside/secret.txt"

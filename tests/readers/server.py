@@ -27,7 +27,7 @@ LONGEST = 4000
 
 def main() -> None:
     """Serve until the requests end. Arguments: two descriptors, the family, its home."""
-    requests, answers = (os.fdopen(int(n), mode) for n, mode in zip(sys.argv[1:3], "rw"))
+    requests, answers = os.fdopen(int(sys.argv[1])), os.fdopen(int(sys.argv[2]), "w")
     family, home = sys.argv[3], Path(sys.argv[4])
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1)  # the parent asks where a hanging reader is

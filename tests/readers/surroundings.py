@@ -22,7 +22,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Surroundings:
-    """A folder whose every use is noted.
+    """A folder whose every use is noted, and that of all folders below it.
 
     Args:
         folder: exists, and holds the bait.
@@ -33,8 +33,9 @@ class Surroundings:
         mask = sum(_EVENTS)
         if self._descriptor < 0:
             raise OSError(ctypes.get_errno(), "inotify_init1")
-        if _LIBC.inotify_add_watch(self._descriptor, os.fsencode(folder), mask) < 0:
-            raise OSError(ctypes.get_errno(), f"inotify_add_watch {folder}")
+        for place in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+            if _LIBC.inotify_add_watch(self._descriptor, os.fsencode(place), mask) < 0:
+                raise OSError(ctypes.get_errno(), f"inotify_add_watch {place}")
 
     def touched(self) -> list[str]:
         """What was done in the folder since the last call."""

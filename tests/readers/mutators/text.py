@@ -10,7 +10,7 @@ from readers.mutators import Mutator
 
 #: Pieces that mean something to one format or another.
 TOKENS = (
-    "null", "~", "true", "NaN", "-Infinity", "1e999", "9" * 400, "0x10", "!!python/object:os.system",
+    "null", "~", "true", "NaN", "-Infinity", "1e999", "9" * 400, "0x10", "!!python/name:os.system",
     "*a", "&a [*a]", "<<: *a", "{", "[", "]]", '"', "'", "\\", "\\u0000", "\ud7ff", "\ufeff", "\0",
     "\r", "\n", "\t", "%", "---", "- ", ": ", "$(touch x)", ";touch x", "../../outside/secret.txt",
     "{{ 1 }}", "<script>", "${oc.env:HOME}", "=cmd()", "\u202e", "\x1b[31m", "i" * 5000,

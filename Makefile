@@ -56,7 +56,7 @@ test-all: lint ## the slow tests too
 	python -m pytest -n auto --dist loadfile -m ''
 
 fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
-	@PYTHONPATH=tests python -m readers --examples $(EXAMPLES) --seed $(SEED) \
+	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
 	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
 
 lint: $(STAMP) ## check style and types

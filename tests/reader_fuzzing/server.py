@@ -18,8 +18,8 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from readers.guard import Guard
-from readers.table import READERS
+from reader_fuzzing.guard import Guard
+from reader_fuzzing.table import READERS
 
 #: A message longer than this is no line for a user.
 LONGEST = 4000
@@ -102,7 +102,9 @@ def _refusal(message: str, path: Path) -> dict[str, Any]:
 def _defect(error: BaseException) -> dict[str, Any]:
     """An error that is none of the user's: where it came from, in our code and at all."""
     frames = traceback.extract_tb(error.__traceback__, limit=-400)
-    places = [f"{_short(f.filename)}:{f.name}" for f in frames if "/readers/" not in f.filename]
+    places = [
+        f"{_short(f.filename)}:{f.name}" for f in frames if "/reader_fuzzing/" not in f.filename
+    ]
     ours = [place for place in places if place.startswith("asterism/")]
     where = f"{ours[-1] if ours else '?'} < {places[-1] if places else '?'}"
     kind = type(error).__name__

@@ -11,9 +11,9 @@ from typing import Any
 import h5py
 import numpy as np
 
-from readers.bait import OUTSIDE
-from readers.mutators import Mutator
-from readers.mutators.trees import ODD_VALUES, changed_tree
+from reader_fuzzing.bait import OUTSIDE
+from reader_fuzzing.mutators import Mutator
+from reader_fuzzing.mutators.trees import ODD_VALUES, changed_tree
 
 
 def _edited(data: bytes, edit: Callable[[h5py.File], None]) -> bytes:

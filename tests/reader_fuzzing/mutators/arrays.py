@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from random import Random
 
-from readers.mutators import Mutator
+from reader_fuzzing.mutators import Mutator
 
 _DESCRIPTIONS = (
     "'|O'", "'<f8'", "'>i4'", "'|b1'", "'<U100000'", "'|S0'", "'|V16'", "'<M8[ns]'", "'<c16'",
@@ -57,7 +57,8 @@ def turned(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
 def headed_by(data: bytes, random: Random, _pool: Sequence[bytes]) -> bytes:
     odd = (
         "{}", "", "[]", "__import__('os')", "{'descr': 1}", "(" * 3000, "{" * 200, "9" * 5000,
-        _header(data) * 2, _header(data).replace("}", ", 'x': 1}"), "'a' " * 20000, "-" * 9000 + "1",
+        _header(data) * 2, _header(data).replace("}", ", 'x': 1}"), "'a' " * 20000,
+        "-" * 9000 + "1",
     )  # fmt: skip
     return _headed(data, random.choice(odd))
 

@@ -11,7 +11,7 @@ Mutator = Callable[[bytes, Random, Sequence[bytes]], bytes]
 
 def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
     """The mutators that fit a file, by its name and its first bytes, each with its name."""
-    from readers.mutators import archives, arrays, hdf5, onnx_files, plain, text, trees
+    from reader_fuzzing.mutators import archives, arrays, hdf5, onnx_files, plain, text, trees
 
     modules = [plain]
     suffix = name.rpartition(".")[2].lower()

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from readers.campaign import Campaign, make_seeds
-from readers.confirm import confirmed
-from readers.examples import Example
-from readers.table import FAMILIES, READERS
-from readers.watch import Server, Verdict
+from reader_fuzzing.campaign import Campaign, make_seeds
+from reader_fuzzing.confirm import confirmed
+from reader_fuzzing.examples import Example
+from reader_fuzzing.table import FAMILIES, READERS
+from reader_fuzzing.watch import Server, Verdict
 
 #: Families whose libraries take seconds to load, and whose files take long to read.
 HEAVY = ("onnx", "litert", "torch", "keras")

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from readers import table
-from readers.attacks import attacks_on
-from readers.examples import Example
-from readers.fresh import made_up
-from readers.mutate import Step, carried_out, plan
-from readers.table import READERS, Reader
-from readers.watch import Server, Verdict
+from reader_fuzzing import table
+from reader_fuzzing.attacks import attacks_on
+from reader_fuzzing.examples import Example
+from reader_fuzzing.fresh import made_up
+from reader_fuzzing.mutate import Step, carried_out, plan
+from reader_fuzzing.table import READERS, Reader
+from reader_fuzzing.watch import Server, Verdict
 
 #: Share of a reader's examples that Hypothesis makes up, where it has a strategy.
 FRESH = 0.2
@@ -60,7 +60,7 @@ class Failure:
     count: int = 1
 
     def save(self, folder: Path) -> Path:
-        """Write it where ``python -m readers --replay`` finds it."""
+        """Write it where ``python -m reader_fuzzing --replay`` finds it."""
         words = f"{self.reader}-{self.verdict.kind}-{self.index}"
         place = folder / "".join(c if c.isalnum() or c in "-." else "_" for c in words)
         self.example.write(place / "example")
@@ -148,17 +148,16 @@ class Examples:
         return base, plan(base, random)
 
     def smaller(self, index: int, same: Callable[[Example], bool]) -> Example:
-        """The example with as few mutations, files and bytes as still do ``same``."""
+        """The mutant with as few mutations, files and bytes as still do ``same``."""
         example = self[index]
         trials = iter(range(TRIALS))
-        if index >= len(self.attacks):
-            base, steps = self.recipe(index)
-            for step in list(steps):
-                fewer = [s for s in steps if s is not step]
-                if fewer and next(trials, None) is not None:
-                    tried = carried_out(base, fewer, self._whole)
-                    if same(tried):
-                        steps, example = fewer, tried
+        base, steps = self.recipe(index)
+        for step in list(steps):
+            fewer = [s for s in steps if s is not step]
+            if fewer and next(trials, None) is not None:
+                tried = carried_out(base, fewer, self._whole)
+                if same(tried):
+                    steps, example = fewer, tried
         smallest = [example]
         for tried in _cut(example, trials, lambda: smallest[-1]):
             if same(tried):
@@ -251,7 +250,8 @@ class Campaign:
         if known is not None:
             known.count += 1
             return
-        if shrink and verdict.kind in ("traceback", "bad message"):
+        crafted = index < len(self.examples.attacks)  # as small as it gets
+        if shrink and not crafted and verdict.kind in ("traceback", "bad message"):
             signature = verdict.signature
             example = self.examples.smaller(
                 index, lambda tried: server.read(self._reader, tried).signature == signature

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
 
-from readers.mutators import Mutator
+from reader_fuzzing.mutators import Mutator
 
 #: Pieces that mean something to one format or another.
 TOKENS = (

@@ -1,4 +1,4 @@
-"""Fuzz the readers: ``python -m readers --examples 20000`` (``make fuzz-readers``)."""
+"""Fuzz the readers: ``python -m reader_fuzzing --examples 20000`` (``make fuzz-readers``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,19 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from readers.campaign import Campaign, Failure, Outcome, load_failure, make_seeds, of_family, shares
-from readers.confirm import confirmed
-from readers.examples import Example
-from readers.table import FAMILIES, READERS
-from readers.watch import CPU_S, MEMORY_MB, Server, Verdict
+from reader_fuzzing.campaign import (
+    Campaign,
+    Failure,
+    Outcome,
+    load_failure,
+    make_seeds,
+    of_family,
+    shares,
+)
+from reader_fuzzing.confirm import confirmed
+from reader_fuzzing.examples import Example
+from reader_fuzzing.table import FAMILIES, READERS
+from reader_fuzzing.watch import CPU_S, MEMORY_MB, Server, Verdict
 
 _HEAD = (
     "reader",
@@ -55,7 +63,7 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m readers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m reader_fuzzing", description=__doc__)
     parser.add_argument("--examples", type=int, default=20_000, help="of all readers together")
     parser.add_argument("--seed", type=int, default=0, help="another gives other examples")
     parser.add_argument("--reader", action="append", default=[], help="only this one")

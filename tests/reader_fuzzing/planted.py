@@ -7,14 +7,14 @@ import os
 import threading
 from pathlib import Path
 
-from readers.of_data import place
-from readers.table import Reader, register
+from reader_fuzzing.of_data import place
+from reader_fuzzing.table import Reader, register
 
 
 def _read(path: Path) -> object:
     from asterism.core.errors import UserError
 
-    match path.read_text():
+    match path.read_text().partition(" ")[0]:
         case "fine":
             return 1
         case "refused":
@@ -48,7 +48,7 @@ def _read(path: Path) -> object:
             return this
         case "write":
             return (path.parents[2] / "written").write_text("x")
-        case "empty folder":
+        case "empty":
             return [file.unlink() for file in (path.parents[2] / "outside/kept").iterdir()]
         case "peep":
             libc = ctypes.CDLL(None)

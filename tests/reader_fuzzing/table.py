@@ -25,7 +25,7 @@ class Reader:
         weight: its share of a family's examples.
         isolated: whether Asterism opens such files in a process of their own only, so that a
             library that dies of one is an answer (``ModelCrashError``) and no crash.
-        fresh: name of the strategy in ``readers.fresh`` that makes whole files too.
+        fresh: name of the strategy in ``reader_fuzzing.fresh`` that makes whole files too.
     """
 
     name: str
@@ -46,4 +46,4 @@ def register(reader: Reader) -> None:
     READERS[reader.name] = reader
 
 
-from readers import of_data, of_models, of_project, of_results, planted  # noqa: E402, F401
+from reader_fuzzing import of_data, of_models, of_project, of_results, planted  # noqa: E402, F401

@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from readers.mutators import Mutator
-from readers.mutators.text import TOKENS
+from reader_fuzzing.mutators import Mutator
+from reader_fuzzing.mutators.text import TOKENS
 
 #: The safe ones, in C where that was built.
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

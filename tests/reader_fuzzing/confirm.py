@@ -6,9 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from readers.examples import Example
-from readers.table import ROOT, Reader
-from readers.watch import Verdict
+from reader_fuzzing.examples import Example
+from reader_fuzzing.table import ROOT, Reader
+from reader_fuzzing.watch import Verdict
 
 #: Seconds after which a model that hangs is given up here; stages wait longer.
 PATIENCE = 20.0
@@ -17,7 +17,7 @@ _SCRIPT = """
 import sys
 from pathlib import Path
 from asterism.core.errors import UserError
-from readers.of_models import open_isolated
+from reader_fuzzing.of_models import open_isolated
 try:
     open_isolated(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))
 except UserError as error:

@@ -15,10 +15,10 @@ from typing import Any
 import h5py
 import numpy as np
 
-from readers.bait import OUTSIDE
-from readers.examples import Content, Example, Odd
-from readers.mutators.archives import members, zipped
-from readers.table import Reader
+from reader_fuzzing.bait import OUTSIDE
+from reader_fuzzing.examples import Content, Example, Odd
+from reader_fuzzing.mutators.archives import members, zipped
+from reader_fuzzing.table import Reader
 
 _Attack = Callable[[bytes], Content]
 _BY_SUFFIX: dict[str, dict[str, _Attack]] = {}

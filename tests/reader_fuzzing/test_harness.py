@@ -5,10 +5,10 @@ from random import Random
 
 import pytest
 
-from readers.campaign import Campaign, Examples, load_failure, make_seeds, read_seeds
-from readers.examples import Example, Odd
-from readers.table import READERS
-from readers.watch import Server
+from reader_fuzzing.campaign import Campaign, Examples, load_failure, make_seeds, read_seeds
+from reader_fuzzing.examples import Example, Odd
+from reader_fuzzing.table import READERS
+from reader_fuzzing.watch import Server
 
 PLANTED = READERS["planted"]
 
@@ -45,7 +45,7 @@ def server(tmp_path_factory, seeds):
         ("import", "code run", "imported this"),
         ("write", "code run", "writes"),
         ("peep", "code run", "secret.txt beside the example was opened"),
-        ("empty folder", "code run", "deleted"),
+        ("empty", "code run", "deleted"),
     ],
 )
 def test_a_planted_defect_is_named(server, content, kind, told):
@@ -57,10 +57,12 @@ def test_a_planted_defect_is_named(server, content, kind, told):
 
 def test_a_defect_is_found_kept_made_smaller_and_read_again(tmp_path, seeds):
     """Of examples that fail alike the first is kept; what does not matter is cut away."""
-    attack = {"file.txt": b"traceback", "other.txt": b"x" * 100}
+    found = Example("file.txt", {"file.txt": b"traceback " + b"x" * 99, "other.txt": b"x" * 100})
     with Server("planted", tmp_path / "server", seeds) as server:
-        campaign = Campaign(PLANTED, seeds, seed=0, count=2)
-        campaign.examples.attacks[:] = [lambda: Example("file.txt", attack)] * 2
+        campaign = Campaign(PLANTED, seeds, seed=0, count=0)
+        first = len(campaign.examples.attacks)
+        campaign.examples.recipe = lambda index: (found, [])
+        campaign.next, campaign.count = first, first + 2
         outcome = campaign.run(server)
         (failure,) = outcome.failures.values()
         assert (failure.count, outcome.tally.failures, outcome.tally.examples) == (2, 2, 2)

@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from readers.mutators.archives import zipped
-from readers.mutators.text import TOKENS
-from readers.mutators.trees import ODD_VALUES
+from reader_fuzzing.mutators.archives import zipped
+from reader_fuzzing.mutators.text import TOKENS
+from reader_fuzzing.mutators.trees import ODD_VALUES
 
 _SCALARS = st.one_of(
     st.none(),

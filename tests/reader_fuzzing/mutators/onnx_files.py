@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from readers.mutators import Mutator
+from reader_fuzzing.mutators import Mutator
 
 _NUMBERS = (0, 1, -1, 2, 7, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, -(2**63), 10**6, 65536)
 _OPERATORS = (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from random import Random
 from types import SimpleNamespace
 
-from readers.mutators import Mutator
+from reader_fuzzing.mutators import Mutator
 
 _NAMES = (
     "../escape.npy", "/tmp/absolute.npy", "../../outside/kept/work.txt", "a/../../b.npy", "", "/",
@@ -39,7 +39,7 @@ def zipped(many: Members, method: int = zipfile.ZIP_STORED) -> bytes:
 
 
 def member_changed(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    from readers.mutators import mutators_of
+    from reader_fuzzing.mutators import mutators_of
 
     many = members(data)
     at = random.randrange(len(many))
@@ -128,7 +128,7 @@ MUTATORS: tuple[Mutator, ...] = (
 
 
 def inside(data: bytes, random: Random, pool: Sequence[bytes]) -> bytes:
-    from readers.mutators import plain
+    from reader_fuzzing.mutators import plain
 
     content = random.choice(plain.MUTATORS)(gzip.decompress(data), random, pool)
     return gzip.compress(content, mtime=0)

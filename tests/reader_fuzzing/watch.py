@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from readers.bait import lay_bait
-from readers.examples import Example
-from readers.surroundings import Surroundings
-from readers.table import ROOT, Reader
+from reader_fuzzing.bait import lay_bait
+from reader_fuzzing.examples import Example
+from reader_fuzzing.surroundings import Surroundings
+from reader_fuzzing.table import ROOT, Reader
 
 #: Most of a processor's time that one example may take, and of the clock's, which other processes
 #: share: seconds.
@@ -175,7 +175,7 @@ class Server:
         }
         with self._words.open("wb") as words:
             self._process = subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", "readers.server", str(child_reads),
+                [sys.executable, "-W", "ignore", "-m", "reader_fuzzing.server", str(child_reads),
                  str(child_writes), self.family, str(self._home), str(self._seeds or "")],
                 pass_fds=(child_reads, child_writes), cwd=self._home, env=environment,
                 stdin=subprocess.DEVNULL, stdout=words, stderr=words, start_new_session=True,

@@ -7,8 +7,8 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from readers.of_data import place
-from readers.table import ROOT, Reader, register
+from reader_fuzzing.of_data import place
+from reader_fuzzing.table import ROOT, Reader, register
 
 
 @contextmanager
@@ -177,7 +177,7 @@ register(Reader("checkpoint", "project", ".", _read_checkpoint, _checkpoint_seed
 
 def _parts_seeds(folder: Path) -> None:
     from asterism.core.parts import SharedParts
-    from readers.of_results import population
+    from reader_fuzzing.of_results import population
 
     here = place(folder, 0)
     with _state_in(here):
@@ -189,7 +189,7 @@ def _read_parts(path: Path) -> object:
     """Gather two parts that are there: one that cannot be read is computed again."""
     from asterism.core.parts import SharedParts
     from asterism.deepstellar.fuzzing.population import Population
-    from readers.of_results import population
+    from reader_fuzzing.of_results import population
 
     with _state_in(path):
         parts = SharedParts("fuzz-state", "0" * 64)

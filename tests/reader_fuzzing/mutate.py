@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from readers.examples import Content, Example, Odd
-from readers.mutators import mutators_of
+from reader_fuzzing.examples import Content, Example, Odd
+from reader_fuzzing.mutators import mutators_of
 
 #: Mutations of one example, at most.
 MOST = 4

@@ -3,7 +3,7 @@
 Python announces what could act on the machine by audit events (``sys.addaudithook``). Between
 ``start`` and ``stop`` each is compared with what readers and their libraries do for reasons of
 their own; anything else is a violation. What native code does is not announced: that no file
-outside the example's folder is touched, the parent watches (``readers.surroundings``).
+outside the example's folder is touched, the parent watches (``reader_fuzzing.surroundings``).
 """
 
 from __future__ import annotations

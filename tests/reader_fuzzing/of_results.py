@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from readers.of_data import place
-from readers.table import Reader, register
+from reader_fuzzing.of_data import place
+from reader_fuzzing.table import Reader, register
 
 
 def _rng() -> np.random.Generator:

@@ -55,6 +55,13 @@ def test_a_planted_defect_is_named(server, content, kind, told):
     assert after.kind == "value"
 
 
+def test_a_server_reads_many_examples(tmp_path, seeds):
+    with Server("planted", tmp_path / "server", seeds) as server:
+        for content in (b"fine", b"refused", b"traceback", b"eval") * 5:
+            server.read(PLANTED, Example("file.txt", {"file.txt": content}))
+        assert server.starts == 1
+
+
 def test_a_defect_is_found_kept_made_smaller_and_read_again(tmp_path, seeds):
     """Of examples that fail alike the first is kept; what does not matter is cut away."""
     found = Example("file.txt", {"file.txt": b"traceback " + b"x" * 99, "other.txt": b"x" * 100})

@@ -113,7 +113,7 @@ class Server:
 
     def read(self, reader: Reader, example: Example) -> Verdict:
         """Have an example read."""
-        if self._process is not None and self._resident() > self._base + _KEPT_MB:
+        if self._process is not None and self._resident() > self._base + (_KEPT_MB << 20):
             self.end()
         path = example.write(self._home / "example")
         verdict = self._ask({"reader": reader.name, "path": str(path)}, self._cpu_s)

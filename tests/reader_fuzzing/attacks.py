@@ -478,18 +478,8 @@ _IMAGES = (
 
 def _own(reader: str, examples: Sequence[Example]) -> Iterator[tuple[str, Example]]:
     whole = examples[0]
-    if reader == "checkpoint":
-        pointer = next(name for name in whole.files if name.endswith("latest.json"))
-        for state in ("../../../../outside/kept", f"{OUTSIDE}/kept", "..", ".", "", "/", "/tmp",
-                      "../../../../../outside/kept", "../../../../../../outside/kept",
-                      "~", "a/b", "\0", None, 7, [], {"a": 1}, "x" * 5000):  # fmt: skip
-            content = json.dumps({"state": state}).encode()
-            yield f"the state {str(state)[:40]!r}", whole.change(pointer, content)
-        yield "a pointer without a state", whole.change(pointer, b"{}")
-        folder = pointer.rpartition("/")[0]
-        linked = whole.change(pointer, b'{"state": "00000009"}')
-        for target in ("../../../../../outside/kept", "../../../../../../outside/kept"):
-            yield "a state that is a link", linked.change(f"{folder}/00000009", Odd("link", target))
+    if reader in ("checkpoint", "parts", "state"):
+        yield from _state(whole)
     if reader == "driving":
         for image in _IMAGES:
             table = f"image,angle\n{image},1\n0.png,2\n".encode()
@@ -516,6 +506,43 @@ def _own(reader: str, examples: Sequence[Example]) -> Iterator[tuple[str, Exampl
             "no metrics": {"metrics": None},
         }.items():
             yield told, whole.change(record, json.dumps(facts | change).encode())
+
+
+def _state(whole: Example) -> Iterator[tuple[str, Example]]:
+    """What can lie in a state's folder, and in its place."""
+    digests = next(name for name in sorted(whole.files) if name.endswith("digests.json"))
+    folder = digests.rpartition("/")[0]
+    above, _, name = folder.rpartition("/")
+    up = "../" * (folder.count("/") + 2)  # from a link's place to the folder of the example
+    without = Example(
+        whole.main, {n: c for n, c in whole.files.items() if not n.startswith(f"{folder}/")}
+    )
+    for target in (f"{up}../outside/kept", f"{up}../outside", "/tmp", "..", "."):
+        link = Odd("link", target)
+        yield f"a state that is a link to {target}", without.change(folder, link)
+        yield f"a later state: {target}", whole.change(f"{above}/99999999", link)
+        yield f"a file that is a link: {target}", whole.change(f"{folder}/a.json", link)
+        aside = whole.change(f"{above}/{name}.damaged-0", link)
+        yield f"something set aside: {target}", aside
+        nothing = Example(whole.main, {})
+        yield f"all state in another folder: {target}", nothing.change(above, link)
+        top = above.partition("/")[0]
+        yield f"the folder of all state: {target}", nothing.change(top, link)
+    for paths in (["../../a.json"], ["/etc/hostname"], [""], ["a.json", "b"], [None], "a.json", 7):
+        facts = dict.fromkeys(map(str, paths), "0" * 64) if isinstance(paths, list) else paths
+        yield f"digests of {paths!r}", whole.change(digests, json.dumps(facts).encode())
+    yield "a FIFO among the files", whole.change(f"{folder}/b", Odd("fifo"))
+    yield "a FIFO for a lock", whole.change(f"{above}/0.lock", Odd("fifo"))
+    yield "a link for a lock", whole.change(f"{above}/0.lock", Odd("link", f"{up}../outside/new"))
+    note = f"{above}/finished.json"
+    for told in (
+        {"workspace": "../../outside", "stage": "x", "outputs": {"../../outside/secret.txt": "0"}},
+        {"workspace": None, "stage": [], "outputs": []},
+        {"token": {"a": 1}},
+        [],
+    ):
+        yield f"a note of {told!r}", whole.change(note, json.dumps(told).encode())
+    yield "a link for a note", whole.change(note, Odd("link", f"{up}../outside/secret.txt"))
 
 
 def _pictures() -> Iterator[tuple[str, bytes]]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from reader_fuzzing.examples import Example
 from reader_fuzzing.table import ROOT, Reader
-from reader_fuzzing.watch import Verdict
+from reader_fuzzing.watch import LIMITS_MB, Verdict
 
 #: Seconds after which a model that hangs is given up here; stages wait longer.
 PATIENCE = 20.0
@@ -50,10 +51,9 @@ def confirmed(reader: Reader, example: Example, died: Verdict, folder: Path) -> 
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    import os
-
     return {
         **os.environ,
+        **{f"ASTERISM_LIMITS_{name}_MB": str(size) for name, size in LIMITS_MB.items()},
         "ASTERISM_STATE_ROOT": str(folder / "home" / "state"),
         "TMPDIR": str(folder / "home"),
         "CUDA_VISIBLE_DEVICES": "",

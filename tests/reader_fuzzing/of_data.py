@@ -91,8 +91,7 @@ def _sparse_seeds(folder: Path) -> None:
 
     dense = (_rng().random((6, 6)) > 0.7).astype(np.int64)
     write_sparse(place(folder, 0) / "counts.npz", sparse.csr_array(dense))
-    for number, form in enumerate((sparse.coo_array, sparse.bsr_array, sparse.dia_array), 1):
-        sparse.save_npz(place(folder, number) / "counts.npz", form(dense))
+    write_sparse(place(folder, 1) / "counts.npz", sparse.csr_array((3, 3), dtype=np.float64))
 
 
 register(Reader("sparse", "data", "counts.npz", _read_sparse, _sparse_seeds))
@@ -104,24 +103,20 @@ def _read_table(path: Path) -> object:
     return read_table(path).to_dicts()
 
 
-def _table_seeds(suffix: str):
-    def seeds(folder: Path) -> None:
-        from asterism.core.artifacts import write_table
+def _table_seeds(folder: Path) -> None:
+    from asterism.core.artifacts import write_table
 
-        table = {
-            "seed": [1, 2, 3],
-            "reason": ["", 'a "quoted", one', "two\nlines"],
-            "value": [0.5, float("nan"), 1e300],
-            "found": [True, False, None],
-        }
-        write_table(place(folder, 0) / f"table{suffix}", table)
-        write_table(place(folder, 1) / f"table{suffix}", {"n": list(range(50))})
-
-    return seeds
+    table = {
+        "seed": [1, 2, 3],
+        "reason": ["", 'a "quoted", one', "two\nlines"],
+        "value": [0.5, float("nan"), 1e300],
+        "found": [True, False, None],
+    }
+    write_table(place(folder, 0) / "table.csv", table)
+    write_table(place(folder, 1) / "table.csv", {"n": list(range(50))})
 
 
-register(Reader("csv", "data", "table.csv", _read_table, _table_seeds(".csv"), fresh="csv"))
-register(Reader("parquet", "data", "table.parquet", _read_table, _table_seeds(".parquet")))
+register(Reader("csv", "data", "table.csv", _read_table, _table_seeds, fresh="csv"))
 
 
 def _read_idx(path: Path) -> object:

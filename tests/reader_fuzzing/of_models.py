@@ -37,9 +37,9 @@ def open_isolated(reader: str, path: Path, patience: float) -> object:
     from asterism.models import isolation
     from asterism.models.classifier import probe_images
 
-    isolation._PATIENCE_S = patience
+    isolation.PATIENCE_S = patience
     if reader.startswith("rnn"):
-        return _open_rnn(path)
+        return _open_rnn(path, isolated=True)
     with isolation.IsolatedClassifier(path, _preprocessing()) as model:
         return model.predict(probe_images(model.input_shape)).shape
 
@@ -143,10 +143,10 @@ register(
 )
 
 
-def _open_rnn(path: Path) -> object:
+def _open_rnn(path: Path, isolated: bool = False) -> object:
     from asterism.models.recurrent import open_rnn
 
-    model = open_rnn(path, None)
+    model = open_rnn(path, None, isolated=isolated)
     images = np.zeros((2, 8, 4, 1), np.uint8)
     return model.run(images)[0].shape, model.layer
 
@@ -302,7 +302,7 @@ def _rnn_keras_seeds(folder: Path) -> None:
         (folder / other).rmdir()
 
 
-register(Reader("rnn .keras", "keras", "rnn.keras", _open_rnn, _rnn_keras_seeds, 4))
+register(Reader("rnn .keras", "keras", "rnn.keras", _open_rnn, _rnn_keras_seeds, 4, isolated=True))
 register(
     Reader(
         "classifier .keras", "keras", "model.keras", _open_classifier, _classifier_seeds(".keras"),

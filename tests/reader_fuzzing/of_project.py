@@ -149,40 +149,34 @@ def _order_seeds(folder: Path) -> None:
 register(Reader("order", "project", ".", _read_order, _order_seeds, 3))
 
 
+_KEY = "0" * 32
+
+
 def _read_checkpoint(path: Path) -> object:
-    """Load, save over it, forget it: the pointer decides what is deleted."""
+    """Restore, save over it, forget it: names in the folder decide what is deleted."""
     from asterism.core.checkpoints import Checkpoint
+    from asterism.core.state import Run
 
     with _state_in(path):
-        checkpoint = Checkpoint("fuzz-state", "0" * 64)
-        found = checkpoint.load()
-        state = None if found is None else sorted(file.name for file in found.iterdir())
-        checkpoint.save(lambda folder: (folder / "progress.json").write_text("1"))
+        checkpoint = Checkpoint(Run("fuzz-state", _KEY).checkpoint("0"))
+        found = checkpoint.restore(lambda folder: (folder / "a.json").read_text(encoding="utf-8"))
+        checkpoint.save(lambda folder: (folder / "a.json").write_text("1") and None)
         checkpoint.discard()
-    return state
+    return found
 
 
 def _checkpoint_seeds(folder: Path) -> None:
     from asterism.core.checkpoints import Checkpoint
+    from asterism.core.state import Run
 
     here = place(folder, 0)
     with _state_in(here):
-        checkpoint = Checkpoint("fuzz-state", "0" * 64)
+        checkpoint = Checkpoint(Run("fuzz-state", _KEY).checkpoint("0"))
         for text in ("1", "2"):
             checkpoint.save(lambda folder, text=text: (folder / "a.json").write_text(text))
 
 
 register(Reader("checkpoint", "project", ".", _read_checkpoint, _checkpoint_seeds, 8))
-
-
-def _parts_seeds(folder: Path) -> None:
-    from asterism.core.parts import SharedParts
-    from reader_fuzzing.of_results import population
-
-    here = place(folder, 0)
-    with _state_in(here):
-        parts = SharedParts("fuzz-state", "0" * 64)
-        parts.gather(dict.fromkeys(("0", "1"), lambda _: population()), lambda path: path)
 
 
 def _read_parts(path: Path) -> object:
@@ -192,10 +186,140 @@ def _read_parts(path: Path) -> object:
     from reader_fuzzing.of_results import population
 
     with _state_in(path):
-        parts = SharedParts("fuzz-state", "0" * 64)
+        parts = SharedParts("fuzz-state", _KEY)
         found = parts.gather(dict.fromkeys(("0", "1"), lambda _: population()), Population.load)
-        parts.discard()
+        parts.finish()
     return len(found)
 
 
-register(Reader("parts", "project", ".", _read_parts, _parts_seeds, 6))
+def _parts_seeds(folder: Path) -> None:
+    from asterism.core.parts import SharedParts
+    from reader_fuzzing.of_results import population
+
+    here = place(folder, 0)
+    with _state_in(here):
+        parts = SharedParts("fuzz-state", _KEY)
+        parts.gather(dict.fromkeys(("0", "1"), lambda _: population()), lambda path: path)
+        parts.finish()
+
+
+register(Reader("parts", "project", ".", _read_parts, _parts_seeds, 8))
+
+
+def _read_state(path: Path) -> object:
+    """List what lies below the state root, and clean it, as ``asterism state --clean`` does."""
+    from asterism.core.tidying import clean, entries, tidy
+
+    with _state_in(path):
+        told = [(entry.status, entry.size, clean(entry, 0.0, dry=False)) for entry in entries()]
+        tidy()
+    return told
+
+
+register(Reader("state", "project", ".", _read_state, _parts_seeds, 6))
+
+
+def _read_cache_entry(path: Path) -> object:
+    """An entry of the run-cache, as DVC reads it behind the guard: one that is bad is removed."""
+    import contextlib
+    import io
+
+    from dvc.repo import Repo
+
+    from asterism.sweep.guard import guard_dvc
+
+    guard_dvc()
+    with Repo(path) as repository, contextlib.redirect_stderr(io.StringIO()):
+        entries = repository.stage_cache
+        found = [
+            entries._load_cache(file.parent.name, file.name)
+            for file in sorted(Path(entries.cache_dir).glob("*/*/*"))
+        ]
+    for entry in filter(None, found):
+        assert all(out["path"].startswith("artifacts/") for out in entry["outs"]), entry
+    return found
+
+
+def _cache_entry_seeds(folder: Path) -> None:
+    import hashlib
+
+    from dvc.repo import Repo
+    from dvc.stage.cache import _get_cache_hash
+    from dvc.utils.serialize import dumps_yaml
+
+    for number, name in enumerate(("artifacts/one", "artifacts/two/table.csv")):
+        here = place(folder, number)
+        with Repo.init(str(here), no_scm=True) as repository:
+            digest = hashlib.md5(b"x").hexdigest()
+            entry = {
+                "cmd": "python stages one",
+                "deps": [{"path": "src/a.py", "hash": "md5", "md5": digest, "size": 1}],
+                "params": {"params.yaml": {"seed": 0}},
+                "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
+            }
+            key, value = _get_cache_hash(entry, key=True), _get_cache_hash(entry, key=False)
+            target = Path(repository.stage_cache.cache_dir) / key[:2] / key / value
+        target.parent.mkdir(parents=True)
+        target.write_text(dumps_yaml(entry))
+        for file in here.rglob(".dvcignore"):
+            file.unlink()
+
+
+register(Reader("run-cache entry", "project", ".", _read_cache_entry, _cache_entry_seeds, 8))
+
+
+def _read_file_list(path: Path) -> object:
+    """The list of a folder's files, as DVC reads it behind the guard."""
+    from asterism.sweep import foreign
+    from asterism.sweep.guard import _why_no_list_in
+
+    reason = _why_no_list_in(path)
+    assert reason is None or "\n" not in reason
+    return reason, foreign.is_place(path.name)
+
+
+def _file_list_seeds(folder: Path) -> None:
+    listed = [{"md5": "9aa174bff40a083509a0d0878dc759ec", "relpath": name} for name in ("a", "b/c")]
+    (place(folder, 0) / "list.json").write_text(json.dumps(listed))
+
+
+register(Reader("folder's list", "project", "list.json", _read_file_list, _file_list_seeds, 4))
+
+
+def _read_drawing(path: Path) -> object:
+    """A drawing of the cache in the report: the page holds an image, and nothing that runs."""
+    from html.parser import HTMLParser
+
+    from asterism.report.document import write_document
+    from asterism.report.pictures import svg_file
+    from asterism.report.section import Section
+
+    target = path.parent / "index.html"
+    body = svg_file(path, "a drawing")
+    section = Section("a", "A", "Why?", (("n", "1"),), body, 1)
+    write_document(target, [section], "")
+    found: list[str] = []
+
+    class Page(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            found.append(tag)
+            for name, value in attrs:
+                source = name in ("src", "href", "action", "data") and not (value or "").startswith(
+                    ("data:", "#")
+                )
+                assert not name.startswith("on") and not source, (tag, name, value)
+
+    Page(convert_charrefs=True).feed(target.read_text(encoding="utf-8"))
+    assert not {"script", "iframe", "object", "embed", "form", "base", "svg"} & {*found}, found
+    return len(found)
+
+
+def _drawing_seeds(folder: Path) -> None:
+    for number, script in enumerate(
+        ("", "<script>alert(1)</script>", '<a href="//x" onload="y"/>')
+    ):
+        text = f'<svg xmlns="http://www.w3.org/2000/svg"><rect width="9"/>{script}</svg>'
+        (place(folder, number) / "graph.svg").write_text(text)
+
+
+register(Reader("graph.svg", "project", "graph.svg", _read_drawing, _drawing_seeds, 4))

@@ -33,6 +33,9 @@ MEMORY_MB = 1500
 _KEPT_MB = 700
 _LOOK_EVERY_S = 0.05
 
+#: The machine's limits under which examples are read: small, so that they are what is tried.
+LIMITS_MB = {"TEXT": 20, "ARRAY": 300, "IMAGE": 60, "MODEL": 200, "PROCESS": 4000}
+
 #: What a reader may do with a file.
 GOOD = ("value", "rejected")
 
@@ -164,6 +167,7 @@ class Server:
         self._words = self.folder / "words.txt"
         environment = os.environ | {
             "ASTERISM_STATE_ROOT": str(self._home / "state"),
+            **{f"ASTERISM_LIMITS_{name}_MB": str(size) for name, size in LIMITS_MB.items()},
             "HOME": str(self._home),
             "TMPDIR": str(self._home / "tmp"),
             "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",

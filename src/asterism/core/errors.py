@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+#: Characters of a message: what it quotes of a file may be of any length.
+_LONGEST = 2000
+
 
 class UserError(Exception):
     """Something that the user gave is wrong: bad input, bad configuration, a missing file.
@@ -16,7 +19,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(_shortened(" ".join(message.split()), _LONGEST))
 
 
 @contextmanager
@@ -72,7 +75,12 @@ def telling_line(said: str, limit: int = 200) -> str:
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
+    return _shortened(line, limit)
+
+
+def _shortened(line: str, limit: int) -> str:
+    """The line, or its beginning and its end where it is longer."""
     if len(line) <= limit:
         return line
-    half = limit // 2
-    return f"{line[:half].rpartition(' ')[0]} … {line[-half:].partition(' ')[2]}"
+    start, end = line[: limit // 2], line[-limit // 2 :]
+    return f"{start.rpartition(' ')[0] or start} … {end.partition(' ')[2] or end}"

@@ -110,7 +110,9 @@ class Guard:
                 self._note(f"{event} {_shown(args)}")
             elif event.startswith(CHANGING):
                 for path in args[:2]:
-                    if isinstance(path, str | bytes | os.PathLike) and not self._is_own(path):
+                    if isinstance(path, str | bytes | os.PathLike) and not self._is_own(
+                        path, follows=False
+                    ):
                         self._note(f"{event} {_shown(args)}")
             return
         self._on = False  # what judging does itself is no violation
@@ -125,7 +127,8 @@ class Guard:
         writes = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
         if isinstance(path, int) or not (isinstance(flags, int) and flags & writes):
             return ""
-        return "" if self._is_own(path) else f"writes {path!r} (mode {mode})"
+        follows = not flags & os.O_NOFOLLOW  # a link in the file's place is opened
+        return "" if self._is_own(path, follows) else f"writes {path!r} (mode {mode})"
 
     def loaded(self, args: tuple[Any, ...]) -> str:
         path = args[0]
@@ -159,8 +162,11 @@ class Guard:
     def _is_installed(self, path: str) -> bool:
         return os.path.realpath(path).startswith(self._installed)
 
-    def _is_own(self, path: str | bytes | os.PathLike[str]) -> bool:
-        real = os.path.realpath(os.fsdecode(path))
+    def _is_own(self, path: str | bytes | os.PathLike[str], follows: bool = True) -> bool:
+        """Whether a path lies in the process's folders; a link at its end may not be followed."""
+        name = os.fsdecode(path)
+        folder, file = os.path.split(name)
+        real = os.path.realpath(name) if follows else f"{os.path.realpath(folder)}/{file}"
         return f"{real}/".startswith(self._writable) or real in ("/dev/null", "/dev/tty")
 
 

@@ -237,8 +237,8 @@ def _keras_seeds(suffix: str):
     return seeds
 
 
-register(Reader("keras .keras", "keras", "model.keras", _load_keras, _keras_seeds(".keras"), 15))
-register(Reader("keras .h5", "keras", "model.h5", _load_keras, _keras_seeds(".h5"), 20))
+register(Reader("keras .keras", "keras", "model.keras", _load_keras, _keras_seeds(".keras"), 6))
+register(Reader("keras .h5", "keras", "model.h5", _load_keras, _keras_seeds(".h5"), 6))
 
 
 def _keras_2_seeds(folder: Path) -> None:
@@ -249,7 +249,7 @@ def _keras_2_seeds(folder: Path) -> None:
     (here / "whole.h5").unlink()
 
 
-register(Reader("keras 2 .json", "keras", "model.json", _load_keras, _keras_2_seeds, 10))
+register(Reader("keras 2 .json", "keras", "model.json", _load_keras, _keras_2_seeds, 4))
 
 
 def _read_architecture(path: Path) -> object:
@@ -290,7 +290,7 @@ def _read_user_model(path: Path) -> object:
 
 
 register(
-    Reader("user model .keras", "keras", "model.keras", _read_user_model, _keras_seeds(".keras"), 4)
+    Reader("user model .keras", "keras", "model.keras", _read_user_model, _keras_seeds(".keras"), 2)
 )
 
 
@@ -302,10 +302,10 @@ def _rnn_keras_seeds(folder: Path) -> None:
         (folder / other).rmdir()
 
 
-register(Reader("rnn .keras", "keras", "rnn.keras", _open_rnn, _rnn_keras_seeds, 4, isolated=True))
+register(Reader("rnn .keras", "keras", "rnn.keras", _open_rnn, _rnn_keras_seeds, 2, isolated=True))
 register(
     Reader(
         "classifier .keras", "keras", "model.keras", _open_classifier, _classifier_seeds(".keras"),
-        2, isolated=True,
+        1, isolated=True,
     )
 )  # fmt: skip

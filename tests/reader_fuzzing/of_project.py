@@ -13,11 +13,14 @@ from reader_fuzzing.table import ROOT, Reader, register
 
 @contextmanager
 def _state_in(folder: Path):
-    """The state root of an example."""
+    """The state root of an example, and what the system refuses told as stages tell it."""
+    from asterism.core.refusals import refusals_told
+
     before = os.environ["ASTERISM_STATE_ROOT"]
     os.environ["ASTERISM_STATE_ROOT"] = str(folder)
     try:
-        yield
+        with refusals_told():
+            yield
     finally:
         os.environ["ASTERISM_STATE_ROOT"] = before
 

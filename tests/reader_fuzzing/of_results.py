@@ -75,8 +75,8 @@ def _findings_seeds(folder: Path) -> None:
     from asterism.libraries.judging.finding import Finding
 
     found = [
-        Finding(0, "runtime crash", "run", "onnxruntime", ("onnxruntime:default",), ("normal",)),
-        Finding(1, "inconsistent", "run", "openvino", ("openvino:f32",), excess=3.0, d_mad=0.5),
+        Finding(0, "runtime crash", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
+        Finding(1, "difference", "run", "openvino", ("openvino:tf2onnx",), excess=3.0, d_mad=0.5),
     ]
     write_json(place(folder, 0) / "findings.json", [f.to_json() for f in found])
 

@@ -52,6 +52,9 @@ def main() -> int:
         _fuzz(options, outcomes)
     except KeyboardInterrupt:
         print("\ninterrupted; what was found until now:")
+    except BaseException:
+        _print_table(outcomes, time.monotonic() - started)
+        raise
     _print_table(outcomes, time.monotonic() - started)
     failures = [f for outcome in outcomes.values() for f in outcome.failures.values()]
     for failure in failures:

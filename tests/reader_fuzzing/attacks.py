@@ -270,6 +270,8 @@ def _keras_config(change: Callable[[dict[str, Any]], Any]) -> _Attack:
             return json.dumps(change(json.loads(whole))).encode()
         file = io.BytesIO(whole)
         with h5py.File(file, "r+") as opened:
+            if "model_config" not in opened.attrs:  # weights alone
+                return whole
             config = json.loads(opened.attrs["model_config"])
             changed = json.dumps(change(config))
             del opened.attrs["model_config"]
@@ -491,6 +493,8 @@ def _own(reader: str, examples: Sequence[Example]) -> Iterator[tuple[str, Exampl
             yield told, whole.change("0.png", picture)
     if reader == "models.json":
         yield from _graphs(whole)
+    if reader == "run-cache entry":
+        yield from _cache_entries(whole)
     if reader.endswith(".onnx"):
         yield from _onnx(examples)
     if reader == "sweep":
@@ -543,6 +547,30 @@ def _state(whole: Example) -> Iterator[tuple[str, Example]]:
     ):
         yield f"a note of {told!r}", whole.change(note, json.dumps(told).encode())
     yield "a link for a note", whole.change(note, Odd("link", f"{up}../outside/secret.txt"))
+
+
+def _cache_entries(whole: Example) -> Iterator[tuple[str, Example]]:
+    import yaml
+
+    (name,) = whole.files
+    content = whole.files[name]
+    assert isinstance(content, bytes)
+    entry = yaml.safe_load(content)
+    places = (
+        "src/yaml.py", "../outside/x", "/tmp/x", "dvc.yaml", ".git/hooks/post-checkout", "", ".",
+        "artifacts/../src/x.py", "artifacts/./x", "artifacts//x", None, 7,
+    )  # fmt: skip
+    for path in places:
+        outputs = [{**entry["outs"][0], "path": path}]
+        changed = yaml.safe_dump({**entry, "outs": outputs}).encode()
+        yield f"an output at {path!r}", whole.change(name, changed)
+    for change in ({"md5": "../../x"}, {"files": []}, {"remote": "x"}, {"cache": False}, {"md5": 1},
+                   {"hash": "sha"}, {"md5": "0" * 32 + ".dir.dir"}):  # fmt: skip
+        outputs = [{**entry["outs"][0], **change}]
+        changed = yaml.safe_dump({**entry, "outs": outputs}).encode()
+        yield f"an output with {change!r}", whole.change(name, changed)
+    for told, data in _YAML.items():
+        yield told, whole.change(name, data)
 
 
 def _pictures() -> Iterator[tuple[str, bytes]]:

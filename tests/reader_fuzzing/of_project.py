@@ -223,7 +223,7 @@ register(Reader("state", "project", ".", _read_state, _parts_seeds, 6))
 
 
 def _read_cache_entry(path: Path) -> object:
-    """An entry of the run-cache, as DVC reads it behind the guard: one that is bad is removed."""
+    """Entries of the run-cache, as DVC reads them behind the guard: one that is bad is removed."""
     import contextlib
     import io
 
@@ -232,11 +232,15 @@ def _read_cache_entry(path: Path) -> object:
     from asterism.sweep.guard import guard_dvc
 
     guard_dvc()
-    with Repo(path) as repository, contextlib.redirect_stderr(io.StringIO()):
+    project = Path.cwd() / "project"  # one for all examples, which are its cache
+    if not project.exists():
+        project.mkdir()
+        Repo.init(str(project), no_scm=True).close()
+    with Repo(str(project)) as repository, contextlib.redirect_stderr(io.StringIO()):
         entries = repository.stage_cache
+        entries.cache_dir = str(path)
         found = [
-            entries._load_cache(file.parent.name, file.name)
-            for file in sorted(Path(entries.cache_dir).glob("*/*/*"))
+            entries._load_cache(file.parent.name, file.name) for file in sorted(path.glob("*/*/*"))
         ]
     for entry in filter(None, found):
         assert all(out["path"].startswith("artifacts/") for out in entry["outs"]), entry
@@ -246,26 +250,21 @@ def _read_cache_entry(path: Path) -> object:
 def _cache_entry_seeds(folder: Path) -> None:
     import hashlib
 
-    from dvc.repo import Repo
     from dvc.stage.cache import _get_cache_hash
     from dvc.utils.serialize import dumps_yaml
 
+    digest = hashlib.md5(b"x").hexdigest()
     for number, name in enumerate(("artifacts/one", "artifacts/two/table.csv")):
-        here = place(folder, number)
-        with Repo.init(str(here), no_scm=True) as repository:
-            digest = hashlib.md5(b"x").hexdigest()
-            entry = {
-                "cmd": "python stages one",
-                "deps": [{"path": "src/a.py", "hash": "md5", "md5": digest, "size": 1}],
-                "params": {"params.yaml": {"seed": 0}},
-                "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
-            }
-            key, value = _get_cache_hash(entry, key=True), _get_cache_hash(entry, key=False)
-            target = Path(repository.stage_cache.cache_dir) / key[:2] / key / value
+        entry = {
+            "cmd": "python stages one",
+            "deps": [{"path": "src/a.py", "hash": "md5", "md5": digest, "size": 1}],
+            "params": {"params.yaml": {"seed": 0}},
+            "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
+        }
+        key, value = _get_cache_hash(entry, key=True), _get_cache_hash(entry, key=False)
+        target = place(folder, number) / key[:2] / key / value
         target.parent.mkdir(parents=True)
         target.write_text(dumps_yaml(entry))
-        for file in here.rglob(".dvcignore"):
-            file.unlink()
 
 
 register(Reader("run-cache entry", "project", ".", _read_cache_entry, _cache_entry_seeds, 8))

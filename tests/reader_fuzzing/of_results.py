@@ -64,10 +64,9 @@ register(Reader("weights.npz", "results", "weights.npz", _read_weights, _weights
 
 def _read_findings(path: Path) -> object:
     """As the triage reads them."""
-    from asterism.core.artifacts import read_json
-    from asterism.libraries.judging.finding import Finding
+    from asterism.libraries.judging.finding import read_findings
 
-    return [Finding.from_json(value) for value in read_json(path)]
+    return read_findings(path, 3)
 
 
 def _findings_seeds(folder: Path) -> None:
@@ -76,7 +75,9 @@ def _findings_seeds(folder: Path) -> None:
 
     found = [
         Finding(0, "runtime crash", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
-        Finding(1, "difference", "run", "openvino", ("openvino:tf2onnx",), excess=3.0, d_mad=0.5),
+        Finding(
+            1, "values differ", "run", "openvino", ("openvino:tf2onnx",), excess=3.0, d_mad=0.5
+        ),
     ]
     write_json(place(folder, 0) / "findings.json", [f.to_json() for f in found])
 

@@ -174,6 +174,7 @@ class Server:
             "KERAS_BACKEND": "tensorflow",
             "TF_CPP_MIN_LOG_LEVEL": "3",
             "CUDA_VISIBLE_DEVICES": "",
+            "DVC_SITE_CACHE_DIR": str(self._home / "state"),
             "MPLCONFIGDIR": str(self._home / "state"),
             "OMP_NUM_THREADS": "2",
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 #: Characters of a message: what it quotes of a file may be of any length.
 _LONGEST = 2000
@@ -32,6 +33,17 @@ def concerning(key: str) -> Iterator[None]:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A user's error in the block names this file, or the folder of files, wherever it is from."""
+    try:
+        yield
+    except UserError as error:
+        if str(path) in str(error):
+            raise
+        raise UserError(f"{path}: {error}") from None
+
+
+@contextmanager
 def reading(what: str) -> Iterator[None]:
     """Whatever the block raises because of the file that it reads is the user's error, in one line.
 
@@ -54,6 +66,8 @@ def _why(error: BaseException) -> str:
         return "there is not enough memory for it"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    if isinstance(error, KeyError):
+        return f"there is no {telling_line(str(error))} in it"
     return telling_line(str(error)) or type(error).__name__
 
 

@@ -7,7 +7,6 @@ from a cache what they refuse.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.sweep import foreign
 
@@ -144,9 +144,9 @@ def _is_entry(path: str, runs: str) -> bool:
 
 def _why_no_list_in(path: Path) -> str | None:
     try:
-        return foreign.why_no_list(json.loads(path.read_bytes()))
-    except (ValueError, RecursionError):
-        return "it is not JSON"
+        return foreign.why_no_list(read_json(path))
+    except UserError as error:
+        return str(error)
 
 
 def _remove(path: Path, reason: str) -> None:

@@ -27,7 +27,7 @@ def mutators_of(name: str, content: bytes) -> list[tuple[str, Mutator]]:
         modules = [plain, onnx_files, onnx_files, onnx_files]
     elif suffix == "json":
         modules = [plain, trees.json_documents, trees.json_documents, text]  # type: ignore[list-item]
-    elif suffix in ("yaml", "lock"):
+    elif suffix in ("yaml", "lock") or content.startswith(b"cmd: "):  # an entry of the run-cache
         modules = [plain, trees.yaml_documents, trees.yaml_documents, text]  # type: ignore[list-item]
     elif suffix == "csv":
         modules = [plain, text.cells, text]  # type: ignore[list-item]

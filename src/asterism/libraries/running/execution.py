@@ -13,7 +13,7 @@ from typing import Any, Self
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
-from asterism.core.errors import UserError, concerning
+from asterism.core.errors import UserError, concerning, naming, reading
 from asterism.core.parts import ALONE, Parts
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
@@ -72,7 +72,11 @@ class Record:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+        with naming(folder), reading(f"the outcomes in {folder}"):
+            record = cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+            for at in range(len(record.tasks)):
+                record.result(at)
+        return record
 
     def results(self, models: int) -> Iterator[Result]:
         """The results of all tasks.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, naming
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.model import Engine, RecurrentModel
 
@@ -35,7 +35,9 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
             NaN or infinity; or, isolated, it crashes or hangs.
     """
-    return told(RecurrentModel((IsolatedEngine if isolated else open_engine)(path, layer)), path)
+    with naming(path):
+        model = RecurrentModel((IsolatedEngine if isolated else open_engine)(path, layer))
+    return told(model, path)
 
 
 def told(model: RecurrentModel, path: Path) -> RecurrentModel:

@@ -261,7 +261,7 @@ def _cache_entry_seeds(folder: Path) -> None:
             "params": {"params.yaml": {"seed": 0}},
             "outs": [{"path": name, "hash": "md5", "md5": digest, "size": 1}],
         }
-        key, value = _get_cache_hash(entry, key=True), _get_cache_hash(entry, key=False)
+        key, value = (_get_cache_hash(dict(entry), key=key) for key in (True, False))
         target = place(folder, number) / key[:2] / key / value
         target.parent.mkdir(parents=True)
         target.write_text(dumps_yaml(entry))

@@ -104,8 +104,7 @@ register(
 def _read_record(path: Path) -> object:
     from asterism.libraries.running.execution import Record
 
-    record = Record.load(path)
-    return [record.result(at) for at in range(len(record.tasks))]
+    return [result.index for result in Record.load(path).results(1)]
 
 
 def _record_seeds(folder: Path) -> None:
@@ -114,8 +113,9 @@ def _record_seeds(folder: Path) -> None:
     from asterism.libraries.running.outcomes import Outcome
 
     record = Record()
-    outputs = {"a:x": {"normal": [np.ones((2, 3), np.float32)]}}
-    outcomes = {"a:x": Outcome(0, "a:x", "run", "ok"), "b:y": Outcome(0, "b:y", "run", "crash")}
+    one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
+    outputs = {one: {"normal": [np.ones((2, 3), np.float32)]}}
+    outcomes = {one: Outcome(0, one, "run", "ok"), other: Outcome(0, other, "run", "crash")}
     record.add(Result(0, ("normal",), outcomes, outputs))
     record.save(place(folder, 0))
 

@@ -13,7 +13,7 @@ from typing import Any, Self
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
-from asterism.core.errors import UserError, concerning, naming, reading
+from asterism.core.errors import UserError, concerning
 from asterism.core.parts import ALONE, Parts
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
@@ -34,6 +34,8 @@ class Record:
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
+    #: Where it was read, for messages.
+    source: str = "what was executed"
 
     def add(self, result: Result) -> None:
         """Count a model in."""
@@ -72,11 +74,11 @@ class Record:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        with naming(folder), reading(f"the outcomes in {folder}"):
-            record = cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
-            for at in range(len(record.tasks)):
-                record.result(at)
-        return record
+        path = folder / "outcomes.json"
+        tasks = read_json(path)
+        if not isinstance(tasks, list):
+            raise UserError(f"{path} holds no list of tasks")
+        return cls(tasks, read_arrays(folder / "outputs.npz"), str(path))
 
     def results(self, models: int) -> Iterator[Result]:
         """The results of all tasks.
@@ -88,7 +90,7 @@ class Record:
             UserError: what was read is no record of runs of so many models.
         """
         for at in range(len(self.tasks)):
-            with concerning(f"task {at} of what was executed"):
+            with concerning(f"task {at} of {self.source}"):
                 try:
                     result = self.result(at)
                 except (KeyError, TypeError, AttributeError, IndexError) as error:

@@ -24,6 +24,7 @@ from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError, telling_line
+from asterism.core.reading import require_room
 
 log = get_logger(__name__)
 
@@ -81,7 +82,8 @@ def write(folder: Path, fill: Callable[[Path], None]) -> None:
         fill: writes the files into an empty folder.
 
     Raises:
-        UserError: a link leads out of the state's root.
+        UserError: a link leads out of the state's root, or a file is larger than
+            ``limits.array_mb``.
     """
     require_no_link(folder.parent)
     with replacing(folder) as temporary:
@@ -205,4 +207,6 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _digest(path: str) -> str:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        size = os.fstat(file.fileno()).st_size  # what is larger no reader takes
+        require_room(size, "limits.array_mb", f"{path} has a size")
         return hashlib.file_digest(file, "sha256").hexdigest()

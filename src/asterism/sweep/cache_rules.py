@@ -44,7 +44,8 @@ def fault_in_text(content: bytes) -> str | None:
         return f"it has {len(content)} bytes, and an entry at most {LARGEST_ENTRY}"
     depth = 0
     try:
-        for event in yaml.parse(content, Loader=yaml.SafeLoader):
+        text = content.decode("utf-8")  # YAML has other encodings, and DVC does not
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 return "it has YAML aliases, which DVC does not write"
             depth += isinstance(event, yaml.CollectionStartEvent)

@@ -7,7 +7,6 @@ nothing can change between check and use. DVC's own command does not know them: 
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
 from asterism.sweep import cache_rules
 
@@ -143,9 +143,9 @@ def _is_entry(path: str, runs: str) -> bool:
 
 def _fault_in_list_file(path: Path) -> str | None:
     try:
-        return cache_rules.fault_in_list(json.loads(path.read_bytes()))
-    except (ValueError, RecursionError):
-        return "it is not JSON"
+        return cache_rules.fault_in_list(read_json(path))
+    except UserError as error:
+        return str(error)
 
 
 def _remove(path: Path, reason: str) -> None:

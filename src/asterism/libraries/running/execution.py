@@ -34,6 +34,8 @@ class Record:
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
+    #: Where it was read, for messages.
+    source: str = "what was executed"
 
     def add(self, result: Result) -> None:
         """Count a model in."""
@@ -72,7 +74,11 @@ class Record:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+        path = folder / "outcomes.json"
+        tasks = read_json(path)
+        if not isinstance(tasks, list):
+            raise UserError(f"{path} holds no list of tasks")
+        return cls(tasks, read_arrays(folder / "outputs.npz"), str(path))
 
     def results(self, models: int) -> Iterator[Result]:
         """The results of all tasks.
@@ -84,7 +90,7 @@ class Record:
             UserError: the record is damaged, or names a model or a route that does not exist.
         """
         for at in range(len(self.tasks)):
-            with concerning(f"outcomes.json: task {at}"):
+            with concerning(f"task {at} of {self.source}"):
                 try:
                     result = self.result(at)
                 except (KeyError, TypeError, AttributeError, IndexError) as error:

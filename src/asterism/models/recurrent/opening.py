@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, naming
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.model import Engine, RecurrentModel
 
@@ -35,8 +35,9 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
             NaN or infinity; or, isolated, it crashes or hangs.
     """
-    engine = IsolatedEngine(path, layer) if isolated else open_engine(path, layer)
-    return model_of(engine, path)
+    with naming(path):
+        engine = IsolatedEngine(path, layer) if isolated else open_engine(path, layer)
+        return model_of(engine, path)
 
 
 def model_of(engine: Engine, path: Path) -> RecurrentModel:

@@ -7,6 +7,9 @@ JOBS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores
 # The git remote that experiments travel through.
 ORIGIN ?= origin
 STAMP := $(VENV)/.installed
+# Of fuzz-readers: how many files of all readers together, and which.
+EXAMPLES ?= 20000
+SEED ?= 0
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -14,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all lint format params dag lock clean
+.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,6 +54,10 @@ test: lint ## lint, types and the fast tests
 
 test-all: lint ## the slow tests too
 	python -m pytest -n auto --dist loadfile -m ''
+
+fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
+	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
+	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
 
 lint: $(STAMP) ## check style and types
 	ruff check .

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +14,11 @@ import typer
 from asterism.core.artifacts import replacing
 from asterism.core.errors import UserError
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 
 
 def _require_root(needed: str) -> None:
-    """Refuse to run outside of a project's root, told by what is needed of it."""
+    """Refuse to run in a folder without this file of a project's root."""
     if not Path(needed).exists():
         raise UserError(f"there is no {needed} here: run the command in the project's root")
 
@@ -130,7 +133,7 @@ def repro(
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     _make_overview(root / "sweeps")
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
@@ -139,49 +142,48 @@ def repro(
 def pull(
     experiments: Annotated[
         str | None,
-        typer.Option(metavar="ORIGIN", help="Get all experiments of this git remote instead."),
+        typer.Option(metavar="ORIGIN", help="Fetch all experiments of this git remote instead."),
     ] = None,
 ) -> None:
-    """Get what others have computed, as `dvc pull --run-cache`, and check it."""
+    """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
     from asterism.sweep.pull import pull as pull_checked
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    sys.exit(pull_checked(Path.cwd(), experiments))
+    with _errors_of_dvc():
+        status = pull_checked(Path.cwd(), experiments)
+    sys.exit(status)
 
 
 @app.command()
 def check() -> None:
-    """Check params.yaml and the cache, before DVC's own commands use what a stranger wrote."""
-    from dvc.exceptions import DvcException
-
+    """Check params.yaml and the cache, before DVC's own commands read what others wrote."""
     from asterism.config import check_params
     from asterism.sweep.pull import clean_cache
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    try:
+    with _errors_of_dvc():
         clean_cache(Path.cwd())
-    except DvcException as error:
-        raise UserError(str(error)) from None
-    print("params.yaml and the cache are as Asterism and DVC write them")
+    print("params.yaml is valid, and the cache holds nothing that the checks refuse")
 
 
 @app.command()
 def state(
     clean: Annotated[
-        bool, typer.Option("--clean", help="Remove what is not needed. Never what is in use.")
+        bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")
     ] = False,
     older_than: Annotated[
         float | None,
-        typer.Option(min=0, help="With --clean: days; 0 removes unfinished work of today too."),
+        typer.Option(min=0, help="With --clean: days without use; 0 removes unfinished work too."),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="With --clean: say what would go, remove nothing.")
+        bool,
+        typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
     ] = False,
 ) -> None:
-    """List what long stages keep under state.root, and remove what nobody needs any more."""
+    """List what stages keep under state.root, and remove what is no longer needed."""
     from asterism.core import machine, tidying
 
     if not clean and (older_than is not None or dry_run):
@@ -194,6 +196,8 @@ def state(
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
         done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
         print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+    for name, size in tidying.others().items():
+        print(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
     print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
 
@@ -207,6 +211,17 @@ def pack(
 
     pack_model(model, target)
     print(f"{target} is written")
+
+
+@contextmanager
+def _errors_of_dvc() -> Iterator[None]:
+    """Turn what DVC refuses in the block into a UserError."""
+    from dvc.exceptions import DvcException
+
+    try:
+        yield
+    except DvcException as error:
+        raise UserError(str(error)) from None
 
 
 def _make_overview(folder: Path) -> None:

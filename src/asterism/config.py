@@ -82,16 +82,16 @@ class Params(Section):
 
 
 def check_params(root: Path) -> None:
-    """Refuse a ``params.yaml`` that DVC must not put into commands and paths.
+    """Refuse a ``params.yaml`` with names that DVC must not put into commands and paths.
 
-    DVC does so as soon as it reads ``dvc.yaml``, and asks nobody what the names are. The file is
-    read as stages read it and as DVC does, which are two readers of YAML.
+    DVC puts names there unchecked as soon as it reads ``dvc.yaml``. Stages and DVC parse YAML by
+    different libraries, so both must read the same values.
 
     Args:
-        root: the workspace that it lies in.
+        root: the workspace with the file.
 
     Raises:
-        UserError: a parameter is missing, unknown or impossible, or the two read other values.
+        UserError: a parameter is missing, unknown or impossible, or DVC reads another value.
     """
     from dvc.exceptions import DvcException
     from dvc.utils.serialize import load_yaml
@@ -101,10 +101,10 @@ def check_params(root: Path) -> None:
     try:
         document = load_yaml(str(path))
     except (DvcException, RecursionError) as error:
-        raise UserError(f"{path.name} is not YAML to DVC: {error}") from None
+        raise UserError(f"DVC cannot read {path.name}: {error}") from None
     known = {key: document[key] for key in Params.model_fields if key in document}
     if validate(Params, known) != params:
-        raise UserError(f"{path.name} means something else to DVC: write it with `asterism params`")
+        raise UserError(f"DVC reads other values in {path.name}: write it with `asterism params`")
 
 
 def compose(conf: Path, overrides: list[str]) -> str:

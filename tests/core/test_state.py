@@ -176,6 +176,17 @@ def test_the_list_says_what_lies_there(state_root):
     assert 3000 < sizes[0] < 30_000
 
 
+def test_the_list_names_the_other_folders_below_the_root(state_root, tmp_path):
+    make()
+    (state_root / "onnx/0123").mkdir(parents=True)
+    (state_root / "onnx/0123/model.onnx").write_bytes(bytes(2_500_000))
+    (state_root / "elsewhere").symlink_to(tmp_path)
+    lines = CliRunner().invoke(app, ["state", "--clean", "--older-than", "0"]).output.splitlines()
+    assert lines[2] == "onnx/: 2.5 MB, kept for all runs; delete it to free the space"
+    assert lines[3].startswith("1 runs, ")
+    assert (state_root / "onnx/0123/model.onnx").exists()
+
+
 @pytest.mark.parametrize(
     ("arguments", "left"),
     [

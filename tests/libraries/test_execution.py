@@ -123,9 +123,9 @@ def test_a_refused_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
         ("index", 2, "no model 2"),
         ("index", -1, "no model -1"),
         ("index", "0", "no model"),
-        ("draws", None, "it is none"),
+        ("draws", None, "it is no result"),
         ("outcomes", [{"route": "jax:jit"}], "missing"),
-        ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is none"),
+        ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is no result"),
         ("outputs", {"jax:import os": {}}, "no route"),
     ],
 )

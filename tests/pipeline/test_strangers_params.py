@@ -102,7 +102,7 @@ def test_the_two_readers_of_yaml_have_to_read_the_same(project):
     """``010`` is eight to one and ten to the other."""
     path = project.root / "params.yaml"
     path.write_text(path.read_text().replace("seed: 0", "seed: 010"))
-    require_refused(project, asterism("repro"), "means something else to DVC")
+    require_refused(project, asterism("repro"), "DVC reads other values")
 
 
 @pytest.mark.slow

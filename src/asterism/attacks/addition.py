@@ -13,7 +13,7 @@ from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.attacks.image_set import ImageSet, mean_of
 from asterism.attacks.pixels import l2, linf
 from asterism.core.artifacts import read_arrays, write_arrays
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
 from asterism.core.streams import stream
 
 
@@ -110,4 +110,5 @@ class Addition(ImageSet):
     @classmethod
     def load(cls, path: Path) -> Self:
         """What :meth:`save` wrote."""
-        return cls(**read_arrays(path))
+        with reading(f"the inputs {path}"):
+            return cls(**read_arrays(path))

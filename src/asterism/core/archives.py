@@ -1,4 +1,4 @@
-"""Zip archives from elsewhere, checked before any of their content takes memory.
+"""Opening zip archives that others made, checked before any of their content takes memory.
 
 ``.npz``, ``.keras`` and ``.pt2`` files are such archives. An archive can declare more than it
 holds, hold the same bytes under many names, or unpack to a thousand times its size.
@@ -17,9 +17,9 @@ from asterism.core import machine
 from asterism.core.errors import UserError
 from asterism.core.reading import require_room, require_size
 
-#: Bytes of the list of members, of which each takes at least 46 in the file and more in memory.
+#: Bytes of the list of members: each takes at least 46 in the file, and more in memory.
 _LARGEST_LIST = 16_000_000
-#: Deflate makes at most 1,032 bytes of one (Deutsch, RFC 1951: 258 of two bits).
+#: Deflate packs at most 1,032 bytes into one (RFC 1951: 258 bytes into two bits).
 _DEFLATE_RATIO = 1032
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
@@ -31,15 +31,15 @@ _TAIL = 65_535 + 98
 
 @contextmanager
 def opened_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
-    """A zip archive all of whose members together fit into the machine's limit.
+    """A zip archive whose members together stay within the machine's limit.
 
-    They are stored or deflated, have different names and places, and declare no more than the
-    bytes that they take in the file can hold.
+    Members are stored or deflated, with different names and places in the file. None declares more
+    than its bytes in the file can hold.
 
     Raises:
-        UserError: one of these does not hold.
-        zipfile.BadZipFile: it is no archive, or is damaged.
-        OSError: it cannot be read.
+        UserError: the archive breaks one of these rules.
+        zipfile.BadZipFile: the file is no archive, or is damaged.
+        OSError: the file cannot be read.
     """
     require_size(path, limit)
     with path.open("rb") as file:

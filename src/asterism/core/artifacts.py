@@ -7,6 +7,7 @@ unpickles.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import math
@@ -32,9 +33,9 @@ from asterism.core.refusals import writing_to
 if TYPE_CHECKING:
     import polars as pl
     from scipy import sparse
-#: Columns of a table: each takes kilobytes, whatever it holds.
-_MOST_COLUMNS = 10_000
 
+#: Columns of a table: each takes kilobytes, even when empty.
+_MOST_COLUMNS = 10_000
 
 #: The folder that is being written, if any: it is flushed as a whole when it is complete.
 _unfinished: ContextVar[Path | None] = ContextVar("unfinished", default=None)
@@ -70,9 +71,15 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def require_file(path: Path, kind: str) -> None:
     """Raise a :class:`UserError` unless there is a file; ``kind`` says what it should be."""
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        is_folder = is_file = False
+    if is_folder:
         raise UserError(f"{path} is a folder, no {kind}")
-    if not path.is_file():
+    if not is_file:
         raise UserError(f"there is no {kind} {path}")
 
 
@@ -167,6 +174,7 @@ def map_array(path: Path) -> NDArray[Any]:
     Raises:
         UserError: missing, damaged or an object array.
     """
+    require_file(path, ".npy file")
     with reading(f"the array {path}"):
         with path.open("rb") as file:
             _declared_size(file)

@@ -1,8 +1,8 @@
-"""Whether DVC has committed what a stage wrote, seen in ``dvc.lock`` and the cache, without DVC.
+"""Whether DVC has committed a stage's outputs, read from ``dvc.lock`` and the cache without DVC.
 
-Loading DVC takes a second and more. What is relied upon here is documented: the entries of
+Loading DVC takes a second and more. Only documented formats are read: the entries of
 ``dvc.lock``, the option ``cache.dir``, and the cache's folders (``files/md5/ab/…``; a folder's
-object is a JSON list of its files). Where it is not so, nothing counts as committed.
+object is a JSON list of its files). Whatever has another format counts as not committed.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Content = str | dict[str, str]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-#: What comes of files that are not as DVC writes them, or not there.
-_OTHERWISE = (
+#: What reading raises where files are missing, or not as DVC writes them.
+_UNREADABLE = (
     OSError,
     LookupError,
     TypeError,
@@ -45,7 +45,7 @@ def content_of(paths: Iterable[Path]) -> dict[str, Content]:
 def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path()) -> bool:
     """Whether ``dvc.lock`` names these outputs of a stage, and the cache has every file.
 
-    ``dvc.lock`` alone does not tell: it comes with a clone, whose cache is empty.
+    ``dvc.lock`` alone does not suffice: a fresh clone has it, with an empty cache.
 
     Args:
         stage: as DVC calls it, ``fuzz@state``.
@@ -60,7 +60,7 @@ def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path
         return locked.keys() == outputs.keys() and all(
             _has(files, locked[path], content) for path, content in outputs.items()
         )
-    except _OTHERWISE:
+    except _UNREADABLE:
         return False
 
 
@@ -77,7 +77,7 @@ def _md5(path: Path) -> str:
 
 
 def _has(files: Path, locked: str, content: Content) -> bool:
-    """Whether the object is of this content and, as all that it lists, there."""
+    """Whether the cache has an object of this content, with all files that it lists."""
     if isinstance(content, str):
         return locked == content and _object(files, content).is_file()
     listed: list[dict[str, Any]] = json.loads(_object(files, locked).read_text(encoding="utf-8"))

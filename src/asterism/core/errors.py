@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+#: Characters of a message: what it quotes of a file may be of any length.
+_LONGEST = 2000
 
 
 class UserError(Exception):
@@ -16,7 +20,7 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(_shortened(" ".join(message.split()), _LONGEST))
 
 
 @contextmanager
@@ -29,14 +33,25 @@ def concerning(key: str) -> Iterator[None]:
 
 
 @contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """A user's error in the block names this file, or the folder of files, wherever it is from."""
+    try:
+        yield
+    except UserError as error:
+        if str(path) in str(error):
+            raise
+        raise UserError(f"{path}: {error}") from None
+
+
+@contextmanager
 def reading(what: str) -> Iterator[None]:
-    """Whatever the block raises because of the file that it reads is the user's error, in one line.
+    """Turn whatever the block raises because of the file that it reads into one line for the user.
 
     Args:
         what: the file and what is read from it, ``"arrays from images.npz"``.
 
     Raises:
-        UserError: ``cannot read <what>: <why>``; errors that are the user's already stay.
+        UserError: ``cannot read <what>: <why>``; a :class:`UserError` passes unchanged.
     """
     try:
         yield
@@ -51,6 +66,8 @@ def _why(error: BaseException) -> str:
         return "there is not enough memory for it"
     if isinstance(error, RecursionError):
         return "it is nested too deeply"
+    if isinstance(error, KeyError):
+        return f"there is no {telling_line(str(error))} in it"
     return telling_line(str(error)) or type(error).__name__
 
 
@@ -72,7 +89,12 @@ def telling_line(said: str, limit: int = 200) -> str:
     _, quoted, text = _COLOURS.sub("", said).rpartition("Traceback (most recent call last):")
     lines = [line for line in text.splitlines() if line and not (quoted and line[0].isspace())]
     line = next((told for told in map(str.strip, lines) if told and not _ANNOUNCED.match(told)), "")
+    return _shortened(line, limit)
+
+
+def _shortened(line: str, limit: int) -> str:
+    """The line, or its beginning and its end where it is longer."""
     if len(line) <= limit:
         return line
-    half = limit // 2
-    return f"{line[:half].rpartition(' ')[0]} … {line[-half:].partition(' ')[2]}"
+    start, end = line[: limit // 2], line[-limit // 2 :]
+    return f"{start.rpartition(' ')[0] or start} … {end.partition(' ')[2] or end}"

@@ -17,7 +17,7 @@ from asterism.core.artifacts import replacing
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "asterism",  # element ids that do not differ from run to run
     "svg.fonttype": "none",  # text stays text
-    # Names may hold dollar signs: no text is a formula, and none can be a wrong one.
+    # Names may hold dollar signs, which must not begin a formula.
     "text.parse_math": False,
     "font.family": "sans-serif",
     "font.size": 9,
@@ -41,14 +41,14 @@ PALETTE = (
     "#7f5f00",
 )
 
-#: Characters that XML has no way of writing.
+#: Characters that XML cannot hold.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def svg_text(figure: Figure) -> str:
     """The figure's ``<svg>`` element."""
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        # Of logarithmic axes: numbers such as 100 in place of formulas.
+        # Logarithmic axes get numbers such as 100 in place of formulas.
         if isinstance(major := axis.get_major_formatter(), LogFormatterMathtext):
             axis.set_major_formatter(LogFormatter(labelOnlyBase=major.labelOnlyBase))
         if isinstance(minor := axis.get_minor_formatter(), LogFormatterMathtext):

@@ -16,7 +16,7 @@ from asterism.core.errors import UserError
 #: The committed placeholder that stands for no file of the user's.
 NO_FILE = "conf/no_file"
 
-#: How an address begins, which DVC would ask over the network. ``./a:b`` begins as a path does.
+#: The beginning of a URL, which DVC would fetch over the network. ``./a:b`` is a path.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -51,8 +51,8 @@ def no_file(instead: str) -> AfterValidator:
 def inside(folder: Path, name: str, source: str) -> Path:
     """The path of a file that another file names, which must lie in the folder or below it.
 
-    A stage that depends on a folder runs again when a file in it changes, and not when another
-    does. So nothing outside is read: by no absolute path, by no ``..``, through no link.
+    A stage that depends on a folder runs again only when a file in it changes. So no file outside
+    is read: neither by an absolute path, nor by ``..``, nor through a link.
 
     Args:
         folder: on which the stage depends.

@@ -1,4 +1,4 @@
-"""Bringing what was written from the system's memory to the disk.
+"""Flushing written files and folders to the disk.
 
 Without it a computer that loses power may keep a file's new name and lose its content.
 """
@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
-#: What a file system answers that cannot flush a folder.
+#: Errors of file systems that cannot flush a folder.
 _CANNOT = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EBADF}
 
 

@@ -1,7 +1,7 @@
-"""Names that become parts of commands, paths, references and pages: one pattern for all of them.
+"""Names that become parts of commands, paths, git references and pages: one pattern for all.
 
-A text of this pattern is one word to a shell, one folder or file below the one that it is put into,
-and plain text to HTML and to a figure's title.
+Such a name is one word to a shell, one file or folder in a path, and plain text to HTML and to a
+figure's title.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-#: Characters of the longest name: with what is put around it, it stays a file's name.
+#: Most characters, so that a file name that contains a label is not too long.
 LONGEST = 64
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")

@@ -1,8 +1,8 @@
 """Locks between processes, on one machine or on a shared file system.
 
 The operating system gives a lock back when its holder ends, however it ends, so a killed run
-leaves nothing to clean up. A lock's file may be removed by whoever holds the lock alone: whoever
-waited for it then takes the new file's.
+leaves nothing to clean up. A process that holds a lock alone may remove its file. Processes that
+waited for it then lock the new file.
 """
 
 from __future__ import annotations

@@ -27,11 +27,11 @@ TRAINING_THREADS = 4
 #: Bytes.
 MB = 1_000_000
 
-#: What a file may ask for: see docs/pipeline.md.
+#: Limits of what a file may ask for, see docs/pipeline.md.
 Limit = Literal[
     "limits.text_mb", "limits.array_mb", "limits.image_mb", "limits.model_mb", "limits.process_mb"
 ]
-#: For a machine of 8 GB, on which two models' processes run beside a stage.
+#: Defaults, for a machine of 8 GB on which the processes of two models run beside a stage.
 _LIMITS_MB: dict[Limit, int] = {
     "limits.text_mb": 100,
     "limits.array_mb": 3000,
@@ -57,10 +57,10 @@ def state_root() -> Path:
 
 
 def state_days() -> float:
-    """Days after which the state of a run that nobody goes on with is removed.
+    """Days after which the unused state of a run is removed.
 
     Raises:
-        UserError: it is no positive number.
+        UserError: the setting is no positive number.
     """
     value = _setting("state.days", _project(Path.cwd()))
     try:
@@ -76,7 +76,7 @@ def limit(key: Limit) -> int:
     """The most bytes that a file may ask for.
 
     Raises:
-        UserError: what the user has set is no whole number of MB from 1.
+        UserError: the setting is no whole number of MB from 1.
     """
     value = _setting(key, _project(Path.cwd()))
     if value is None:
@@ -87,10 +87,10 @@ def limit(key: Limit) -> int:
 
 
 def limit_memory() -> None:
-    """From here on, refuse this process memory of its own beyond ``limits.process_mb``.
+    """Limit the private memory of this process to ``limits.process_mb`` from now on.
 
-    Then what was to be allocated fails with an error, and the machine stays usable. A limit that
-    the process has already may be lower, and stays.
+    An allocation beyond it fails with an error, and the machine stays usable. A lower limit that
+    the process already has stays.
     """
     allowed = limit("limits.process_mb")
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
@@ -142,7 +142,7 @@ def _directory(key: str, default: Path) -> Path:
 
 
 def _setting(key: str, project: Path) -> str | None:
-    """What the user has set, in the environment before the file; None where nothing."""
+    """The user's setting: the environment's, else the file's; None where there is none."""
     return os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
 
 

@@ -68,7 +68,7 @@ S = TypeVar("S", bound=Section)
 
 _QUOTE = "'"
 
-#: Where Pydantic places what is wrong with a key itself.
+#: The end of the location that Pydantic gives to an error of a key itself.
 _IS_KEY = ("[key]",)
 
 #: What Hydra writes for a value that the user has to give.

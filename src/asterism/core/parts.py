@@ -142,8 +142,8 @@ class SharedParts(Parts):
             return
         checkpoint = Checkpoint(self._run.checkpoint(name))
         if (state := checkpoint.latest()) is not None:
-            told = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
-            log.info("goes on", stage=self._stage, part=name, saved=told)
+            since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
+            log.info("goes on", stage=self._stage, part=name, saved=since)
         result = compute(checkpoint)
         saved.write(self._run.part(name), result.save)
         checkpoint.discard()

@@ -1,4 +1,4 @@
-"""Processes that do not outlive whoever started them, and waiting for those that have to end."""
+"""Starting processes that end with their parent, and ending processes with all their children."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Any, TypeVar
 
 Started = TypeVar("Started")
 
-#: Seconds between two looks at the parent, where the system tells nothing by itself.
+#: Seconds between two looks at the parent, where the system sends no signal when it ends.
 _LOOK_SECONDS = 0.5
 
-#: Seconds that killed processes are waited for: the system may hold one up, as on a dead disk.
+#: Seconds to wait for killed processes: the system may delay their end, as on a dead disk.
 _REAP_SECONDS = 10.0
 
-#: The longest look that counts, in seconds: what lasts longer was a stop, not a wait.
+#: The longest interval that counts, in seconds: a longer one means that this process was stopped.
 _LONGEST_LOOK = 2.0
 
 #: Options of Linux' prctl, from ``linux/prctl.h``.
@@ -30,15 +30,15 @@ _SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
 
 
 def killed_with_parent(parent: int | None = None) -> None:
-    """From here on, SIGKILL ends this process when its parent is gone.
+    """From now on, SIGKILL ends this process when its parent has ended.
 
-    On Linux the system sends it, whatever this process is at: a library that holds the
-    interpreter's lock too. The system takes the *thread* that started this process for its
+    On Linux the system sends it, whatever this process is doing, even while a library holds the
+    interpreter's lock. The system takes the *thread* that started this process for its
     parent, so start it by :func:`started_to_last`. Elsewhere a thread keeps watch, which such a
     library can hold up.
 
     Args:
-        parent: who started this process, where that is known: one that is gone already counts.
+        parent: the process that started this one, if known; it may have ended already.
     """
     before = os.getppid() if parent is None else parent
     if sys.platform == "linux":
@@ -50,7 +50,7 @@ def killed_with_parent(parent: int | None = None) -> None:
 
 
 def interrupt_group_with_parent() -> None:
-    """From here on, send SIGINT to this process and its group when its parent is gone.
+    """From now on, send SIGINT to this process and its group when its parent has ended.
 
     Signals of a terminal or to the parent's group do not reach them, and a parent that is killed
     sends none. A thread keeps watch, so this is for processes whose own code is all Python.
@@ -68,14 +68,13 @@ def started_to_last(start: Callable[[], Started]) -> Started:
 
 
 def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | None:
-    """Run a command that may be anything, without input.
+    """Run any command, without input, and kill what is left of its process group after it.
 
-    It ends with this process, as :func:`killed_with_parent` says, and what is left of its process
-    group is killed in the end.
+    The command ends when this process does, see :func:`killed_with_parent`.
 
     Args:
         command: program and arguments.
-        seconds: its limit.
+        seconds: the time limit.
         given: arguments of :class:`subprocess.Popen`, as ``env`` and ``stdout``.
 
     Returns:
@@ -104,10 +103,10 @@ def adopt_orphans() -> None:
 
 
 def end_all_below() -> None:
-    """Kill every process below this one, and wait for their ends.
+    """Kill all descendants of this process, and wait until they have ended.
 
-    A process that has called :func:`adopt_orphans` leaves none. Another one does not see those
-    whose parents have ended before.
+    After :func:`adopt_orphans` none is left. Without it, descendants whose parents have ended
+    before are not found.
     """
     deadline = time.monotonic() + _REAP_SECONDS
     while _has_children() and time.monotonic() < deadline:
@@ -120,10 +119,9 @@ def end_all_below() -> None:
 
 
 class Patience:
-    """Seconds to wait for something.
+    """A time limit that counts only time in which this process runs.
 
-    Only time in which this process runs counts. After a stop (SIGSTOP, a sleeping machine) the
-    other side gets the time that it had left.
+    After a stop (SIGSTOP, a sleeping machine) the remaining time is as long as before it.
 
     Args:
         seconds: how long.
@@ -134,7 +132,7 @@ class Patience:
         self._latest = time.monotonic()
 
     def is_over(self) -> bool:
-        """Whether it is used up. Ask every second or so."""
+        """Whether the time is used up. To be called about every second."""
         now = time.monotonic()
         self._left -= min(now - self._latest, _LONGEST_LOOK)
         self._latest = now
@@ -142,7 +140,7 @@ class Patience:
 
 
 def _has_children() -> bool:
-    """Whether there are any, after those that have ended are forgotten."""
+    """Whether this process has children, after those that have ended are reaped."""
     try:
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
@@ -178,7 +176,7 @@ def _starter() -> ThreadPoolExecutor:
 
 
 def _forget_starter() -> None:
-    """A fork has none of its parent's threads."""
+    """Forget the starting thread in a forked child, which does not have it."""
     global _starting
     _started.clear()
     _starting = threading.Lock()

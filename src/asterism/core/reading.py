@@ -1,8 +1,8 @@
-"""Limits of what a file may ask for, checked before its content takes any memory.
+"""Reading files within limits, which are checked before a file's content takes any memory.
 
-A small file can declare an array, an archive or a picture that fills the memory, or nest deeper
-than those who walk through it can follow. What libraries raise about a file in spite of that
-becomes one line by :func:`asterism.core.errors.reading`.
+A small file can declare an array, an archive or a picture that fills the memory, or values that
+are nested too deeply for recursive code. What libraries still raise about a file becomes one line
+by :func:`asterism.core.errors.reading`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from asterism.core import machine
 from asterism.core.errors import UserError, reading
 
-#: Lists and mappings inside each other. Models that hold models need about six for each.
+#: Levels of nested lists and mappings. A model inside a model takes about six.
 _DEEPEST = 200
 
 
 def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
-    """Refuse what takes more memory than this machine's limit, before it is allocated.
+    """Refuse a size that exceeds this machine's limit, before the memory is allocated.
 
     Args:
         wanted: bytes that the file declares.
@@ -84,7 +84,7 @@ def parse_json(text: str | bytes, source: str) -> Any:
 
 
 def _inside(nodes: list[Any]) -> list[Any]:
-    """Lists and mappings among nodes' values, level by level so that nothing recurses."""
+    """Lists and mappings among the values of nodes: the next level, without recursion."""
     found: list[Any] = []
     for node in nodes:
         values: Iterable[Any] = node.values() if isinstance(node, dict) else node

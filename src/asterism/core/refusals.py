@@ -34,18 +34,18 @@ _ADVICE = {
 def refusals_told() -> Iterator[None]:
     """A place that cannot be read or written is the user's error, wherever the block meets it.
 
-    So is memory that does not suffice. For the top of a command or a stage: nothing below has
-    to mind.
+    So is a lack of memory. For the top of a command or a stage: code below need not handle
+    either.
 
     Raises:
-        UserError: it names the place or what was wanted, the reason and what to do.
+        UserError: it names the place or the amount of memory, the reason and what to do.
     """
     try:
         yield
     except MemoryError as error:
         wanted = f" ({error})" if str(error) else ""
         raise UserError(
-            f"this machine has not enough memory for it{wanted}: take less data or smaller models, "
+            f"there is not enough memory{wanted}: take less data or smaller models, "
             "or run fewer processes side by side"
         ) from None
     except OSError as error:

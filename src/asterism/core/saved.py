@@ -1,8 +1,9 @@
 """Folders of saved state: written whole, checked when read, removed without following links.
 
 They lie below ``state.root``, which may be shared on a file server, damaged, or written by somebody
-else. So a folder carries the digest of each of its files, and nothing is read or removed through a
-symbolic link. Who may write there can still choose what a stage computes from, and no more.
+else. So a folder holds the digest of each of its files, and nothing is read or removed through a
+symbolic link. Somebody who may write there can change what a stage computes with, but no file
+elsewhere.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import shutil
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +24,7 @@ from asterism.core import machine
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError, telling_line
+from asterism.core.reading import require_room
 
 log = get_logger(__name__)
 
@@ -30,13 +33,13 @@ R = TypeVar("R")
 #: The file that holds the digests of the others.
 DIGESTS = "digests.json"
 
-#: What comes between a folder's name and a number where it was set aside.
+#: Stands between the name and a number in the new name of a damaged folder.
 _ASIDE = ".damaged-"
 
-#: What can be a part of a path below the state's root.
+#: Names of folders below ``state.root``. They may be longer than a label, which they can contain.
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
-#: What readers raise of wrong content. A refusal of the system is none of it: it may pass.
+#: What readers raise because of wrong content. Other errors of the system may be temporary.
 _WRONG = (
     UserError,
     LookupError,
@@ -79,7 +82,8 @@ def write(folder: Path, fill: Callable[[Path], None]) -> None:
         fill: writes the files into an empty folder.
 
     Raises:
-        UserError: a link leads out of the state's root.
+        UserError: a link leads out of the state's root, or a file is larger than
+            ``limits.array_mb``.
     """
     require_no_link(folder.parent)
     with replacing(folder) as temporary:
@@ -121,8 +125,8 @@ def set_aside(folder: Path, reason: object) -> None:
     log.warning("damaged, computed again", path=str(folder), kept=kept.name, reason=str(reason))
 
 
-def is_aside(name: str) -> bool:
-    """Whether this is the name of a folder that was set aside."""
+def is_damaged(name: str) -> bool:
+    """Whether :func:`set_aside` gave a folder this name."""
     return _ASIDE in name
 
 
@@ -140,7 +144,7 @@ def require_no_link(folder: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file, a link or a folder below the state's root, as far as the system lets us.
+    """Remove a file, a link or a folder below the state's root, as far as permissions allow.
 
     No link is followed, not even one that takes a folder's place at this very moment.
     """
@@ -158,6 +162,17 @@ def remove(path: Path) -> None:
             os.close(parent)
     except OSError as error:
         log.warning("not removed", path=str(path), reason=os.strerror(error.errno or 0))
+
+
+def size(folder: Path) -> int:
+    """Bytes of all files below a folder; links are counted and not followed."""
+    total, waiting = 0, [folder]
+    while waiting:
+        with suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                total += entry.stat(follow_symlinks=False).st_size
+                waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
+    return total
 
 
 def _remove_in(parent: int, name: str) -> None:
@@ -192,4 +207,6 @@ def _digests(folder: Path) -> dict[str, str]:
 
 def _digest(path: str) -> str:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        size = os.fstat(file.fileno()).st_size  # what is larger no reader takes
+        require_room(size, "limits.array_mb", f"{path} has a size")
         return hashlib.file_digest(file, "sha256").hexdigest()

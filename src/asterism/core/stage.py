@@ -95,22 +95,21 @@ def parts(
     """
     label = name if variant is None else f"{name}-{variant}"
     facts = params.model_dump(mode="json")
-    key = dependency_key(label, facts, [*inputs, *_code_of(name), LOCK])
+    definition = _definition(name)
+    key = dependency_key(label, facts, [*inputs, *_code_of(definition), LOCK])
     address = name if variant is None else f"{name}@{variant}"
-    return SharedParts(label, key, _is_shard.get(), address, _outputs_of(name, variant))
+    return SharedParts(label, key, _is_shard.get(), address, _outputs_of(definition, variant))
 
 
-def _code_of(name: str) -> list[Path]:
-    """A stage's script and packages, as DVC knows them."""
-    dependencies = _definition(name)["deps"]
+def _code_of(definition: dict[str, Any]) -> list[Path]:
+    """A stage's script and packages, as ``dvc.yaml`` lists them."""
+    dependencies = definition["deps"]
     return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
 
 
-def _outputs_of(name: str, variant: str | None) -> list[Path]:
-    """What a stage writes, as DVC knows it; a variant has outputs of its own."""
-    listed = [
-        out for kind in ("outs", "metrics", "plots") for out in _definition(name).get(kind, [])
-    ]
+def _outputs_of(definition: dict[str, Any], variant: str | None) -> list[Path]:
+    """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
+    listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
     paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
     return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
 

@@ -1,8 +1,8 @@
-"""What long stages keep below ``state.root``: one folder for each run of a stage, by its key.
+"""The state that long stages keep below ``state.root``: one folder for each run, by its key.
 
 A run's folder holds its finished parts, a ``….checkpoint`` beside the part in progress, a lock for
-each part, and what was set aside as damaged. Who works with a run shares its lock, so nobody
-removes the run meanwhile. A finished run stays until DVC has committed the stage's outputs.
+each part, and damaged folders under other names. Each process that works with a run shares the
+run's lock, so no other removes it. A finished run stays until DVC has committed its outputs.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Run:
     @property
     def folder(self) -> Path:
         """Where its state lies."""
-        return _root() / saved.checked_name(self.stage) / self.key
+        return runs_folder() / saved.checked_name(self.stage) / self.key
 
     def part(self, name: str) -> Path:
         """Folder of a finished part."""
@@ -61,7 +61,7 @@ class Run:
         return self.folder / f"{name}{_CHECKPOINT}"
 
     def lock(self, name: str) -> Path:
-        """What is held by who computes a part."""
+        """File of the lock that the process which computes a part holds."""
         return self.folder / f"{name}{_PART_LOCK}"
 
     @contextmanager
@@ -96,14 +96,14 @@ class Run:
         write_json(self.folder / _FINISHED, note)
 
     def token(self) -> str | None:
-        """What tells the time that it was finished from all others; None if it never was."""
+        """A text that is new each time the run is finished; None if it never was."""
         note = self._note()
         return None if note is None else str(note.get("token"))
 
     def is_committed(self) -> bool:
         """Whether the stage finished in this workspace, and DVC has committed its outputs.
 
-        Of other workspaces nothing is read: the note about them may be anybody's.
+        Nothing in other workspaces is read: anybody may have written the note that names them.
         """
         note = self._note()
         if note is None or note.get("workspace") != str(Path.cwd()):
@@ -123,21 +123,22 @@ class Run:
 
     def parts(self) -> list[str]:
         """Names of the finished parts."""
-        return [n for n in self._folders() if not n.endswith(_CHECKPOINT) and not saved.is_aside(n)]
+        whole = [name for name in self._folders() if not saved.is_damaged(name)]
+        return [name for name in whole if not name.endswith(_CHECKPOINT)]
 
     def damaged(self) -> list[Path]:
-        """What was set aside: parts, and states of unfinished ones."""
+        """Damaged folders that got another name: parts, and states of unfinished parts."""
         folders = [self.folder / name for name in self._folders()]
-        kept = [f for f in folders if f.name.endswith(_CHECKPOINT) and not saved.is_aside(f.name)]
-        return [f for f in folders if saved.is_aside(f.name)] + [
+        kept = [f for f in folders if f.name.endswith(_CHECKPOINT) and not saved.is_damaged(f.name)]
+        return [f for f in folders if saved.is_damaged(f.name)] + [
             state
             for folder in kept
             for state in sorted(folder.iterdir())
-            if saved.is_aside(state.name)
+            if saved.is_damaged(state.name)
         ]
 
     def remove_damaged(self) -> bool:
-        """Remove what was set aside, unless a process works with the run; whether it is gone."""
+        """Remove damaged folders, unless a process works with the run; whether they are gone."""
         with suppress(BlockingIOError, UserError):
             saved.require_no_link(self.folder)
             with held_now(self.folder / _LOCK):
@@ -146,17 +147,11 @@ class Run:
         return not self.damaged()
 
     def size(self) -> int:
-        """Bytes of all its files; links count as such."""
-        total, waiting = 0, [self.folder]
-        while waiting:
-            with suppress(FileNotFoundError), os.scandir(waiting.pop()) as entries:
-                for entry in entries:
-                    total += entry.stat(follow_symlinks=False).st_size
-                    waiting += [Path(entry.path)] if entry.is_dir(follow_symlinks=False) else []
-        return total
+        """Bytes of all its files, see :func:`asterism.core.saved.size`."""
+        return saved.size(self.folder)
 
     def days(self, now: float) -> float:
-        """How long nobody has begun, saved or finished anything in it.
+        """Days since a process last began, saved or finished anything in it.
 
         Args:
             now: see :func:`server_time`.
@@ -166,9 +161,9 @@ class Run:
         return max(0.0, now - max(times, default=now)) / _DAY
 
     def is_too_old(self, days: float, now: float) -> bool:
-        """Whether it was found unused for so many days before, and still is.
+        """Whether it is unused for so many days, and was found so at least a day ago.
 
-        The first time is noted in the folder.
+        The first time it is found so is noted in the folder.
 
         Args:
             days: unused for fewer, it is not too old.
@@ -199,11 +194,13 @@ class Run:
 
 
 def runs() -> list[Run]:
-    """All runs of which there is state, by stage and key; links and other names are left out."""
-    return [Run(stage, key) for stage in _names(_root()) for key in _names(_root() / stage, _KEY)]
+    """All runs that have state, by stage and key; links and other names are left out."""
+    root = runs_folder()
+    return [Run(stage, key) for stage in _names(root) for key in _names(root / stage, _KEY)]
 
 
-def _root() -> Path:
+def runs_folder() -> Path:
+    """Where the state of all runs lies."""
     return machine.state_root() / "parts"
 
 

@@ -1,8 +1,8 @@
-"""A stage as a process that two small ones watch over, so that it ends when it is told to.
+"""Running a stage below two small processes that end it on a signal or when its parent ends.
 
 Native code that never comes back to Python (a model's endless loop, a catastrophic regular
-expression) hears no signal, and an exception raised by a signal is lost where Python raises it in
-a callback. So the stage gets no signals at all. Three processes, each the parent of the next:
+expression) handles no signal, and an exception raised by a signal is lost where Python raises it
+in a callback. So the stage gets no signals at all. Three processes, each the parent of the next:
 
 - *front*: what DVC started. It gets the signals, and looks whether its parent is still there.
 - *guard*: kills everything below it when the front is gone or asks for it, and when the stage
@@ -51,8 +51,8 @@ def supervised(label: str, work: Callable[[], int]) -> int:
         the work's process.
     """
     parent = os.getppid()
-    if _was_handed_over(parent):
-        _say(label, "what started it has ended; the same command goes on")
+    if _is_orphan(parent):
+        _say(label, "its parent process has ended; the same command goes on")
         return INTERRUPTED
     asked: list[int] = []
     for number in _ENDINGS:
@@ -83,11 +83,11 @@ def supervised(label: str, work: Callable[[], int]) -> int:
     return status if status >= 0 else 128 - status
 
 
-def _was_handed_over(parent: int) -> bool:
-    """Whether who started this process ended before it could look.
+def _is_orphan(parent: int) -> bool:
+    """Whether the process that started this one has ended already.
 
-    The system has given it to a process that takes orphans, which is of another session. Whoever
-    starts a process is of the same one, unless the process leads its own.
+    Then the system has made another process its parent, which belongs to another session. The
+    original parent is in the same session, unless this process leads one of its own.
     """
     try:
         takes_orphans = parent == 1 or Path(f"/proc/{parent}/comm").read_text() == "systemd\n"
@@ -123,7 +123,7 @@ def _guard(label: str, ends: int, scratch: str | None) -> bool:
     finally:
         if os.getpid() == guard:
             os._exit(status)
-    return False  # for type checkers: nobody comes here
+    return False  # never reached; for type checkers
 
 
 def _clear_up(scratch: str | None) -> None:
@@ -146,12 +146,12 @@ def _watch_over(label: str, stage: int, ends: int, woken: int) -> int:
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
                 if ended[0] == stage:
-                    return _told(label, os.waitstatus_to_exitcode(ended[1]))
+                    return _exit_status(label, os.waitstatus_to_exitcode(ended[1]))
         if ends in _wait_for(woken, ends):
             return INTERRUPTED
 
 
-def _told(label: str, status: int) -> int:
+def _exit_status(label: str, status: int) -> int:
     """The exit status of a stage, where a signal may have ended it."""
     if status >= 0:
         return status

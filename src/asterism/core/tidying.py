@@ -1,4 +1,4 @@
-"""Removing what long stages keep and nobody needs any more, and listing what there is."""
+"""Listing the saved state of long stages, and removing what is no longer needed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
-from asterism.core import machine
+from asterism.core import machine, saved
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
-from asterism.core.state import Run, runs
+from asterism.core.state import Run, runs, runs_folder
 
 log = get_logger(__name__)
 
@@ -23,11 +23,11 @@ class Entry:
     Attributes:
         run: the run.
         parts: how many are finished.
-        damaged: how many folders were set aside.
+        damaged: how many damaged folders there are.
         size: in bytes.
         days: since it was last used.
-        status: ``in use``, ``committed`` (its outputs, by this project's DVC), ``finished`` (they
-            are not, or not here) or ``unfinished``.
+        status: ``in use``; ``committed``: DVC has its outputs, in this workspace; ``finished``:
+            its outputs are written, and not committed in this workspace; or ``unfinished``.
     """
 
     run: Run
@@ -39,12 +39,19 @@ class Entry:
 
 
 def entries() -> list[Entry]:
-    """All runs of which there is state."""
+    """All runs that have state."""
     now = server_time()
     return [
         Entry(run, len(run.parts()), len(run.damaged()), run.size(), run.days(now), _status(run))
         for run in runs()
     ]
+
+
+def others() -> dict[str, int]:
+    """Bytes of the other folders below ``state.root``, by name."""
+    root = machine.state_root()
+    folders = [f for f in root.glob("*/") if f != runs_folder() and not f.is_symlink()]
+    return {folder.name: saved.size(folder) for folder in sorted(folders)}
 
 
 def unneeded(entry: Entry, days: float) -> str | None:
@@ -62,12 +69,12 @@ def unneeded(entry: Entry, days: float) -> str | None:
 
 
 def clean(entry: Entry, days: float, dry: bool) -> str:
-    """Remove a run, or else what was set aside in it, as far as it is not needed; what was done.
+    """Remove a run that is not needed, or the damaged folders of one that is; what was done.
 
     Args:
         entry: the run.
         days: see :func:`unneeded`.
-        dry: remove nothing, say what would be.
+        dry: remove nothing, only say what would be removed.
     """
     reason = unneeded(entry, days)
     if reason is None and (not entry.damaged or entry.status == "in use"):
@@ -82,8 +89,8 @@ def clean(entry: Entry, days: float, dry: bool) -> str:
 def tidy() -> None:
     """Remove the runs whose outputs this workspace has committed, and those that are too old.
 
-    For the start of every stage: DVC starts no stage that is up to date, so another one has to.
-    Nothing that goes wrong here stops it.
+    Every stage calls it when it starts: DVC does not start a finished stage again, so another
+    stage has to remove its state. Errors are ignored: no stage fails because of this.
     """
     with suppress(OSError, UserError):
         for run, reason in _unneeded_runs():
@@ -92,9 +99,9 @@ def tidy() -> None:
 
 
 def server_time() -> float:
-    """The time by the clock that files below ``state.root`` have their times of, in seconds.
+    """The time in seconds by the clock that dates files below ``state.root``.
 
-    That may be a file server's. It is compared with times of these files, and with no other.
+    That may be a file server's clock. It is compared with times of these files only.
     """
     root = machine.state_root()
     root.mkdir(parents=True, exist_ok=True)

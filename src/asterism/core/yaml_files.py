@@ -1,7 +1,7 @@
-"""YAML files: parameters and settings that people write, without aliases and of bounded size.
+"""Reading YAML files, without aliases and of bounded size and depth.
 
-An alias lets a short document stand for one that no memory can hold, and Python's parser recurses
-over what a document nests.
+With aliases a short document can stand for one that fills the memory, and the parser recurses once
+for each level of a document.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import yaml
 
 from asterism.core.errors import UserError, reading
 
-#: Characters of a document. A constant, because machine.yaml, which holds limits, is one itself.
+#: Bytes of a file. A constant, because the limits of the machine are in a YAML file too.
 _LARGEST = 4_000_000
-#: Lists and mappings inside each other.
+#: Levels of nested lists and mappings.
 _DEEPEST = 100
 
 

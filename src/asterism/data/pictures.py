@@ -1,4 +1,4 @@
-"""Sizes of pictures, read from their headers: what decoding them would take."""
+"""Sizes of PNG and JPEG images, read from their headers before they are decoded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def size_of_image(content: bytes) -> tuple[int, int] | None:
 
 
 def _size_of_jpeg(content: bytes) -> tuple[int, int] | None:
-    """The largest that any of its frames declares: decoders do not agree on which counts."""
+    """The largest size of any frame: decoders do not agree which frame counts."""
     sizes, at = [], 2
     while at + 9 <= len(content) and content[at] == 0xFF:
         marker = content[at + 1]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_arrays
+from asterism.core.errors import reading
 from asterism.criteria.tracing import BATCH, model_input
 from asterism.data import Dataset
 from asterism.deepimportance.neurons import propagator
@@ -41,8 +42,9 @@ class Heatmaps:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        arrays: dict[str, Any] = read_arrays(folder / "heatmaps.npz")
-        return cls(**arrays)
+        with reading(f"the heatmaps in {folder}"):
+            arrays: dict[str, Any] = read_arrays(folder / "heatmaps.npz")
+            return cls(**arrays)
 
 
 def heatmaps(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_arrays
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
 from asterism.deepstellar.params import AbstractionParams
 from asterism.deepstellar.principal_components import PrincipalComponents
 
@@ -116,6 +116,7 @@ class Abstraction:
     @classmethod
     def load(cls, path: Path) -> Abstraction:
         """What :meth:`save` wrote."""
-        a = read_arrays(path)
-        pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
-        return cls(pca, a["lower"], a["upper"], int(a["grid"][0]), int(a["grid"][1]))
+        with reading(f"the abstraction {path}"):
+            a = read_arrays(path)
+            pca = PrincipalComponents(a["mean"], a["components"], a["explained"])
+            return cls(pca, a["lower"], a["upper"], int(a["grid"][0]), int(a["grid"][1]))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from asterism.core.artifacts import read_arrays, read_sparse, write_arrays, write_sparse
+from asterism.core.errors import reading
 from asterism.deepstellar.code_index import CodeIndex
 
 
@@ -111,6 +112,12 @@ class Dtmc:
     @classmethod
     def load(cls, folder: Path) -> Dtmc:
         """What :meth:`save` wrote."""
-        arrays = read_arrays(folder / "dtmc.npz")
-        counts = read_sparse(folder / "counts.npz")
-        return cls(arrays["codes"], counts, arrays["initial"], arrays["class_visits"])
+        with reading(f"the chain in {folder}"):
+            arrays = read_arrays(folder / "dtmc.npz")
+            counts = read_sparse(folder / "counts.npz")
+            chain = cls(arrays["codes"], counts, arrays["initial"], arrays["class_visits"])
+            size = chain.codes.size
+            shapes = (chain.codes.shape, chain.initial.shape, chain.class_visits.shape[:-1])
+            if set(shapes) != {(size,)} or counts.shape != (size, size):
+                raise ValueError("its arrays do not fit together")
+            return chain

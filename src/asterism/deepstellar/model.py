@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_arrays
+from asterism.core.errors import reading
 from asterism.deepstellar.abstraction import Abstraction
 from asterism.deepstellar.boundary import boundary_codes
 from asterism.deepstellar.code_index import CodeIndex
@@ -66,5 +67,6 @@ class TraceModel:
     @classmethod
     def load(cls, folder: Path) -> TraceModel:
         """What :meth:`save` wrote."""
-        boundary = read_arrays(folder / "boundary.npz")["codes"]
-        return cls(Abstraction.load(folder / "abstraction.npz"), Dtmc.load(folder), boundary)
+        with reading(f"the model in {folder}"):
+            boundary = read_arrays(folder / "boundary.npz")["codes"]
+            return cls(Abstraction.load(folder / "abstraction.npz"), Dtmc.load(folder), boundary)

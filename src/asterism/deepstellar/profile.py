@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from asterism.core.artifacts import map_array, read_arrays, replacing, write_arrays
 from asterism.core.console import progress
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
 from asterism.models.recurrent import RecurrentModel
 
 #: Inputs run at a time; their hidden states are all that is in memory at once.
@@ -37,8 +37,9 @@ class Profile:
     @classmethod
     def load(cls, folder: Path) -> Profile:
         """What :func:`profile` wrote."""
-        facts = read_arrays(folder / "inputs.npz")
-        return cls(map_array(folder / "states.npy"), facts["labels"], facts["inputs"])
+        with reading(f"the profile in {folder}"):
+            facts = read_arrays(folder / "inputs.npz")
+            return cls(map_array(folder / "states.npy"), facts["labels"], facts["inputs"])
 
 
 def profile(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
 from asterism.core.streams import stream
 
 log = get_logger(__name__)
@@ -42,7 +42,8 @@ class Seeds:
     @classmethod
     def load(cls, folder: Path) -> Seeds:
         """What :meth:`save` wrote."""
-        return cls(**read_arrays(folder / "seeds.npz"))
+        with reading(f"the seeds in {folder}"):
+            return cls(**read_arrays(folder / "seeds.npz"))
 
 
 def select_seeds(

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, read_table, write_arrays, write_table
+from asterism.core.errors import reading
 
 #: How a seed's search can end.
 TRIGGERED = "triggered"
@@ -97,23 +98,24 @@ class Findings:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        records = read_table(folder / "seeds.csv").to_dicts()
-        rows = read_table(folder / "triggers.csv").to_dicts()
-        arrays = read_arrays(folder / "triggers.npz")
-        return cls(
-            [SeedRecord(**{**r, "reason": r["reason"] or ""}) for r in records],
-            [
-                Trigger(
-                    row["seed"],
-                    row["queries"],
-                    tuple((row["operators"] or "").split()),
-                    arrays["items"][i],
-                    arrays["f"][i],
-                    arrays["g"][i],
-                )
-                for i, row in enumerate(rows)
-            ],
-        )
+        with reading(f"what a search found, in {folder}"):
+            records = read_table(folder / "seeds.csv").to_dicts()
+            rows = read_table(folder / "triggers.csv").to_dicts()
+            arrays = read_arrays(folder / "triggers.npz")
+            return cls(
+                [SeedRecord(**{**r, "reason": r["reason"] or ""}) for r in records],
+                [
+                    Trigger(
+                        row["seed"],
+                        row["queries"],
+                        tuple((row["operators"] or "").split()),
+                        arrays["items"][i],
+                        arrays["f"][i],
+                        arrays["g"][i],
+                    )
+                    for i, row in enumerate(rows)
+                ],
+            )
 
 
 def seed_table(records: Sequence[SeedRecord]) -> pl.DataFrame:

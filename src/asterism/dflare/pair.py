@@ -144,7 +144,7 @@ class _Stopwatch:
 def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
     """Outputs, and the reason for each row that has none.
 
-    A model that hangs is no answer about an input, and is not asked about others: it is an error.
+    A model that hangs says nothing about an input: it raises an error, and is not called again.
     """
     try:
         outputs = model.predict(items)

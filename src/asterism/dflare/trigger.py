@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.core.artifacts import read_arrays, write_arrays, write_json, write_table
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError, concerning
+from asterism.core.errors import UserError, concerning, reading
 from asterism.core.parts import ALONE, Parts
 from asterism.core.streams import stream
 from asterism.dflare import outcome
@@ -90,8 +90,9 @@ class Found:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        path = folder / "minimal.npz"
-        return cls(Findings.load(folder), read_arrays(path)["items"] if path.exists() else None)
+        with reading(f"what a search found, in {folder}"):
+            path = folder / "minimal.npz"
+            return cls(Findings.load(folder), read_arrays(path)["items"] if path.exists() else None)
 
     @classmethod
     def merged(cls, groups: Sequence[Self]) -> Self:
@@ -248,8 +249,9 @@ def write_confusion(path: Path, findings: Findings) -> None:
 
 def load_seeds(folder: Path) -> Seeds:
     """The seeds that :func:`search_pair` saved."""
-    arrays = read_arrays(folder / "seeds.npz")
-    return Seeds(arrays["items"], arrays["numbers"])
+    with reading(f"the seeds in {folder}"):
+        arrays = read_arrays(folder / "seeds.npz")
+        return Seeds(arrays["items"], arrays["numbers"])
 
 
 def write_models(path: Path, models: Iterable[tuple[Path, Any]]) -> None:

@@ -1,8 +1,8 @@
-"""HDF5 files from elsewhere: plain groups and data sets only, and all of them in the file.
+"""Checking HDF5 files that others made: only plain groups and data sets within the file.
 
-A link or a data set of an HDF5 file can refer to other files, of which the reader then gets the
-content; a filter can load a library by its name. Whoever copies objects of such a file follows
-these references, so a file is inspected before anything in it is opened, copied or read.
+A link or a data set of an HDF5 file can refer to other files, whose content the reader then gets. A
+filter can load a library by name. Reading or copying objects follows such references, so a file is
+inspected before anything in it is read or copied.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LINKS = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another fi
 
 
 def require_plain(file: h5py.File, path: Path) -> None:
-    """Refuse a file that refers to more than itself, or that declares more than fits.
+    """Refuse a file that refers to other files, or declares more than the limit.
 
     Args:
         file: open for reading.
@@ -93,7 +93,7 @@ def _require_own_content(dataset: h5d.DatasetID, name: str, path: Path) -> None:
 
 
 def _require_values(kind: Any, name: str, path: Path) -> None:
-    """Numbers and strings; references, and types made of other types, are none."""
+    """Allow numbers and strings; refuse references and types made of other types."""
     match kind.get_class():
         case h5t.INTEGER | h5t.FLOAT | h5t.STRING:
             return

@@ -1,9 +1,9 @@
-"""Models in processes of their own: one that crashes its interpreter takes nothing along.
+"""Models in processes of their own, so that one that crashes or hangs harms no other work.
 
 A damaged or hostile model file can end a process (a segmentation fault in native code, a failed
 check, memory), at opening or at the one input that reaches the defect. In a process of its own
 that is an answer like any other: the caller learns that the model crashed, and why. A model that
-never answers is given up after a limit, once for all.
+never answers is ended after a time limit, and is not started again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
 
 Arrays = Sequence[NDArray[Any]]
 
-#: A model as its process has it: facts about it, and what it answers to arrays.
+#: An opened model in its process: facts about it, and the function that answers to arrays.
 Served = tuple[dict[str, Any], Callable[[Arrays], Arrays]]
 
 
@@ -49,7 +49,7 @@ class ModelCrashError(UserError):
 
 
 class ModelHangError(UserError):
-    """The model did not answer in time, now or before: it is asked nothing more."""
+    """The model did not answer in time, now or in an earlier call; it is not called again."""
 
 
 class IsolatedModel:
@@ -62,10 +62,10 @@ class IsolatedModel:
     Args:
         path: the model file, for messages.
         open_model: opens the model in the other process. A function at the top of a module.
-        arguments: its arguments, which pickle takes over.
+        arguments: its arguments, which must be picklable.
 
     Attributes:
-        facts: what the process tells of the model.
+        facts: about the model, from its process.
 
     Raises:
         ModelCrashError: opening the file ended the process.
@@ -100,7 +100,7 @@ class IsolatedModel:
         return None if self._process is None else int(self._process.pid)
 
     def ask(self, arrays: Arrays) -> list[NDArray[Any]]:
-        """What the model answers; read-only arrays.
+        """The model's answer to arrays, as read-only arrays.
 
         Raises:
             ModelCrashError: on these arrays the model ended its process, or raised an error.
@@ -129,11 +129,11 @@ class IsolatedModel:
         self._process = process
         far_end.close()
         try:
-            (told,) = self._exchange(lambda: None)
+            (answer,) = self._exchange(lambda: None)
         except UserError:
             self._end()
             raise
-        facts: dict[str, Any] = json.loads(told.tobytes())
+        facts: dict[str, Any] = json.loads(answer.tobytes())
         return facts
 
     def _exchange(self, send: Callable[[], None]) -> list[NDArray[Any]]:
@@ -158,8 +158,8 @@ class IsolatedModel:
     def _give_up(self) -> None:
         self._end()
         self._hung = (
-            f"{self._path} did not answer within {PATIENCE_S:.0f} s: it hangs, and is asked "
-            "nothing more"
+            f"{self._path} did not answer within {PATIENCE_S:.0f} s: it hangs, and is "
+            "not called again"
         )
         raise ModelHangError(self._hung)
 
@@ -260,7 +260,7 @@ def _serve(
     try:
         facts, answer = open_model(*arguments)
     except Exception as error:  # the other side decides what it means
-        _answer(connection, *_told(error, path))
+        _answer(connection, *_error_answer(error, path))
         return
     _answer(connection, _RESULT, [_text(json.dumps(facts))])
     with suppress(EOFError):
@@ -269,12 +269,12 @@ def _serve(
             try:
                 outputs = answer(arrays)
             except Exception as error:  # of these arrays: the model answers about others
-                _answer(connection, *_told(error, path))
+                _answer(connection, *_error_answer(error, path))
             else:
                 _answer(connection, _RESULT, outputs)
 
 
-def _told(error: Exception, path: Path) -> tuple[bytes, Arrays]:
+def _error_answer(error: Exception, path: Path) -> tuple[bytes, Arrays]:
     """An error as an answer: its kind and its message."""
     if isinstance(error, UserError):
         return _USER_ERROR, [_text(str(error))]

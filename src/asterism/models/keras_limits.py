@@ -1,4 +1,4 @@
-"""Limits of what a Keras configuration may ask for, since a line of it can ask for any memory."""
+"""Limits of the layers and weights that a Keras configuration may ask for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ALLOCATES = "_initialize_with_initializer"
 
 
 def require_few_layers(config: Any, path: Path) -> None:
-    """Refuse a configuration that takes hours to build.
+    """Refuse a configuration with so many layers that building it takes hours.
 
     Args:
         config: a model's, as JSON gives it.
@@ -43,7 +43,7 @@ def require_few_layers(config: Any, path: Path) -> None:
 
 @contextmanager
 def weights_within(path: Path) -> Iterator[None]:
-    """Keras builds models in the block; their weights are counted before they are allocated.
+    """Count the weights of models that Keras builds in the block, before they are allocated.
 
     Raises:
         UserError: they take more than ``limits.model_mb``.
@@ -52,7 +52,7 @@ def weights_within(path: Path) -> Iterator[None]:
 
     asked = 0
     refusals: list[UserError] = []
-    # Private: Keras has no public place between a weight's shape and its memory.
+    # Private: Keras has no public hook between a weight's shape and its allocation.
     owner = next(c for c in keras.Variable.__mro__ if _ALLOCATES in vars(c))
     allocate = vars(owner)[_ALLOCATES]
 
@@ -61,7 +61,7 @@ def weights_within(path: Path) -> Iterator[None]:
         asked += _BYTES * math.prod(variable.shape)
         try:
             require_room(asked, "limits.model_mb", f"{path} asks for weights")
-        except UserError as error:  # Keras would tell it in words of its own
+        except UserError as error:  # Keras would replace the message by its own
             refusals.append(error)
             raise
         allocate(variable, initializer)

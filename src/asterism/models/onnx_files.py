@@ -1,8 +1,8 @@
-"""ONNX files from elsewhere: whole in one file, and no larger than they may be.
+"""Reading ONNX files within limits, and packing a model with data in other files into one file.
 
-An ONNX model may keep its tensors in other files. A stage depends on the files that parameters
-name, and on no others: if such data changed, nothing would run again. So these models are refused
-wherever they are opened, and :func:`pack` makes one file of them.
+An ONNX model may keep its tensors in other files. A stage depends only on the files that parameters
+name, so a change of such data would run nothing again. Therefore these models are refused wherever
+they are opened, and :func:`pack` makes one file of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SMALL = 4096
 
 
 def read_onnx(path: Path) -> onnx.ModelProto:
-    """An ONNX model that is whole in its file.
+    """An ONNX model, all of which is in its file.
 
     Raises:
         UserError: missing, damaged, larger than ``limits.model_mb`` as a file or by the tensors
@@ -121,7 +121,7 @@ def _of_type(model: Any, path: Path, *names: str) -> Iterator[Any]:
 
 
 def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
-    """Refuse a graph with a value that is too large whatever the input is.
+    """Refuse a graph that computes a too large value, whatever its input.
 
     A node of a few bytes can make any number of values of a shape (``ConstantOfShape``,
     ``Expand``, ``Tile``, ``Range``), and runtimes compute such nodes when they open the file.
@@ -137,7 +137,7 @@ def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
 
 
 def _without_weights(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model with no more of its weights than their shapes: inference copies what it gets."""
+    """The model with only the shapes of its large weights: inference copies what it gets."""
     import onnx
 
     copy = onnx.ModelProto()

@@ -18,7 +18,7 @@ from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.onnx_session import OnnxEngine
-from asterism.models.recurrent.opening import open_engine, told
+from asterism.models.recurrent.opening import model_of, open_engine
 
 if TYPE_CHECKING:
     import keras
@@ -37,7 +37,7 @@ def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
             temporary.write_bytes(engine.graph)
         form = engine.form
     _note(file, None, form, isolated=False)
-    return told(RecurrentModel(engine), file)
+    return model_of(engine, file)
 
 
 def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
@@ -58,7 +58,7 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     with tempfile.TemporaryDirectory() as made:
         graph = Path(made) / _GRAPH
         engine = IsolatedEngine(source, params.layer, graph)
-        model = told(RecurrentModel(engine), source)
+        model = model_of(engine, source)
         require_score_for_each(classes, model.classes, source)
         with replacing(stored) as temporary:
             shutil.copyfile(source, temporary)
@@ -73,12 +73,12 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
 def open_trained(folder: Path) -> RecurrentModel:
     """The network that ``train_rnn`` stored in ``folder``, ready to run.
 
-    The user's own runs in processes of its own, where its file says what is computed. Of a chain
-    of Keras layers only the weights are the user's: their graph was written here.
+    A user's own network runs in processes of its own where the file determines what is computed.
+    Of a chain of Keras layers only the weights are the user's: the graph was written here.
     """
     facts = read_json(folder / _NOTE)
     if facts["graph"] is None:
-        isolated = "isolated" in facts
+        isolated = facts.get("isolated", False)
         return open_rnn(folder / facts["file"], facts["layer"], isolated=isolated)
     return RecurrentModel(OnnxEngine((folder / _GRAPH).read_bytes(), **facts["graph"]))
 

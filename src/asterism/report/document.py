@@ -1,8 +1,7 @@
-"""A page as one HTML file that runs no script and asks for nothing, whatever its results hold.
+"""Writing a page as one HTML file that runs no script and fetches nothing, whatever results hold.
 
-Results may be a colleague's, or a stranger's. Templates escape what they show, pictures are
-images, which browsers run no script of, and the page itself forbids everything else by a
-Content-Security-Policy: https://www.w3.org/TR/CSP3/.
+Results may be a colleague's or a stranger's. Templates escape texts. Figures are images, in which
+browsers run no scripts. The page forbids everything else by a Content-Security-Policy: https://www.w3.org/TR/CSP3/.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ def write_document(target: Path, sections: Sequence[Section], sweeps: str) -> No
     Args:
         target: the page.
         sections: in their order.
-        sweeps: where the page of all sweeps is; nothing where there is no link to it.
+        sweeps: link to the page of all sweeps; empty for none.
     """
     style = files("asterism.report").joinpath("templates/page.css").read_text(encoding="utf-8")
     page = render(
@@ -37,7 +36,7 @@ def write_document(target: Path, sections: Sequence[Section], sweeps: str) -> No
         policy=_policy(style),
     )
     with replacing(target) as temporary:
-        # Texts of results may hold halves of characters, which UTF-8 has no bytes for.
+        # Texts of results may hold lone surrogates, which UTF-8 cannot encode.
         temporary.write_bytes(page.encode("utf-8", errors="replace"))
 
 

@@ -15,8 +15,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.errors import reading
 from asterism.core.figures import svg_text
+from asterism.core.reading import read_within
 
 _IMAGE = '<img class="pixels" width="{}" height="{}" alt="{}" src="data:image/png;base64,{}">'
 
@@ -33,12 +34,10 @@ def svg_file(path: Path, alt: str) -> Markup:
     """An SVG file as an image that scales with the page, whoever made it.
 
     Raises:
-        UserError: it cannot be read.
+        UserError: it cannot be read, or is too large.
     """
-    try:
-        return _figure(path.read_bytes(), alt)
-    except OSError as error:
-        raise UserError(f"cannot read the picture {path}: {error}") from None
+    with reading(f"the picture {path}"):
+        return _figure(read_within(path, "limits.text_mb"), alt)
 
 
 def _figure(drawing: bytes, alt: str) -> Markup:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
 from asterism.core.locks import held_now
+from asterism.core.supervision import INTERRUPTED
 from asterism.sweep import slurm, workspace
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.launch import groups, job_name, launch, plan_points
 from asterism.sweep.pipeline import open_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
@@ -26,6 +25,7 @@ from asterism.sweep.points import (
     sweep_name,
     with_slashes,
 )
+from asterism.sweep.records import Recorded, read_record
 from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
 from asterism.sweep.targets import check_targets
 
@@ -33,6 +33,8 @@ log = get_logger(__name__)
 
 #: Lines of a failing point's log that are shown.
 TAIL = 15
+#: Bytes of a log that these lines are looked for in.
+_TAIL_BYTES = 100_000
 
 
 @dataclass(frozen=True)
@@ -201,7 +203,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
     folder = sweep.point_folder(point.number)
     path, log_file = folder / "record.json", folder / "log.txt"
     if path.exists():
-        record: dict[str, Any] = read_json(path)
+        record: dict[str, Any] = asdict(read_record(Recorded, path))
     else:
         status, reason = _without_a_record(sweep, folder)
         record = {
@@ -215,13 +217,19 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
             "exit_code": None,
             "message": f"{reason}; the same command goes on",
         }
-    lines = log_file.read_text(errors="replace").splitlines() if log_file.exists() else []
+    lines = _end_of(log_file).splitlines() if log_file.is_file() else []
     page = folder / REPORT.name
     return record | {
         "log_tail": "\n".join(lines[-TAIL:]),
         "log": str(log_file),
         "report": str(page.relative_to(sweep.folder)) if page.exists() else "",
     }
+
+
+def _end_of(log_file: Path) -> str:
+    with log_file.open("rb") as file:
+        file.seek(max(0, log_file.stat().st_size - _TAIL_BYTES))
+        return file.read(_TAIL_BYTES).decode(errors="replace")
 
 
 def _without_a_record(sweep: Sweep, folder: Path) -> tuple[str, str]:

@@ -1,13 +1,12 @@
-"""DVC as this process uses it refuses what no honest cache or remote holds.
+"""Checks that this process adds to DVC: of run-cache entries, file lists and hashes that it reads.
 
-Rules are in :mod:`asterism.sweep.foreign`. They hold wherever DVC reads, at the moment it does, so
-that nothing comes in between. DVC's own command knows nothing of them: for it, :func:`clean` takes
-from a cache what they refuse.
+The rules are in :mod:`asterism.sweep.cache_rules`. They are applied where DVC reads, so that
+nothing can change between check and use. DVC's own command does not know them: for it,
+:func:`clean` removes from a cache what they refuse.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Iterable
@@ -16,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
-from asterism.sweep import foreign
+from asterism.sweep import cache_rules
 
 
 @cache
 def guard_dvc() -> None:
-    """Let DVC keep to the rules in this process from now on."""
+    """Make DVC apply the rules, in this process, from now on."""
     _guard_entries()
     _guard_lists()
     _guard_paths()
@@ -30,18 +30,18 @@ def guard_dvc() -> None:
 
 
 def clean(repository: Any) -> None:
-    """Take from a repository's cache the entries and lists that the rules refuse, saying which."""
+    """Remove and name the entries and lists in a repository's cache that the rules refuse."""
     entries = repository.stage_cache
     for path in sorted(Path(entries.cache_dir).glob("*/*/*")):
         if path.suffix != ".tmp":  # which DVC is writing
             entries._load_cache(path.parent.name, path.name)
     for path in sorted(Path(repository.cache.local.path).glob("*/*.dir")):
-        if reason := _why_no_list_in(path):
+        if reason := _fault_in_list_file(path):
             _remove(path, reason)
 
 
 def require_results(root: Path, stages: Iterable[Any]) -> None:
-    """Refuse stages that would write elsewhere than results belong, which DVC empties for them.
+    """Refuse stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
         UserError: it names the stage and the path.
@@ -49,10 +49,10 @@ def require_results(root: Path, stages: Iterable[Any]) -> None:
     for stage in stages:
         for output in stage.outs:
             path = os.path.relpath(output.fs_path, root)
-            if not foreign.is_result(path):
+            if not cache_rules.is_result(path):
                 raise UserError(
-                    f"dvc.yaml: stage {stage.addressing} writes {path!r}: stages write below "
-                    f"{', '.join(foreign.RESULTS)} only"
+                    f"dvc.yaml: stage {stage.addressing} writes {path!r}, but stages write only "
+                    f"below {', '.join(cache_rules.RESULTS)}"
                 )
 
 
@@ -66,11 +66,11 @@ def _guard_entries() -> None:
         if not path.is_file():
             return None
         with path.open("rb") as file:
-            reason = foreign.why_no_text(file.read(foreign.LARGEST_ENTRY + 1))
+            reason = cache_rules.fault_in_text(file.read(cache_rules.LARGEST_ENTRY + 1))
         if reason is None:
             try:
                 entry = own(self, key, value)
-                reason = None if entry is None else foreign.why_no_entry(entry, key)
+                reason = None if entry is None else cache_rules.fault_in_entry(entry, key)
             except (ValueError, TypeError, AttributeError, RecursionError) as error:
                 reason = f"DVC cannot read it ({error})"
             if reason is None:
@@ -89,7 +89,7 @@ def _guard_lists() -> None:
     own = tree.from_list.__func__
 
     def from_list(cls: Any, listed: Any, hash_name: str | None = None) -> Any:
-        if reason := foreign.why_no_list(listed):
+        if reason := cache_rules.fault_in_list(listed):
             _say(f"a list of a folder's files is not used: {reason}")
             raise ObjectFormatError(reason)  # as of a damaged one: the stage runs
         return own(cls, listed, hash_name=hash_name)
@@ -105,7 +105,7 @@ def _guard_paths() -> None:
     own = store.oid_to_path
 
     def oid_to_path(self: Any, oid: str) -> Any:
-        if not foreign.is_place(oid):
+        if not cache_rules.is_object_name(oid):
             raise ObjectFormatError(f"{oid!r} is no object's hash")
         return own(self, oid)
 
@@ -131,22 +131,21 @@ def _guard_transfers() -> None:
 def _is_entry(path: str, runs: str) -> bool:
     """Whether a file below a folder of the run-cache has an entry's name.
 
-    A store of objects may hold any name, and DVC makes a path of it: of one with dots a path
-    outside of the cache.
+    An object store may hold any name. DVC makes a path of it, with dots one outside the cache.
     """
     *above, start, key, value = path.replace(os.sep, "/").split("/")
-    named = foreign.ENTRY.fullmatch(f"{start}/{key}/{value}")
+    named = cache_rules.ENTRY.fullmatch(f"{start}/{key}/{value}")
     if named and "/".join(above) == runs.replace(os.sep, "/"):
         return True
     _say(f"{path!r} is left where it is: no entry of a run-cache has such a name")
     return False
 
 
-def _why_no_list_in(path: Path) -> str | None:
+def _fault_in_list_file(path: Path) -> str | None:
     try:
-        return foreign.why_no_list(json.loads(path.read_bytes()))
-    except (ValueError, RecursionError):
-        return "it is not JSON"
+        return cache_rules.fault_in_list(read_json(path))
+    except UserError as error:
+        return str(error)
 
 
 def _remove(path: Path, reason: str) -> None:
@@ -158,5 +157,5 @@ def _remove(path: Path, reason: str) -> None:
 
 @cache
 def _say(line: str) -> None:
-    """Tell each finding once; DVC reads the same file several times."""
+    """Write each warning once; DVC reads the same file several times."""
     sys.stderr.write(f"warning: {line}\n")

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import replacing
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
+from asterism.core.reading import read_within
 
 LOCK_FILE = "dvc.lock"
 
@@ -33,7 +34,10 @@ def read_entry(root: Path, name: str) -> dict[str, Any] | None:
     from dvc.utils.serialize import parse_yaml
 
     block = _read(root).get(name)
-    return None if block is None else dict(parse_yaml(block, root / LOCK_FILE)[name])
+    if block is None:
+        return None
+    with reading(str(root / LOCK_FILE)):
+        return dict(parse_yaml(block, root / LOCK_FILE)[name])
 
 
 def set_stages(root: Path, stages: Sequence[Any], **options: Any) -> None:
@@ -85,7 +89,10 @@ def _blocks(text: str) -> list[tuple[str, str]]:
 
 def _read(root: Path) -> dict[str, str]:
     path = root / LOCK_FILE
-    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    if not path.exists():
+        return {}
+    with reading(str(path)):
+        text = read_within(path, "limits.text_mb").decode("utf-8")
     if not text:
         return {}
     blocks = dict(_blocks(text))

@@ -25,6 +25,7 @@ from typing import Any
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.core.locks import held
+from asterism.core.supervision import INTERRUPTED
 from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
@@ -32,7 +33,6 @@ from asterism.sweep.cached import restore
 from asterism.sweep.guard import guard_dvc, require_results
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
-    INTERRUPTED,
     interrupt_postponed,
     interruptible,
     serve_run,

@@ -18,11 +18,12 @@ from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held, is_held
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
+from asterism.sweep.records import read_record
 from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
@@ -119,8 +120,7 @@ def write_points(sweep: Sweep, points: Sequence[Point]) -> None:
 
 def read_point(sweep: Sweep, number: int) -> Point:
     """One of those that :func:`write_points` has left."""
-    facts = read_json(sweep.point_file(number))
-    return Point(facts["number"], tuple(facts["overrides"]), facts["composition"])
+    return read_record(Point, sweep.point_file(number))
 
 
 def run_point(sweep: Sweep, point: Point) -> float | None:

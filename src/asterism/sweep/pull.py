@@ -1,4 +1,4 @@
-"""Taking in what others have computed: DVC's own pull, guarded, and the check of a cache."""
+"""Fetching what others have computed: DVC's own pull with checks, and the check of a cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def pull(root: Path, origin: str | None) -> int:
 
     Args:
         root: the workspace, which is the current directory.
-        origin: a git remote, to get the experiments in it with their results; None for the
+        origin: a git remote, to fetch its experiments with their results; None to fetch the
             results that ``dvc.lock`` names.
     """
     from dvc.cli import main
@@ -28,6 +28,6 @@ def pull(root: Path, origin: str | None) -> int:
 
 
 def clean_cache(root: Path) -> None:
-    """Take from a workspace's cache what no honest one holds, see :func:`clean`."""
+    """Remove from a workspace's cache what the rules refuse, see :func:`clean`."""
     with open_repository(root) as repository:
         clean(repository)

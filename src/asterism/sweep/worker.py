@@ -17,14 +17,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json, write_json
+from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held
 from asterism.core.processes import interrupt_group_with_parent
 from asterism.core.refusals import refusals_told
+from asterism.core.supervision import INTERRUPTED
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
-from asterism.sweep.interrupt import INTERRUPTED
 from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
     StageFailedError,
@@ -34,6 +34,7 @@ from asterism.sweep.pipeline import (
     run_stages,
     use_this_python,
 )
+from asterism.sweep.records import read_record
 from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
@@ -88,14 +89,13 @@ def give_order(workspace: Path, order: Order) -> None:
 
 def read_order(workspace: Path) -> Order:
     """What :func:`give_order` left."""
-    facts = read_json(workspace / ORDER)
-    return Order(**{**facts, "shards": Shards(**facts["shards"])})
+    return read_record(Order, workspace / ORDER)
 
 
 def read_answer(workspace: Path) -> Answer | None:
     """The answer, None where the process has ended without one."""
     path = workspace / ANSWER
-    return Answer(**read_json(path)) if path.exists() else None
+    return read_record(Answer, path) if path.exists() else None
 
 
 def main(workspace: Path) -> int:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core import machine
-from asterism.core.artifacts import replacing
+from asterism.core.artifacts import replacing, require_file
 from asterism.core.errors import UserError
 from asterism.core.locks import held
+from asterism.core.reading import read_within
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.fetch import download, fetch
 from asterism.data.params import DataParams
@@ -78,9 +79,10 @@ def read_batch(path: Path) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Images ``(N, 32, 32, 3)`` and labels of one file: a label byte, then the three planes.
 
     Raises:
-        UserError: the file's size is no multiple of a record's.
+        UserError: there is no such file, it is too large, or its size is no multiple of a record's.
     """
-    content = np.fromfile(path, np.uint8)
+    require_file(path, "file of CIFAR-10")
+    content = np.frombuffer(read_within(path, "limits.array_mb"), np.uint8)
     if content.size == 0 or content.size % 3073:
         raise UserError(f"{path} is truncated: records of CIFAR-10 have 3,073 bytes")
     records = content.reshape(-1, 3073)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.artifacts import require_file
+from asterism.core.errors import UserError, reading
+from asterism.core.reading import require_room, require_size
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.fetch import fetch
 from asterism.data.params import DataParams
@@ -67,17 +70,23 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     """The array in a gzipped idx file of unsigned bytes.
 
     Raises:
-        UserError: the file is truncated or of another format.
+        UserError: the file is truncated, of another format, or too large.
     """
+    require_file(path, "idx file")
+    require_size(path, "limits.array_mb")
     try:
-        content = gzip.decompress(path.read_bytes())
-    except (OSError, EOFError, zlib.error) as error:
+        with gzip.open(path) as file:
+            head = file.read(4)
+            if len(head) < 4 or head[:3] != b"\x00\x00\x08":
+                raise UserError(f"{path} is no idx file of unsigned bytes")
+            sizes = np.frombuffer(file.read(4 * head[3]), dtype=">u4")
+            shape = tuple(int(size) for size in sizes)
+            values = math.prod(shape)
+            require_room(values, "limits.array_mb", f"{path} declares an array")
+            content = file.read(values + 1)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise UserError(f"{path} is no whole gzip file ({error}): get it again") from None
-    if len(content) < 4 or content[:3] != b"\x00\x00\x08":
-        raise UserError(f"{path} is no idx file of unsigned bytes")
-    dimensions = content[3]
-    header = 4 + 4 * dimensions
-    shape = tuple(int(n) for n in np.frombuffer(content[4:header], dtype=">u4"))
-    if len(content) - header != int(np.prod(shape)):
+    if len(shape) != head[3] or len(content) != values:
         raise UserError(f"{path} is truncated: it declares {shape} values and holds fewer or more")
-    return np.frombuffer(content, np.uint8, offset=header).reshape(shape)
+    with reading(str(path)):  # NumPy has a most number of axes
+        return np.frombuffer(content, np.uint8).reshape(shape)

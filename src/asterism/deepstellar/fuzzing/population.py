@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, read_json, write_json
+from asterism.core.errors import reading
 from asterism.deepstellar.fuzzing.breeding import Lineages
 from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.seeds import Seeds
@@ -198,9 +199,10 @@ class Population:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        return cls(
-            Queue(Columns(read_arrays(folder / "queue.npz"))),
-            Crashes(Columns(read_arrays(folder / "crashes.npz"))),
-            FirstVisits(read_arrays(folder / "visits.npz")),
-            read_json(folder / "run.json"),
-        )
+        with reading(f"the state of a campaign in {folder}"):
+            return cls(
+                Queue(Columns(read_arrays(folder / "queue.npz"))),
+                Crashes(Columns(read_arrays(folder / "crashes.npz"))),
+                FirstVisits(read_arrays(folder / "visits.npz")),
+                read_json(folder / "run.json"),
+            )

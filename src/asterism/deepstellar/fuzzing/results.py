@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from asterism.core.artifacts import read_arrays, read_table, write_arrays, write_table
+from asterism.core.errors import reading
 from asterism.deepstellar.fuzzing.columns import Columns
 from asterism.deepstellar.fuzzing.population import Population
 
@@ -156,8 +157,9 @@ class Corpus:
     @classmethod
     def load(cls, folder: Path, name: str) -> Corpus:
         """The ``queue`` or the ``crashes`` that :func:`save` wrote into a folder."""
-        arrays = read_arrays(folder / f"{name}.npz")
-        return cls(arrays["images"], arrays["label"], read_table(folder / f"{name}.csv"))
+        with reading(f"the {name} in {folder}"):
+            arrays = read_arrays(folder / f"{name}.npz")
+            return cls(arrays["images"], arrays["label"], read_table(folder / f"{name}.csv"))
 
 
 def _images(rows: Columns, *others: str) -> dict[str, NDArray[Any]]:

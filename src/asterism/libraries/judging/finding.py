@@ -17,13 +17,13 @@ from asterism.libraries.running.inputs import DRAWS, GRADIENT
 from asterism.libraries.running.outcomes import STAGES
 from asterism.libraries.running.records import record_from
 
-#: Blamed for models that it refuses: ours are invalid.
+#: The library to blame for generated models that Keras refuses.
 KERAS = "keras"
 FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
 SYMPTOMS = (*FAILURES, *DIFFERENCES)
 SEVERITIES = ("normal", "special")
 
-#: A type with its module, a signal, or how a process ended; nothing where none of them is known.
+#: An exception with its module, a signal, or an exit status; empty where none is known.
 _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
 
 
@@ -85,10 +85,10 @@ class Finding:
 
     @staticmethod
     def from_json(value: Any) -> Finding:
-        """What :meth:`to_json` wrote, or whoever else: names must be of what there is.
+        """A finding as :meth:`to_json` writes it, checked: others may have written it.
 
         Raises:
-            UserError: a field is not of its type, or names what there is not.
+            UserError: a field has a wrong type, or names something that does not exist.
         """
         finding = record_from(Finding, value)
         plugins = (*LIBRARIES, *CONVERTERS, KERAS)
@@ -104,7 +104,7 @@ class Finding:
             "frame": finding.frame.isprintable(),
         }
         for name in (name for name, right in known.items() if not right):
-            raise UserError(f"{name} is {reprlib.repr(value[name])}, and there is none like it")
+            raise UserError(f"{name} is {reprlib.repr(value[name])}, which does not exist")
         return finding
 
 
@@ -113,10 +113,10 @@ def read_findings(path: Path, models: int) -> list[Finding]:
 
     Args:
         path: the file.
-        models: how many there are, which findings number from 0.
+        models: number of models, which findings refer to by an index from 0.
 
     Raises:
-        UserError: it holds something else.
+        UserError: the file holds something else.
     """
     listed = read_json(path)
     if not isinstance(listed, list):

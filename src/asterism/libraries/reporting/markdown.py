@@ -1,21 +1,21 @@
-"""Texts of findings in Markdown: shown as they are, whatever Markdown or HTML they hold."""
+"""Escaping texts of findings for Markdown, so that no Markdown or HTML in them takes effect."""
 
 from __future__ import annotations
 
 import re
 
-#: Texts that mean nothing else in Markdown, and links of a user's own file.
+#: Texts without a meaning in Markdown, and links from a file of the user's.
 _PLAIN = re.compile(r"[\w .,:;=()/%+'…–-]*")
 _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
 
 
 def shown(text: str) -> str:
-    """A text within a line: as it is where its characters are harmless, otherwise as code."""
+    """A text within a line: unchanged where its characters are harmless, else as code."""
     return text if _PLAIN.fullmatch(text) or _LINK.fullmatch(text) else code(text)
 
 
 def code(text: str) -> str:
-    """A text as code within a line, which no backtick in it ends; each space stands for any."""
+    """A text as code within a line; backticks in it do not end it, and white space is joined."""
     words = " ".join(text.split())
     if not words:
         return ""
@@ -25,12 +25,12 @@ def code(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """A text in a table, which no bar in it divides."""
+    """A text in a table's cell; bars in it do not divide the cell."""
     return shown(text).replace("|", "\\|")
 
 
 def block(text: str, language: str) -> str:
-    """Lines of code in a block, which nothing in them ends."""
+    """Lines of code in a block; backticks in them do not end it."""
     fence = "`" * max(3, _longest_run(text) + 1)
     end = "" if text.endswith("\n") else "\n"
     return f"{fence}{language}\n{text}{end}{fence}"

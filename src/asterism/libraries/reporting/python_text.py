@@ -1,6 +1,6 @@
-"""Parts of a script's source: what comes from a model or a library goes in as a literal only.
+"""Source of reproducer scripts: texts from models and libraries go in as literals only.
 
-Scripts are run. Their texts are of messages, names and files that others wrote, so none of them
+Scripts are run. Their texts come from messages, names and files that others wrote. None of them
 may become code, whatever characters it has.
 """
 
@@ -16,7 +16,7 @@ def literal(value: Any) -> str:
     """A value of numbers, texts, truth values, None, lists, tuples and mappings as source.
 
     Raises:
-        ValueError: it has something that no literal is, as NaN or an object.
+        ValueError: it contains a value without a literal, such as NaN or an object.
     """
     text = repr(value)
     try:
@@ -27,7 +27,7 @@ def literal(value: Any) -> str:
 
 
 def in_docstring(text: str) -> str:
-    """A text between the quotes of a docstring; letters and ordinary signs stay as they are."""
+    """A text for a docstring, escaped; letters and ordinary punctuation stay unchanged."""
     escaped = (repr(c)[1:-1] if c == "\\" or not c.isprintable() else c for c in text)
     return "".join(escaped).replace('"', '\\"')
 
@@ -36,10 +36,10 @@ def call(function: str, arguments: Mapping[str, Any]) -> str:
     """A call with named arguments.
 
     Args:
-        function: source of the function, no text of others.
-        arguments: values by name; names that are no names in Python go in as texts too.
+        function: source of the function; never a text that others wrote.
+        arguments: values by name; names that are no Python identifiers are passed by ``**``.
     """
-    # Python takes other letters for one of ASCII that looks alike.
+    # Python normalises other letters to similar ones of ASCII.
     named = {
         k: v for k, v in arguments.items() if k.isascii() and k.isidentifier() and not iskeyword(k)
     }
@@ -50,7 +50,7 @@ def call(function: str, arguments: Mapping[str, Any]) -> str:
 
 
 def compiles(text: str) -> bool:
-    """Whether a text is a script that Python takes."""
+    """Whether a text is valid Python."""
     try:
         compile(text, "repro.py", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -100,10 +100,10 @@ def script_of(
 def exit_status(script: Path) -> int:
     """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late.
 
-    Python ends with 1 where a script is no Python. That is no bug of a library, and so 2.
+    A script that is not valid Python gives 2: Python itself would end with 1, as for a bug.
     """
     if not compiles(script.read_text(encoding="utf-8")):
-        log.warning("a script is no Python and confirms nothing", script=str(script))
+        log.warning("a script is not valid Python and confirms nothing", script=str(script))
         return 2
     with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
         status = run_alone(

@@ -34,6 +34,8 @@ class Record:
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
+    #: Where it was read, for messages.
+    source: str = "what was executed"
 
     def add(self, result: Result) -> None:
         """Count a model in."""
@@ -72,23 +74,27 @@ class Record:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+        path = folder / "outcomes.json"
+        tasks = read_json(path)
+        if not isinstance(tasks, list):
+            raise UserError(f"{path} holds no list of tasks")
+        return cls(tasks, read_arrays(folder / "outputs.npz"), str(path))
 
     def results(self, models: int) -> Iterator[Result]:
         """The results of all tasks.
 
         Args:
-            models: how many there are, which tasks number from 0.
+            models: number of models, which tasks refer to by an index from 0.
 
         Raises:
-            UserError: what was read is no record of runs of so many models.
+            UserError: the record is damaged, or names a model or a route that does not exist.
         """
         for at in range(len(self.tasks)):
-            with concerning(f"task {at} of what was executed"):
+            with concerning(f"task {at} of {self.source}"):
                 try:
                     result = self.result(at)
                 except (KeyError, TypeError, AttributeError, IndexError) as error:
-                    raise UserError(f"it is none: {error!r}") from None
+                    raise UserError(f"it is no result: {error!r}") from None
                 if not isinstance(result.index, int) or not 0 <= result.index < models:
                     raise UserError(f"there is no model {result.index!r}")
                 named = {r for r in (*result.outcomes, *result.outputs) if not is_route(r)}

@@ -63,14 +63,14 @@ class Outcome:
 
     @staticmethod
     def from_json(value: Any) -> Outcome:
-        """What :meth:`to_json` wrote.
+        """An outcome as :meth:`to_json` writes it, checked.
 
         Raises:
-            UserError: a field is not of its type, or is a status or a stage that there is not.
+            UserError: a field has a wrong type, or is no known status or stage.
         """
         outcome = record_from(Outcome, value)
         if outcome.status not in STATUSES or outcome.stage not in STAGES:
-            raise UserError(f"no step ends with {outcome.status!r} in {outcome.stage!r}")
+            raise UserError(f"there is no status {outcome.status!r} of a stage {outcome.stage!r}")
         return outcome
 
 

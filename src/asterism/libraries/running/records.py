@@ -1,4 +1,4 @@
-"""Facts of one kind from JSON that anybody may have written: each field is of its type."""
+"""Reading dataclasses from JSON that others may have written; the types of fields are checked."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from asterism.core.errors import UserError
 
 T = TypeVar("T")
 
-#: Characters of a text; messages are shortened to much less where they are made. What looks for
-#: words in them takes as long as the square of this.
+#: Characters of a text. Messages are far shorter; searching them takes time by the square of this.
 LONGEST_TEXT = 2000
 
 
 def record_from(kind: type[T], value: Any) -> T:
-    """A dataclass of numbers, texts and tuples of texts.
+    """A dataclass from a mapping of its fields: numbers, texts and tuples of texts.
 
     Args:
         kind: the dataclass.
@@ -31,7 +30,7 @@ def record_from(kind: type[T], value: Any) -> T:
     types = get_type_hints(kind)
     fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in value.keys() - fields.keys():
-        raise UserError(f"{reprlib.repr(name)} is not known")
+        raise UserError(f"{reprlib.repr(name)} is no known field")
     taken: dict[str, Any] = {}
     for name, field in fields.items():
         if name in value:
@@ -53,7 +52,7 @@ def _typed(kind: Any, name: str, value: Any) -> Any:
         fits = isinstance(value, list | tuple) and all(map(_is_text, value))
         value = tuple(value) if fits else value
     if not fits:
-        raise UserError(f"{name} is {reprlib.repr(value)}, which it cannot be")
+        raise UserError(f"{name} is {reprlib.repr(value)}, which is of a wrong type or too long")
     return value
 
 

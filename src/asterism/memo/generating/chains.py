@@ -18,6 +18,7 @@ from typing import Any, Self
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.checkpoints import Checkpoint
+from asterism.core.errors import naming, reading
 from asterism.core.parts import ALONE, Parts, shares
 from asterism.memo.generating.campaign import Campaign, Mutant
 from asterism.memo.generating.generate import STRATEGIES, ExtraReward, campaign
@@ -52,9 +53,10 @@ class Chain:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
-        refused = Counter(read_json(folder / "refused.json"))
-        return cls(mutants, refused, read_json(folder / "reward.json"))
+        with naming(folder), reading(f"the models in {folder}"):
+            mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
+            refused = Counter(read_json(folder / "refused.json"))
+            return cls(mutants, refused, read_json(folder / "reward.json"))
 
 
 def generate(

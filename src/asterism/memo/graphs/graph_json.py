@@ -1,8 +1,8 @@
-"""Graphs from JSON that anybody may have written: they are data, and all of it is checked.
+"""Reading graphs from JSON that others may have written: all of it is checked.
 
-Models travel between colleagues as JSON, and scripts are made of them that run. So every key, type
-and value is compared with what the universe declares before there is a graph. Values may lie
-outside a declared range, as those of published models do; they are of the declared kind.
+Models travel between colleagues as JSON, and scripts that run are made of them. So every key, type
+and value is compared with the declared universe first. Values have the declared kind. They may lie
+outside the declared range, as those of published models do.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from asterism.memo.universe.tensors import (
     require,
 )
 
-#: Elements of one item of an input. Drawing a batch of two takes a gigabyte then.
+#: Elements of one item of an input. To draw a batch of two then takes a gigabyte.
 LARGEST_INPUT = 2**26
 
-#: Bits of a seed; a run's own has as many as its user gave it digits.
+#: Bits of a seed; the seed of a run may have many digits.
 _SEED_BITS = 256
-#: Characters of a name of stored weights: of a model, and of its layers one in the other.
+#: Characters of a name of stored weights: of a model and its nested layers.
 _LONGEST_NAME = 4096
 
 _NEEDED = frozenset({"id", "type", "config", "inputs", "seed"})
@@ -46,8 +46,7 @@ def checked_graph(value: Any) -> Graph:
         value: what :meth:`~asterism.memo.graphs.graph.Graph.to_json` gives.
 
     Raises:
-        UserError: it has a key, a type or a value that no graph has, or a layer does not fit
-            those that it reads.
+        UserError: a key, a type or a value is not declared, or a layer does not fit its inputs.
     """
     listed = value["nodes"] if isinstance(value, dict) and value.keys() == {"nodes"} else None
     if not isinstance(listed, list):
@@ -67,7 +66,7 @@ def checked_graph(value: Any) -> Graph:
             raise UserError(f"{_called(number, given)} fits no input: {error}") from None
     graph = Graph(nodes, tensors)
     if not graph.inputs or not graph.layers:
-        raise UserError("a graph has an input and a layer at least")
+        raise UserError("a graph has at least an input and a layer")
     return graph
 
 
@@ -85,11 +84,14 @@ def _identified(given: Any, before: Mapping[int, Node]) -> tuple[int, Node]:
     for key in sorted(map(str, given.keys() - _NEEDED - _OPTIONAL)):
         raise InvalidLayerError(f"no node has the key {reprlib.repr(key)}")
     identity, kind, config, inputs = (given[k] for k in ("id", "type", "config", "inputs"))
-    require(is_whole(identity, 0) and identity not in before, "its id is no number of its own")
+    require(
+        is_whole(identity, 0) and identity not in before,
+        "its id is no number, or another node has it",
+    )
     require(isinstance(kind, str), "its type is no name")
     require(isinstance(config, dict), "its config is no mapping")
     require(are_whole(inputs, 0), "its inputs are no list of ids")
-    require(all(i in before for i in inputs), "it reads what does not stand before it")
+    require(all(i in before for i in inputs), "it reads a node that does not stand before it")
     if kind == INPUT:
         require(not inputs, "an input reads nothing")
         _check_input(config)

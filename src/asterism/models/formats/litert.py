@@ -124,10 +124,10 @@ class LiteRtRuntime:
 
 
 def _require_small_tensors(path: Path) -> None:
-    """Refuse a file whose tensors together take more than they may, or that lie in other files.
+    """Refuse a file with data in other files, or with tensors that exceed the limit.
 
     Raises:
-        UserError: so it is, or the file is larger than ``limits.model_mb``, or is damaged.
+        UserError: it has such data or tensors, exceeds ``limits.model_mb``, or is damaged.
     """
     from ai_edge_litert import schema_py_generated as schema
 

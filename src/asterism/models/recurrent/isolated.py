@@ -1,4 +1,4 @@
-"""A stranger's recurrent network, run in processes of its own."""
+"""A recurrent network of the user's, run in processes of its own."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class IsolatedEngine:
         """See :class:`~asterism.models.recurrent.model.Engine`.
 
         Raises:
-            UserError: the network fails, crashes its process, or has not answered in time, now or
-                before.
+            UserError: the network fails, crashes its process, or did not answer in time, now or in
+                an earlier call.
         """
         if self._hung:
             raise ModelHangError(self._hung)

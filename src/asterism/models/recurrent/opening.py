@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, naming
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.model import Engine, RecurrentModel
 
@@ -35,18 +35,26 @@ def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> Recurr
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
             NaN or infinity; or, isolated, it crashes or hangs.
     """
-    return told(RecurrentModel((IsolatedEngine if isolated else open_engine)(path, layer)), path)
+    with naming(path):
+        engine = IsolatedEngine(path, layer) if isolated else open_engine(path, layer)
+        return model_of(engine, path)
 
 
-def told(model: RecurrentModel, path: Path) -> RecurrentModel:
-    """The model of a file, after a word in the log where a softmax is applied."""
+def model_of(engine: Engine, path: Path) -> RecurrentModel:
+    """The network that an engine computes; the log says where a softmax is applied.
+
+    Args:
+        engine: opened from the network's file.
+        path: that file, for the log.
+    """
+    model = RecurrentModel(engine)
     if model.logits:
         log.info("outputs are no probabilities; a softmax is applied", model=str(path))
     return model
 
 
 def open_engine(path: Path, layer: str | None) -> Engine:
-    """What computes the network of a file, in this process; see :func:`open_rnn`."""
+    """The engine for the network of a file, in this process; see :func:`open_rnn`."""
     if path.suffix == ".onnx":
         from asterism.models.recurrent.onnx_file import open_onnx
 

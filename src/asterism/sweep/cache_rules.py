@@ -1,8 +1,8 @@
-"""What a DVC cache may hold that someone else may have written to: rules for names and contents.
+"""Rules for the names and contents in a DVC cache that others may have written to.
 
 DVC writes every file that an entry of the run-cache or a list of a folder's files names, wherever
-that lies in the project, and takes a file's hash for a part of a path. These rules say what an
-honest cache can hold; :mod:`asterism.sweep.guard` applies them.
+it lies, and makes a path of a file's hash. These rules describe what DVC itself writes for this
+pipeline; :mod:`asterism.sweep.guard` applies them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-#: Where stages write; nothing else in a project is an output of theirs.
+#: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
 
 #: An entry's place below the folder of the run-cache: key and value, after two digits of the key.
@@ -28,25 +28,26 @@ DEEPEST = 50
 _OBJECT = re.compile(r"[0-9a-f]{32}(\.dir)?")
 _FILE = re.compile(r"[0-9a-f]{32}")
 
-#: All that DVC's stores name an object by, other hashes than MD5 too.
-_PLACE = re.compile(r"[0-9A-Za-z]+(\.dir)?")
+#: Names of objects in DVC's stores: MD5 or another hash.
+_OBJECT_NAME = re.compile(r"[0-9A-Za-z]+(\.dir)?")
 
-#: What DVC writes of an output. It takes more, which says that files lie elsewhere.
+#: Keys that DVC writes for an output. It accepts more, which place files elsewhere.
 _OUTPUT = {"path", "hash", "md5", "size", "nfiles", "isexec"}
 
 
-def why_no_text(content: bytes) -> str | None:
-    """Why a file cannot be an entry that DVC has written; None where it can.
+def fault_in_text(content: bytes) -> str | None:
+    """Why a file cannot be an entry that DVC has written; None if it can.
 
-    References of YAML make a value of any size of a few lines; DVC writes none.
+    With YAML aliases a few lines stand for a value of any size; DVC writes none.
     """
     if len(content) > LARGEST_ENTRY:
         return f"it has {len(content)} bytes, and an entry at most {LARGEST_ENTRY}"
     depth = 0
     try:
-        for event in yaml.parse(content, Loader=yaml.SafeLoader):
+        text = content.decode("utf-8")  # YAML has other encodings, and DVC does not
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
-                return "it has references, which DVC does not write"
+                return "it has YAML aliases, which DVC does not write"
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
@@ -56,11 +57,11 @@ def why_no_text(content: bytes) -> str | None:
     return None
 
 
-def why_no_entry(entry: Mapping[str, Any], key: str) -> str | None:
-    """Why what an entry of the run-cache says cannot be honest; None where it can.
+def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
+    """Why an entry of the run-cache cannot be used; None if it can.
 
     Args:
-        entry: as DVC's schema has taken it.
+        entry: as DVC has parsed it.
         key: the folder that it lies in: the hash of a stage's command, dependencies with their
             hashes, parameters and paths of outputs. So an entry with other outputs than the
             stage's belongs elsewhere.
@@ -69,18 +70,18 @@ def why_no_entry(entry: Mapping[str, Any], key: str) -> str | None:
 
     outputs = entry.get("outs", [])
     for output in outputs:
-        if reason := _why_no_output(output):
+        if reason := _fault_in_output(output):
             return reason
     if _get_cache_hash(dict(entry), key=True) != key:
         paths = ", ".join(repr(output["path"]) for output in outputs)
-        return f"it is not of the stage that it is filed under (its outputs are {paths or 'none'})"
+        return f"it belongs to another stage than its key says (its outputs: {paths or 'none'})"
     return None
 
 
-def _why_no_output(output: Mapping[str, Any]) -> str | None:
+def _fault_in_output(output: Mapping[str, Any]) -> str | None:
     path, digest = output["path"], output.get("md5")
     if not is_result(path):
-        return f"it writes {path!r}, and stages write below {', '.join(RESULTS)} only"
+        return f"it writes {path!r}, but stages write only below {', '.join(RESULTS)}"
     if unknown := sorted(output.keys() - _OUTPUT):
         return f"its output {path!r} has {', '.join(unknown)}, which no output of a stage has"
     if output.get("hash") != "md5" or not isinstance(digest, str) or not _OBJECT.fullmatch(digest):
@@ -94,8 +95,8 @@ def is_result(path: str) -> bool:
     return len(parts) > 1 and parts[0] in RESULTS and all(_is_plain(part) for part in parts)
 
 
-def why_no_list(listed: Any) -> str | None:
-    """Why a list of a folder's files cannot be honest; None where it can.
+def fault_in_list(listed: Any) -> str | None:
+    """Why a list of a folder's files cannot be used; None if it can.
 
     Args:
         listed: as JSON gives it: of each file its path in the folder and its hash.
@@ -113,9 +114,9 @@ def why_no_list(listed: Any) -> str | None:
     return None
 
 
-def is_place(name: str) -> bool:
-    """Whether a hash, of which DVC makes an object's path in a cache, stays in the cache."""
-    return _PLACE.fullmatch(name) is not None
+def is_object_name(name: str) -> bool:
+    """Whether a text is a hash, so that the path that DVC makes of it lies in the cache."""
+    return _OBJECT_NAME.fullmatch(name) is not None
 
 
 def _is_plain(part: str) -> bool:

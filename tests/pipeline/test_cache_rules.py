@@ -1,4 +1,4 @@
-"""Rules for what a cache from elsewhere may hold, in tables; and that DVC here keeps to them."""
+"""Rules for a cache that others may have written to, in tables; and that DVC applies them here."""
 
 import json
 import os
@@ -7,8 +7,12 @@ from copy import deepcopy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from asterism.sweep import foreign
+from asterism.cli import app
+from asterism.core.errors import UserError
+from asterism.sweep import cache_rules
+from places import ROOT
 
 HASH = "0123456789abcdef" * 2
 OUTPUT = {"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}
@@ -27,10 +31,10 @@ def key_of(entry):
 
 
 def test_an_entry_as_dvc_writes_it_is_taken():
-    assert foreign.why_no_entry(ENTRY, key_of(ENTRY)) is None
+    assert cache_rules.fault_in_entry(ENTRY, key_of(ENTRY)) is None
     folder = deepcopy(ENTRY)
     folder["outs"][0] = OUTPUT | {"md5": f"{HASH}.dir", "nfiles": 2}
-    assert foreign.why_no_entry(folder, key_of(ENTRY)) is None
+    assert cache_rules.fault_in_entry(folder, key_of(ENTRY)) is None
 
 
 CHANGES = {
@@ -47,8 +51,8 @@ CHANGES = {
 def test_an_entry_of_something_else_is_refused(change):
     changed = deepcopy(ENTRY)
     change(changed)
-    assert "not of the stage" in foreign.why_no_entry(changed, key_of(ENTRY))
-    assert foreign.why_no_entry(changed, key_of(changed)) is None
+    assert "another stage" in cache_rules.fault_in_entry(changed, key_of(ENTRY))
+    assert cache_rules.fault_in_entry(changed, key_of(changed)) is None
 
 
 PLACES = [
@@ -62,8 +66,8 @@ PLACES = [
 def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
     changed = deepcopy(ENTRY)
     changed["outs"][0]["path"] = path
-    assert repr(path) in foreign.why_no_entry(changed, key_of(changed))
-    assert not foreign.is_result(path)
+    assert repr(path) in cache_rules.fault_in_entry(changed, key_of(changed))
+    assert not cache_rules.is_result(path)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +89,7 @@ def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
 def test_an_output_is_a_path_and_a_hash(facts):
     changed = deepcopy(ENTRY)
     changed["outs"][0].update(facts)
-    assert foreign.why_no_entry(changed, key_of(changed)) is not None
+    assert cache_rules.fault_in_entry(changed, key_of(changed)) is not None
 
 
 @pytest.mark.parametrize(
@@ -93,18 +97,18 @@ def test_an_output_is_a_path_and_a_hash(facts):
     [
         (b"cmd: [", "not YAML"),
         (b"\xff\xfe\x00", "not YAML"),
-        (b"a: &a [1]\nb: *a\n", "references"),
+        (b"a: &a [1]\nb: *a\n", "aliases"),
         (b"[" * 60 + b"]" * 60, "nested"),
-        (b"#" * (foreign.LARGEST_ENTRY + 1), "bytes"),
+        (b"#" * (cache_rules.LARGEST_ENTRY + 1), "bytes"),
     ],
 )
 def test_a_file_that_dvc_has_not_written_is_not_read_by_it(content, reason):
-    assert reason in foreign.why_no_text(content)
+    assert reason in cache_rules.fault_in_text(content)
 
 
 def test_ten_lines_of_references_take_no_time():
     lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 100))]
-    assert "references" in foreign.why_no_text("\n".join(lines).encode())
+    assert "aliases" in cache_rules.fault_in_text("\n".join(lines).encode())
 
 
 @pytest.mark.parametrize(
@@ -125,21 +129,21 @@ def test_ten_lines_of_references_take_no_time():
     ],
 )
 def test_a_list_that_leaves_its_folder_is_refused(listed):
-    assert foreign.why_no_list(listed) is not None
+    assert cache_rules.fault_in_list(listed) is not None
 
 
 @given(st.text("ab./\\\0 ~", max_size=12))
 def test_a_file_of_a_list_that_is_taken_lies_in_the_folder(path):
-    if foreign.why_no_list([{"relpath": path, "md5": HASH}]) is None:
+    if cache_rules.fault_in_list([{"relpath": path, "md5": HASH}]) is None:
         assert os.path.normpath(f"/project/out/{path}") == f"/project/out/{path}"
         assert not path.startswith("/")
 
 
 @given(st.text("ab./\\ ~", max_size=20) | st.text("ab./", max_size=9).map("artifacts/".__add__))
 def test_an_output_that_is_taken_lies_below_the_results(path):
-    if foreign.is_result(path):
+    if cache_rules.is_result(path):
         assert os.path.normpath(f"/project/{path}") == f"/project/{path}"
-        assert path.startswith(tuple(f"{folder}/" for folder in foreign.RESULTS))
+        assert path.startswith(tuple(f"{folder}/" for folder in cache_rules.RESULTS))
 
 
 @pytest.mark.parametrize(
@@ -183,3 +187,13 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
         store.check("..//../x")
     for name in ("_load_cache", "transfer"):
         assert getattr(StageCache, name).__module__ == "asterism.sweep.guard"
+
+
+@pytest.mark.parametrize("command", ["pull", "check"])
+def test_a_folder_without_dvc_is_refused_in_one_line(command, tmp_path, monkeypatch):
+    for name in ("dvc.yaml", "params.yaml"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    monkeypatch.chdir(tmp_path)
+    ended = CliRunner().invoke(app, [command])
+    assert isinstance(ended.exception, UserError)
+    assert "not inside of a DVC repository" in str(ended.exception)

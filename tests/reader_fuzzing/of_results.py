@@ -1,0 +1,297 @@
+"""Readers of what stages leave for later ones: a stranger's cache may hold anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reader_fuzzing.of_data import place
+from reader_fuzzing.table import Reader, register
+
+
+def _rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def _graphs() -> dict[str, Any]:
+    from memo.small_graphs import branching, convolutional, recurrent
+
+    return {"a": convolutional(), "b": recurrent(), "c": branching()}
+
+
+def _read_models(path: Path) -> object:
+    """A graph that was read is used: its shapes, its coverage, what is written of it."""
+    from asterism.memo.graphs.coverage import elements_of
+    from asterism.memo.graphs.store import read_models, write_models
+
+    graphs = read_models(path)
+    write_models(path / "again", graphs)
+    return [(g.depth, g.largest, g.steps, g.outputs, elements_of(g)) for g in graphs.values()]
+
+
+def _models_seeds(folder: Path) -> None:
+    from asterism.memo.graphs.store import write_models
+
+    graphs = _graphs()
+    write_models(place(folder, 0), graphs)
+    for number, (name, graph) in enumerate(graphs.items(), 1):
+        write_models(place(folder, number), {name: graph})
+
+
+register(Reader("models.json", "results", ".", _read_models, _models_seeds, 20, fresh="graphs"))
+
+
+def _read_weights(path: Path) -> object:
+    from asterism.memo.graphs.store import read_weights
+
+    return {layer: [name for name, _ in many] for layer, many in read_weights(path).items()}
+
+
+def _weights_seeds(folder: Path) -> None:
+    from asterism.memo.graphs.store import write_weights
+
+    layers: Any = {
+        "lstm/cell": [("kernel", np.ones((2, 3), np.float32)), ("bias", np.zeros(3, np.float32))]
+    }
+    write_weights(place(folder, 0) / "weights.npz", layers)
+    write_weights(place(folder, 1) / "weights.npz", {})
+
+
+register(Reader("weights.npz", "results", "weights.npz", _read_weights, _weights_seeds, 6))
+
+
+def _read_findings(path: Path) -> object:
+    """As the triage reads them."""
+    from asterism.libraries.judging.finding import read_findings
+
+    return read_findings(path, 3)
+
+
+def _findings_seeds(folder: Path) -> None:
+    from asterism.core.artifacts import write_json
+    from asterism.libraries.judging.finding import Finding
+
+    found = [
+        Finding(0, "runtime crash", "run", "onnxruntime", ("onnxruntime:tf2onnx",), ("normal",)),
+        Finding(
+            1, "values differ", "run", "openvino", ("openvino:tf2onnx",), excess=3.0, d_mad=0.5
+        ),
+    ]
+    write_json(place(folder, 0) / "findings.json", [f.to_json() for f in found])
+
+
+register(Reader("findings.json", "results", "findings.json", _read_findings, _findings_seeds, 6))
+
+
+def _read_known(path: Path) -> object:
+    from asterism.libraries.reporting.bug_reports import read_known_issues
+
+    return read_known_issues(str(path))
+
+
+def _known_seeds(folder: Path) -> None:
+    text = "onnxruntime runtime crash: https://example.org/1\nLSTM: https://example.org/2\n"
+    (place(folder, 0) / "known.yaml").write_text(text)
+
+
+register(
+    Reader("known issues", "results", "known.yaml", _read_known, _known_seeds, 6, fresh="yaml")
+)
+
+
+def _read_record(path: Path) -> object:
+    from asterism.libraries.running.execution import Record
+
+    return [result.index for result in Record.load(path).results(1)]
+
+
+def _record_seeds(folder: Path) -> None:
+    from asterism.libraries.running.bench import Result
+    from asterism.libraries.running.execution import Record
+    from asterism.libraries.running.outcomes import Outcome
+
+    record = Record()
+    one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
+    outputs = {one: {"normal": [np.ones((2, 3), np.float32)]}}
+    outcomes = {one: Outcome(0, one, "run", "ok"), other: Outcome(0, other, "run", "crash")}
+    record.add(Result(0, ("normal",), outcomes, outputs))
+    record.save(place(folder, 0))
+
+
+register(Reader("outcomes", "results", ".", _read_record, _record_seeds, 8))
+
+
+def _read_chain(path: Path) -> object:
+    from asterism.memo.generating.chains import Chain
+
+    return len(Chain.load(path).mutants)
+
+
+def _chain_seeds(folder: Path) -> None:
+    from collections import Counter
+
+    from asterism.memo.generating.campaign import Mutant
+    from asterism.memo.generating.chains import Chain
+
+    mutants = [Mutant(g, name, "insert", 3) for name, g in _graphs().items()]
+    Chain(mutants, Counter({"too large": 2}), None).save(place(folder, 0))
+
+
+register(Reader("chains", "results", ".", _read_chain, _chain_seeds, 6))
+
+
+def _read_trace_model(path: Path) -> object:
+    from asterism.deepstellar.model import TraceModel
+
+    model = TraceModel.load(path)
+    return model.dtmc.probabilities.shape, model.dtmc.visits.shape
+
+
+def _trace_model_seeds(folder: Path) -> None:
+    from asterism.deepstellar.model import TraceModel
+    from asterism.deepstellar.params import AbstractionParams
+
+    states = _rng().random((12, 5, 6), np.float32)
+    params = AbstractionParams(k=2, m=4, bits=8, n_step=1)
+    TraceModel.fit(states, np.arange(12) % 3, 3, params).save(place(folder, 0))
+
+
+register(Reader("chain of states", "results", ".", _read_trace_model, _trace_model_seeds, 8))
+
+
+def _read_profile(path: Path) -> object:
+    from asterism.deepstellar.profile import Profile
+
+    profile = Profile.load(path)
+    return profile.states.shape, profile.labels.shape
+
+
+def _profile_seeds(folder: Path) -> None:
+    from asterism.core.artifacts import write_arrays
+
+    here = place(folder, 0)
+    np.save(here / "states.npy", _rng().random((4, 3, 2), np.float32))
+    write_arrays(here / "inputs.npz", labels=np.arange(4), inputs=np.arange(4))
+
+
+register(Reader("profile", "results", ".", _read_profile, _profile_seeds, 5))
+
+
+def _read_seeds(path: Path) -> object:
+    from asterism.deepstellar.seeds import Seeds
+
+    return len(Seeds.load(path))
+
+
+def _seeds_seeds(folder: Path) -> None:
+    from asterism.deepstellar.seeds import Seeds
+
+    images = _rng().integers(0, 256, (3, 4, 4, 1), np.uint8)
+    Seeds(images, np.arange(3), np.arange(3)).save(place(folder, 0))
+
+
+register(Reader("seeds", "results", ".", _read_seeds, _seeds_seeds, 4))
+
+
+def population() -> Any:
+    """A small campaign's state."""
+    from asterism.deepstellar.fuzzing.columns import Columns
+    from asterism.deepstellar.fuzzing.population import (
+        Crashes,
+        FirstVisits,
+        Population,
+        Queue,
+    )
+
+    rng = _rng()
+    images = rng.integers(0, 256, (4, 3, 3, 1), np.uint8)
+    counted = np.arange(4)
+    descent = {"parent": counted - 1, "root": counted * 0, "mutator": np.zeros(4, np.int16)}
+    descent |= {"found": counted, "label": counted % 2}
+    queue = {"images": images, "references": images, "transformed": counted > 1, "chosen": counted}
+    crashes = {"images": images[::-1].copy(), "predicted": counted % 3}
+    return Population(
+        Queue(Columns(queue | descent)),
+        Crashes(Columns(crashes | descent)),
+        FirstVisits({"basic_state": counted - 1}),
+        9,
+    )
+
+
+def _read_population(path: Path) -> object:
+    from asterism.deepstellar.fuzzing.population import Population
+
+    found = Population.load(path)
+    return len(found.queue), len(found.crashes), found.run
+
+
+def _population_seeds(folder: Path) -> None:
+    population().save(place(folder, 0))
+
+
+register(Reader("population", "results", ".", _read_population, _population_seeds, 6))
+
+
+def _read_corpus(path: Path) -> object:
+    from asterism.deepstellar.fuzzing.results import Corpus
+
+    return [Corpus.load(path, name).table.to_dicts() for name in ("queue", "crashes")]
+
+
+def _corpus_seeds(folder: Path) -> None:
+    from asterism.deepstellar.fuzzing.results import save
+
+    save(population(), ["shear"], place(folder, 0))
+
+
+register(Reader("corpus", "results", ".", _read_corpus, _corpus_seeds, 6))
+
+
+def _read_triggers(path: Path) -> object:
+    from asterism.dflare.trigger import Found, load_seeds
+
+    return len(Found.load(path).findings.triggers), len(load_seeds(path).items)
+
+
+def _triggers_seeds(folder: Path) -> None:
+    from asterism.core.artifacts import write_arrays
+    from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+    from asterism.dflare.trigger import Found
+
+    items = _rng().integers(0, 256, (3, 4, 4, 1), np.uint8)
+    scores = np.full(3, 1 / 3, np.float32)
+    triggers = [Trigger(i, 5 + i, ("noise", "shear"), items[i], scores, scores) for i in range(2)]
+    records = [SeedRecord(0, "found", 5), SeedRecord(2, "failed", 9, "crash")]
+    here = place(folder, 0)
+    Found(Findings(records, triggers), items[:2]).save(here)
+    write_arrays(here / "seeds.npz", items=items, numbers=np.arange(3))
+
+
+register(Reader("triggers", "results", ".", _read_triggers, _triggers_seeds, 8))
+
+
+def _read_additions(path: Path) -> object:
+    from asterism.attacks.addition import Addition
+    from asterism.core.artifacts import read_json
+    from asterism.deepimportance.heatmaps import Heatmaps
+
+    names = read_json(path / "names.json")
+    addition = Addition.load(path / "addition.npz")
+    return names, addition.judged, Heatmaps.load(path)
+
+
+def _additions_seeds(folder: Path) -> None:
+    from asterism.attacks.addition import Addition
+    from asterism.core.artifacts import write_json
+    from asterism.deepimportance.heatmaps import Heatmaps
+
+    images = _rng().random((3, 4, 4, 1), np.float32)
+    here = place(folder, 0)
+    Addition.natural(images, np.arange(3)).save(here / "addition.npz")
+    Heatmaps(images.astype(np.uint8), images, np.arange(3)).save(here)
+    write_json(here / "names.json", ["fgsm", "semantic"])
+
+
+register(Reader("additions", "results", ".", _read_additions, _additions_seeds, 5))

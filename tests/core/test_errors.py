@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.core.errors import telling_line
+from asterism.core.errors import UserError, telling_line
 
 TOO_SMALL = "Computed output size would be zero or negative."
 KERAS = f"""Exception encountered when calling Functional.call().
@@ -47,3 +47,9 @@ def test_of_a_long_line_both_ends_are_told_in_whole_words():
     assert begin.startswith("[ONNXRuntimeError] : 10 : INVALID_GRAPH")
     assert end.endswith("Error No Op registered for ScaleAndTranslate with domain_version of 15")
     assert 150 < len(told) <= 203
+
+
+def test_a_message_that_quotes_a_file_stays_short_and_keeps_its_beginning_and_end():
+    """A file's content may be of any length, and a line for people may not."""
+    told = str(UserError(f"/data/a.csv has no column x, only {'y' * 100_000}: add one"))
+    assert len(told) < 2100 and told.startswith("/data/a.csv has no") and told.endswith(": add one")

@@ -661,20 +661,29 @@ def _onnx(examples: Sequence[Example]) -> Iterator[tuple[str, Example]]:
         model.graph.initializer.extend(constants)
         return whole.change(whole.main, model.SerializeToString())
 
+    floats = TensorProto.FLOAT
     body = helper.make_graph(
-        [helper.make_node("Identity", ["on"], ["goes_on"])],
+        [
+            helper.make_node("Identity", ["on"], ["goes_on"]),
+            helper.make_node("Neg", ["state"], ["next"]),
+        ],
         "body",
         [
             helper.make_tensor_value_info("n", TensorProto.INT64, []),
             helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("state", floats, None),
         ],
-        [helper.make_tensor_value_info("goes_on", TensorProto.BOOL, [])],
+        [
+            helper.make_tensor_value_info("goes_on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", floats, None),
+        ],
     )
-    often = numpy_helper.from_array(np.int64(2**62), "often")
-    yield (
-        "an endless loop",
-        with_node(helper.make_node("Loop", ["often", ""], [], body=body), often),
-    )
+    model = onnx.ModelProto.FromString(data)
+    model.graph.node[0].input[0] = "looped"  # so that the loop is no dead code
+    loop = helper.make_node("Loop", ["often", "", "images"], ["looped"], body=body)
+    model.graph.node.insert(0, loop)
+    model.graph.initializer.append(numpy_helper.from_array(np.int64(2**62), "often"))
+    yield "an endless loop", whole.change(whole.main, model.SerializeToString())
     for size in ((1 << 62,), (100_000, 1_000_000)):
         large = numpy_helper.from_array(np.array(size, np.int64), "large")
         node = helper.make_node("ConstantOfShape", ["large"], ["unused"])

@@ -144,11 +144,12 @@ register(
 
 
 def _open_rnn(path: Path, isolated: bool = False) -> object:
+    from asterism.core.errors import naming
     from asterism.models.recurrent import open_rnn
 
     model = open_rnn(path, None, isolated=isolated)
-    images = np.zeros((2, 8, 4, 1), np.uint8)
-    return model.run(images)[0].shape, model.layer
+    with naming(path):  # images that do not fit are told by their shapes
+        return model.run(np.zeros((2, 8, 4, 1), np.uint8))[0].shape, model.layer
 
 
 def _rnn_onnx_seeds(folder: Path) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 #: Characters of a message: what it quotes of a file may be of any length.
 _LONGEST = 2000
+#: Characters of the longest words, which are not cut where a message is.
+_WORD = 60
 
 
 class UserError(Exception):
@@ -96,5 +98,7 @@ def _shortened(line: str, limit: int) -> str:
     """The line, or its beginning and its end where it is longer."""
     if len(line) <= limit:
         return line
-    start, end = line[: limit // 2], line[-limit // 2 :]
-    return f"{start.rpartition(' ')[0] or start} … {end.partition(' ')[2] or end}"
+    start, end = line[: limit // 2], line[-(limit // 2) :]
+    whole = start.rpartition(" ")[0], end.partition(" ")[2]  # words, where they are no paths
+    kept = (w if len(p) - len(w) < _WORD else p for w, p in zip(whole, (start, end), strict=True))
+    return " … ".join(kept)

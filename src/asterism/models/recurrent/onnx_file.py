@@ -11,7 +11,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
 from asterism.core.registry import closest
 from asterism.models.onnx_files import read_onnx
 from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
@@ -38,7 +38,8 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from error
     graph = model.graph
     batch, steps, features = _input_shape(path, graph)
-    require_finite(_recurrent_weights(graph))
+    with reading(str(path)):  # an array may not fit its shape
+        require_finite(_recurrent_weights(graph))
     name = _add_states(path, graph, layer)
     del graph.output[2:]
     return OnnxEngine(

@@ -86,11 +86,7 @@ def main() -> None:
 
 def make_project(target: Path) -> Path:
     """A copy of this checkout whose stages do next to nothing."""
-    listed = shell(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
-    for name in listed.split("\n"):
-        if (ROOT / name).is_file() and name != "dvc.lock":
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+    copy_checkout(target)
     (target / "stages/__main__.py").write_text(STAGE.format(working=WORKING), encoding="utf-8")
     shell(target, "git", "init", "--quiet", "--initial-branch", "main")
     (target / "outputs.json").write_text(json.dumps(outputs(target)), encoding="utf-8")
@@ -98,6 +94,15 @@ def make_project(target: Path) -> Path:
     shell(target, "dvc", "repro", "--quiet")
     commit(target)
     return target
+
+
+def copy_checkout(target: Path) -> None:
+    """This checkout's files, without results and without a repository."""
+    listed = shell(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    for name in listed.split("\n"):
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
 
 
 def outputs(project: Path) -> dict[str, list[str]]:

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 from faulting.disturbances import DISTURBANCES, NotHereError
-from faulting.projects import ROOT, revision
+from faulting.projects import ROOT, code_version, commit_told
 from faulting.table import Cell, Results, markdown
 from faulting.targets import TARGETS
 from faulting.trial import Reference, Trial
@@ -29,7 +29,7 @@ from faulting.trial import Reference, Trial
 def main() -> None:
     given = _arguments()
     results = Results(ROOT / "logs/faults.jsonl")
-    now = revision()
+    now = code_version()
     work = given.work / now
     targets, faults = given.target or list(TARGETS), given.fault or list(DISTURBANCES)
     wanted = [
@@ -43,7 +43,9 @@ def main() -> None:
             _fill_row(Trial(TARGETS[name], work / given.slot, work), row, results)
     cells = {cell: facts for cell, facts in results.read().items() if cell in wanted}
     command = f"python benchmarks/faults.py --kills {given.kills} --rounds {given.rounds}"
-    text = markdown(cells, list(TARGETS), command + f" --seed {given.seed}" * bool(given.seed))
+    text = markdown(
+        cells, list(TARGETS), commit_told(), command + f" --seed {given.seed}" * bool(given.seed)
+    )
     print(text)
     if given.write is not None:
         given.write.write_text(text, encoding="utf-8")

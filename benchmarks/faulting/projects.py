@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -62,9 +63,25 @@ SMALL = [
 SAVE_EVERY = ("SAVE_EVERY = 10.0", "SAVE_EVERY = 0.3")
 
 
-def revision() -> str:
+#: What a pipeline's results depend on.
+_CODE = ("src", "stages", "conf", "dvc.yaml", "params.yaml", "requirements.lock")
+
+
+def commit_told() -> str:
     """The commit of this checkout, marked where files differ from it."""
     return sweeps.shell(ROOT, "git", "describe", "--always", "--dirty", "--abbrev=10")
+
+
+def code_version() -> str:
+    """Hash of all files of this checkout that the projects run: outcomes are of one version."""
+    listed = sweeps.shell(
+        ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *_CODE
+    )
+    digest = hashlib.sha256()
+    for name in sorted(listed.split("\n")):
+        if (ROOT / name).is_file():
+            digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
+    return digest.hexdigest()[:10]
 
 
 def environment(place: Path) -> dict[str, str]:

@@ -20,17 +20,17 @@ from faulting.trial import Outcome
 
 @dataclass(frozen=True)
 class Cell:
-    """One disturbance of one target, at one commit.
+    """One disturbance of one target.
 
     Attributes:
-        revision: the commit.
+        version: of the code, see :func:`~faulting.projects.code_version`.
         target: the row.
         fault: the column.
         seed: moments and choices are drawn from it.
         asked: how many disturbances there were to be.
     """
 
-    revision: str
+    version: str
     target: str
     fault: str
     seed: int
@@ -62,18 +62,19 @@ class Results:
         return found
 
 
-def markdown(cells: dict[Cell, dict[str, Any]], targets: Sequence[str], command: str) -> str:
+def markdown(
+    cells: dict[Cell, dict[str, Any]], targets: Sequence[str], commit: str, command: str
+) -> str:
     """The table of faults and targets, and below it what was lost or left, case by case."""
     faults = [name for name in DISTURBANCES if any(cell.fault == name for cell in cells)]
     rows = [name for name in targets if any(cell.target == name for cell in cells)]
     by_place = {(cell.target, cell.fault): facts for cell, facts in cells.items()}
     headings = [DISTURBANCES[name][0] for name in faults]
-    revisions = ", ".join(sorted({cell.revision for cell in cells}))
     lines = [
         "# Faults injected",
         "",
         f"`{command}`",
-        f"({time.strftime('%Y-%m-%d', time.gmtime())}, commit {revisions}, {_machine()}).",
+        f"({time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}, {_machine()}).",
         "A cell says in how many of the cases nothing was lost and nothing was left.",
         "",
         f"| command | {' | '.join(headings)} |",

@@ -135,6 +135,6 @@ def test_the_table_says_what_was_lost_and_a_later_call_goes_on(tmp_path):
     results.add(absent, [], "needs libfaketime")
     cells = results.read()
     assert set(cells) == {good, bad, absent}
-    text = markdown(cells, ["make push"], "python benchmarks/faults.py")
+    text = markdown(cells, ["make push"], "abc", "python benchmarks/faults.py")
     assert "| `make push` | 2/2 | **0/1** | needs libfaketime |" in text
     assert "- `make push`, stopped and resumed (2.00 s into run): lost out" in text

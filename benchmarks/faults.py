@@ -6,7 +6,7 @@ It makes small projects of this checkout, disturbs each command at random moment
 same command again until it ends by itself. Results, saved state and `dvc.lock` must then have the
 bytes of an undisturbed run. No process, half file or temporary name may be left.
 
-Finished cells are kept in logs/faults.jsonl, so that the same call goes on after an interrupt. It
+Outcomes are kept in logs/faults.jsonl, so that the same call goes on after an interrupt. It
 needs Linux. Full disks and read-only folders need the right to mount (root), moved clocks need
 libfaketime (`apt-get install libfaketime`); where they are missing, the table says so.
 """
@@ -17,11 +17,12 @@ import argparse
 import random
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from faulting.disturbances import DISTURBANCES, NotHereError
 from faulting.projects import ROOT, code_version, commit_told
-from faulting.table import Cell, Results, markdown
+from faulting.table import Cell, Found, Results, markdown
 from faulting.targets import TARGETS
 from faulting.trial import Reference, Trial
 
@@ -32,20 +33,15 @@ def main() -> None:
     now = code_version()
     work = given.work / now
     targets, faults = given.target or list(TARGETS), given.fault or list(DISTURBANCES)
-    wanted = [
-        Cell(now, target, fault, given.seed, given.kills if fault == "kill" else given.rounds)
-        for target in targets
-        for fault in faults
-    ]
+    wanted = [Cell(now, t, f, given.seed) for t in targets for f in faults]
     if not given.table:
         for name in targets:
-            row = [cell for cell in wanted if cell.target == name]
-            _fill_row(Trial(TARGETS[name], work / given.slot, work), row, results)
-    cells = {cell: facts for cell, facts in results.read().items() if cell in wanted}
+            trial = Trial(TARGETS[name], work / given.slot, work)
+            _fill_row(trial, [cell for cell in wanted if cell.target == name], results, given)
+    cells = {cell: found for cell, found in results.read().items() if cell in wanted}
     command = f"python benchmarks/faults.py --kills {given.kills} --rounds {given.rounds}"
-    text = markdown(
-        cells, list(TARGETS), commit_told(), command + f" --seed {given.seed}" * bool(given.seed)
-    )
+    command += f" --seed {given.seed}" if given.seed else ""
+    text = markdown(cells, list(TARGETS), commit_told(), command)
     print(text)
     if given.write is not None:
         given.write.write_text(text, encoding="utf-8")
@@ -70,34 +66,41 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _fill_row(trial: Trial, wanted: list[Cell], results: Results) -> None:
+def _fill_row(
+    trial: Trial, wanted: Sequence[Cell], results: Results, given: argparse.Namespace
+) -> None:
     """Run what is wanted of one target and not there yet."""
-    done = results.read()
-    missing = [cell for cell in wanted if cell not in done]
+    missing = []
+    for cell in wanted:
+        found = results.read().get(cell, Found())
+        numbers = range(len(found.outcomes), given.kills if cell.fault == "kill" else given.rounds)
+        missing += [(cell, numbers)] if numbers and not found.reason else []
     if not missing:
         return
     try:
         reference = trial.reference()
         times = f"{reference.seconds:.1f} s undisturbed, {reference.works:.1f} s of work"
         _say(trial.target.name, times)
-        for cell in missing:
-            _fill_cell(cell, trial, reference, results)
+        for cell, numbers in missing:
+            _fill_cell(cell, numbers, trial, reference, results)
     finally:
         trial.close()
 
 
-def _fill_cell(cell: Cell, trial: Trial, reference: Reference, results: Results) -> None:
-    rng = random.Random(f"{cell.seed} {cell.target} {cell.fault}")
-    outcomes, reason = [], ""
+def _fill_cell(
+    cell: Cell, numbers: range, trial: Trial, reference: Reference, results: Results
+) -> None:
+    rng = random.Random(f"{cell.seed} {cell.target} {cell.fault} {numbers.start}")
     try:
-        for outcome in DISTURBANCES[cell.fault][1](trial, reference, rng, cell.asked):
-            outcomes.append(outcome)
+        disturb = DISTURBANCES[cell.fault][1]
+        for number, outcome in enumerate(disturb(trial, reference, rng, numbers), numbers.start):
+            results.add(cell, outcome)
             told = "; ".join(outcome.problems[:3]) or "ok"
-            _say(cell.target, f"{cell.fault} {len(outcomes)}/{cell.asked} {outcome.detail}: {told}")
+            of = f"{number + 1}/{numbers.stop}"
+            _say(cell.target, f"{cell.fault} {of} {outcome.detail}: {told}")
     except NotHereError as error:
-        reason = str(error)
-        _say(cell.target, f"{cell.fault}: {reason}")
-    results.add(cell, outcomes, reason)
+        results.add(cell, None, str(error))
+        _say(cell.target, f"{cell.fault}: {error}")
 
 
 def _say(target: str, text: str) -> None:

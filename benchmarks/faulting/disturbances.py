@@ -79,7 +79,8 @@ class Round:
 #: Gives the problems, or None where there was nothing to disturb at that moment.
 Once = Callable[[Round], list[str] | None]
 
-Disturbance = Callable[[Trial, Reference, random.Random, int], Iterator[Outcome]]
+#: Takes the numbers of the rounds, and gives their outcomes.
+Disturbance = Callable[[Trial, Reference, random.Random, range], Iterator[Outcome]]
 
 
 def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = None) -> Disturbance:
@@ -91,9 +92,9 @@ def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = N
     """
 
     def disturb(
-        trial: Trial, reference: Reference, rng: random.Random, count: int
+        trial: Trial, reference: Reference, rng: random.Random, numbers: range
     ) -> Iterator[Outcome]:
-        for number in range(count):
+        for number in numbers:
             for _ in range(_ATTEMPTS):
                 trial.renew()
                 moment = trial.draw(reference, rng)

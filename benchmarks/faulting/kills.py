@@ -15,13 +15,15 @@ from faulting.trial import GRACE_SECONDS, Outcome, Reference, Trial
 CHAIN = 5
 
 
-def kill(trial: Trial, reference: Reference, rng: random.Random, count: int) -> Iterator[Outcome]:
+def kill(
+    trial: Trial, reference: Reference, rng: random.Random, numbers: range
+) -> Iterator[Outcome]:
     """SIGKILL, again and again: to all processes at once, the command's own, or the stage's."""
     landed = 0
-    while landed < count:
+    while landed < len(numbers):
         trial.renew()
         chain = []
-        for _ in range(min(CHAIN, count - landed)):
+        for _ in range(min(CHAIN, len(numbers) - landed)):
             run, moment = trial.start(), trial.draw(reference, rng)
             if not trial.wait_until(run, moment):
                 found = trial.conclude(run, reference)  # it ended before the moment came

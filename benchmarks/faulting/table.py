@@ -7,10 +7,9 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -27,48 +26,58 @@ class Cell:
         target: the row.
         fault: the column.
         seed: moments and choices are drawn from it.
-        asked: how many disturbances there were to be.
     """
 
     version: str
     target: str
     fault: str
     seed: int
-    asked: int
+
+
+@dataclass
+class Found:
+    """What there is of a cell.
+
+    Attributes:
+        outcomes: of the disturbances so far.
+        reason: why there are none, where the machine or the target allows none.
+    """
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    reason: str = ""
 
 
 class Results:
-    """Finished cells, one a line of JSON."""
+    """Outcomes in a file, one a line of JSON."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, cell: Cell, outcomes: Sequence[Outcome], reason: str) -> None:
-        """Append a cell that is finished, or that cannot be had here for a reason."""
-        facts = asdict(cell) | {"outcomes": [asdict(o) for o in outcomes], "reason": reason}
+    def add(self, cell: Cell, outcome: Outcome | None, reason: str = "") -> None:
+        """Append an outcome, or the reason why the cell has none."""
+        told = None if outcome is None else asdict(outcome)
+        facts = {"cell": asdict(cell), "reason": reason, "outcome": told}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
 
-    def read(self) -> dict[Cell, dict[str, Any]]:
-        """All that there are; of several of one cell the last."""
-        if not self._path.exists():
-            return {}
-        found = {}
-        for line in self._path.read_text(encoding="utf-8").splitlines():
+    def read(self) -> dict[Cell, Found]:
+        """All that there are."""
+        found: dict[Cell, Found] = {}
+        text = self._path.read_text(encoding="utf-8") if self._path.exists() else ""
+        for line in text.splitlines():
             facts = json.loads(line)
-            key = Cell(**{name: facts[name] for name in Cell.__dataclass_fields__})
-            found[key] = facts
+            own = found.setdefault(Cell(**facts["cell"]), Found(reason=facts["reason"]))
+            if facts["outcome"] is not None:
+                own.outcomes.append(Outcome(**facts["outcome"]))
         return found
 
 
-def markdown(
-    cells: dict[Cell, dict[str, Any]], targets: Sequence[str], commit: str, command: str
-) -> str:
+def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, command: str) -> str:
     """The table of faults and targets, and below it what was lost or left, case by case."""
     faults = [name for name in DISTURBANCES if any(cell.fault == name for cell in cells)]
     rows = [name for name in targets if any(cell.target == name for cell in cells)]
-    by_place = {(cell.target, cell.fault): facts for cell, facts in cells.items()}
+    by_place = {(cell.target, cell.fault): found for cell, found in cells.items()}
     headings = [DISTURBANCES[name][0] for name in faults]
     lines = [
         "# Faults injected",
@@ -87,35 +96,34 @@ def markdown(
     ]
     if phases := _phases(by_place.get((row, "kill")) for row in rows):
         lines += [f"Kills of stages: {phases}.", ""]
-    if wrong := [line for cell, facts in cells.items() for line in _wrong(cell, facts)]:
+    if wrong := [line for cell, found in cells.items() for line in _wrong(cell, found)]:
         lines += ["## Lost or left", "", *wrong, ""]
     return "\n".join(lines)
 
 
-def _told(facts: dict[str, Any] | None) -> str:
-    if facts is None:
+def _told(found: Found | None) -> str:
+    if found is None:
         return ""
-    if facts["reason"]:
-        return str(facts["reason"])
-    outcomes = facts["outcomes"]
-    good = sum(not outcome["problems"] for outcome in outcomes)
-    told = f"{good}/{len(outcomes)}"
-    return told if good == len(outcomes) else f"**{told}**"
+    if found.reason:
+        return found.reason
+    good = sum(not outcome.problems for outcome in found.outcomes)
+    told = f"{good}/{len(found.outcomes)}"
+    return told if good == len(found.outcomes) else f"**{told}**"
 
 
-def _phases(kills: Any) -> str:
+def _phases(kills: Iterable[Found | None]) -> str:
     """In which phases of the stages the kills fell."""
     names = {"start": "while importing", "work": "at work", "end": "while ending"}
-    count = Counter(o["phase"] for facts in kills if facts for o in facts["outcomes"])
+    count = Counter(o.phase for found in kills if found is not None for o in found.outcomes)
     return ", ".join(f"{count[phase]} {told}" for phase, told in names.items() if count[phase])
 
 
-def _wrong(cell: Cell, facts: dict[str, Any]) -> list[str]:
+def _wrong(cell: Cell, found: Found) -> list[str]:
     title = f"`{cell.target}`, {DISTURBANCES[cell.fault][0]}"
     return [
-        f"- {title} ({outcome['detail']}): {problem}"
-        for outcome in facts["outcomes"]
-        for problem in outcome["problems"][:5]
+        f"- {title} ({outcome.detail}): {problem}"
+        for outcome in found.outcomes
+        for problem in outcome.problems[:5]
     ]
 
 

@@ -42,8 +42,8 @@ SMALL = [
     "compression.distilled.options.training.epochs=6",
     "~pairs.dynamic_range",
     "~pairs.distilled",
-    "trigger.seeds=24",
-    "trigger.queries=200",
+    "trigger.seeds=12",
+    "trigger.queries=100",
     "trigger.minimise_queries=10",
     "trigger.searches.diffchaser.options.population=10",
     "repair.folds=3",
@@ -77,7 +77,7 @@ def code_version() -> str:
     listed = sweeps.shell(
         ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *_CODE
     )
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr((SMALL, SAVE_EVERY)).encode())
     for name in sorted(listed.split("\n")):
         if (ROOT / name).is_file():
             digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
@@ -210,10 +210,16 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def outputs(project: Path, stages: Sequence[str]) -> list[str]:
+    """Paths that stages write, by ``dvc.lock``."""
+    lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    return [out["path"] for name in stages for out in lock[name]["outs"]]
+
+
 def dependencies(project: Path, stages: Sequence[str]) -> list[Path]:
     """Results and data that stages read, which are no outputs of theirs; source left out."""
     lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
-    made = {out["path"] for name in stages for out in lock[name]["outs"]}
+    made = set(outputs(project, stages))
     read = {dep["path"] for name in stages for dep in lock[name].get("deps", [])} - made
     tops = [project / path for path in sorted(read) if path.startswith(("artifacts/", "metrics/"))]
     return [f for top in tops for f in ([top] if top.is_file() else sorted(top.rglob("*.*")))]

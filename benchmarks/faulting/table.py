@@ -113,7 +113,12 @@ def _told(found: Found | None) -> str:
 
 def _phases(kills: Iterable[Found | None]) -> str:
     """In which phases of the stages the kills fell."""
-    names = {"start": "while importing", "work": "at work", "end": "while ending"}
+    names = {
+        "start": "while starting",
+        "work": "at work",
+        "writing": "while writing results",
+        "end": "while ending",
+    }
     count = Counter(o.phase for found in kills if found is not None for o in found.outcomes)
     return ", ".join(f"{count[phase]} {told}" for phase, told in names.items() if count[phase])
 

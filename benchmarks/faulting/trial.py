@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,30 +47,35 @@ class Reference:
         begins: seconds until its work begins.
         works: seconds of work.
         seconds: seconds that it takes.
+        outputs: of a stage, what it writes, relative to the project.
     """
 
     snapshot: Snapshot
     begins: float
     works: float
     seconds: float
+    outputs: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
 class Moment:
-    """When to disturb a run: so many seconds after it has printed a text.
+    """When to disturb a run: so many seconds after it has printed a text or begun a file.
 
     Attributes:
-        phase: ``start``, ``work`` or ``end`` of a stage, ``run`` of another command.
+        phase: ``start``, ``work``, ``writing`` or ``end`` of a stage, ``run`` of another command.
         after: the text; None for the run's beginning.
         seconds: seconds after it.
+        output: the path, relative to the project; None for any moment.
     """
 
     phase: str
     after: str | None
     seconds: float
+    output: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.seconds:.2f} s into {self.phase}"
+        told = self.phase if self.output is None else f"{self.phase} {self.output}"
+        return f"{self.seconds:.3f} s into {told}"
 
 
 @dataclass
@@ -166,13 +171,17 @@ class Trial:
                 if status
                 else f"{self.target.name} leaves processes when undisturbed: {left}"
             )
-        return Reference(self.target.snapshot(self.place), begins, ends - begins, seconds)
+        made = projects.outputs(self.place / "project", self.target.stages)
+        snapshot = self.target.snapshot(self.place)
+        return Reference(snapshot, begins, ends - begins, seconds, made)
 
     def draw(self, reference: Reference, rng: random.Random) -> Moment:
         """A random moment of a run: of a stage mostly in its work, rather than in its imports."""
         if not self.target.is_stage:
             return Moment("run", None, rng.uniform(0, reference.seconds))
-        phase = rng.choices(["start", "work", "end"], [1, 3, 1])[0]
+        phase = rng.choices(["start", "work", "writing", "end"], [2, 5, 2, 1])[0]
+        if phase == "writing":
+            return Moment(phase, _BEGINS, rng.uniform(0, 0.03), rng.choice(reference.outputs))
         after, length = {
             "start": (None, reference.begins),
             "work": (_BEGINS, reference.works),
@@ -184,7 +193,18 @@ class Trial:
         """Wait for the moment; False where the run has ended before."""
         if not run.wait_for(moment.after, self.target.limit):
             return False
+        if moment.output is not None and not self._wait_for_output(run, moment.output):
+            return False
         return run.wait(moment.seconds) is None
+
+    def _wait_for_output(self, run: Run, output: str) -> bool:
+        """Wait until an output, or the temporary file beside it, is there."""
+        path = self.place / "project" / output
+        while not path.exists() and not any(path.parent.glob(f".{path.name}.*")):
+            if run.status is not None:
+                return False
+            time.sleep(0.001)
+        return True
 
     def half_files(self, reference: Reference) -> list[str]:
         """Files under their final names that are not whole."""

@@ -110,11 +110,12 @@ def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = N
                     yield Outcome(" ".join([*now.done, str(moment)]), moment.phase, problems)
                     break
 
+    disturb.__doc__ = once.__doc__
     return disturb
 
 
 def interrupt(now: Round) -> list[str]:
-    """Ctrl-C, SIGTERM to the command, or SIGTERM to its group: the run ends soon, and goes on."""
+    """Ctrl-C, SIGTERM to the command, or SIGTERM to its group: it has to end within a minute."""
     kind = ("Ctrl-C", "SIGTERM", "SIGTERM to the group")[now.number % 3]
     now.done.append(kind)
     with suppress(ProcessLookupError):
@@ -150,7 +151,7 @@ def stop(now: Round) -> list[str]:
 
 
 def full_disk(now: Round) -> list[str]:
-    """The disk of project, cache, remote, saved state and temporary files is full."""
+    """The disk of project, cache, remote, saved state and temporary files has no byte left."""
     if not now.trial.is_mounted:
         raise NotHereError("needs the right to mount")
     with _filled(now.trial.place):
@@ -196,14 +197,15 @@ def take_away(now: Round) -> list[str]:
     """A file goes: an input, which comes back for the next run, or one of the saved state."""
     place = now.trial.place
     saved = [p for p in (place / "state").rglob("*") if p.is_file()]
-    inputs = now.trial.target.inputs(place)
+    inputs = now.reference.inputs
     if saved and (now.number % 2 or not inputs):
         taken = now.rng.choice(saved)
         now.done.append("saved state")
         taken.unlink(missing_ok=True)
         return now.end_and_again()
-    taken, aside = now.rng.choice(inputs), place / "tmp" / "taken"
-    now.done.append(taken.name)
+    chosen = now.rng.choice(inputs)
+    now.done.append(chosen)
+    taken, aside = place / chosen, place / "tmp" / "taken"
     shutil.move(taken, aside)
     problems = now.trial.end(now.run)
     shutil.move(aside, taken)

@@ -84,7 +84,9 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
         "",
         f"`{command}`",
         f"({time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}, {_machine()}).",
-        "A cell says in how many of the cases nothing was lost and nothing was left.",
+        "A cell says in how many cases nothing was lost and nothing was left: the same command, given",
+        "again, ended by itself with the bytes of an undisturbed run in results, cache and `dvc.lock`.",
+        "No process, half file or temporary name was there.",
         "",
         f"| command | {' | '.join(headings)} |",
         f"|---|{'---|' * len(faults)}",
@@ -94,11 +96,19 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
         ),
         "",
     ]
+    lines += [_legend(name) for name in faults]
+    lines += [""]
     if phases := _phases(by_place.get((row, "kill")) for row in rows):
         lines += [f"Kills of stages: {phases}.", ""]
     if wrong := [line for cell, found in cells.items() for line in _wrong(cell, found)]:
         lines += ["## Lost or left", "", *wrong, ""]
     return "\n".join(lines)
+
+
+def _legend(fault: str) -> str:
+    """What a column does, by its function's docstring."""
+    heading, disturb = DISTURBANCES[fault]
+    return f"- *{heading}*: {' '.join((disturb.__doc__ or '').split())}"
 
 
 def _told(found: Found | None) -> str:

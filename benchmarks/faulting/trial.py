@@ -48,13 +48,15 @@ class Reference:
         works: seconds of work.
         seconds: seconds that it takes.
         outputs: of a stage, what it writes, relative to the project.
+        inputs: files that it reads, relative to the place.
     """
 
     snapshot: Snapshot
     begins: float
     works: float
     seconds: float
-    outputs: Sequence[str] = ()
+    outputs: Sequence[str]
+    inputs: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,9 @@ class Trial:
                 else f"{self.target.name} leaves processes when undisturbed: {left}"
             )
         made = projects.outputs(self.place / "project", self.target.stages)
+        read = [str(path.relative_to(self.place)) for path in self.target.inputs(self.place)]
         snapshot = self.target.snapshot(self.place)
-        return Reference(snapshot, begins, ends - begins, seconds, made)
+        return Reference(snapshot, begins, ends - begins, seconds, made, read)
 
     def draw(self, reference: Reference, rng: random.Random) -> Moment:
         """A random moment of a run: of a stage mostly in its work, rather than in its imports."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import shutil
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 
 from asterism.core.errors import UserError
 from asterism.core.refusals import writing_to
+from asterism.core.scratch import scratch_beside
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -49,16 +48,13 @@ def replacing(path: Path) -> Iterator[Path]:
     Works for a file and for a directory: the block creates either at the path it is given.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    temporary = scratch / path.name
-    try:
+    with scratch_beside(path) as scratch:
+        temporary = scratch / path.name
         with writing_to(path):
             yield temporary
         if temporary.is_dir() and path.is_dir():
             path.replace(scratch / "former")  # at once, so that no half of it can be left there
         temporary.replace(path)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def require_file(path: Path, kind: str) -> None:

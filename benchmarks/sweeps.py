@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -112,7 +113,10 @@ def outputs(project: Path) -> dict[str, list[str]]:
     with Repo(str(project)) as repository:
         stages = repository.index.stages
         read = {Path(dep.fs_path) for stage in stages for dep in stage.deps}
-        written = {stage.cmd: [Path(out.fs_path) for out in stage.outs] for stage in stages}
+        written = {
+            " ".join(shlex.split(stage.cmd)): [Path(out.fs_path) for out in stage.outs]
+            for stage in stages
+        }
     return {
         command: [
             str(path.relative_to(project))

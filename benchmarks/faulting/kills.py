@@ -45,7 +45,7 @@ def _kill(trial: Trial, run: Run, reference: Reference, rng: random.Random) -> O
     """Kill a run; what is wrong at once."""
     whom = rng.choices(["everything", "the command", "the stage"], [3, 1, 1])[0]
     outcome = Outcome(whom, "")
-    run.send(signal.SIGKILL, _chosen(run.processes(), whom))
+    run.send(signal.SIGKILL, _chosen(run.processes(), whom, rng))
     if whom == "the stage":  # the command minds its stage, and says what happened
         outcome.problems += trial.end(run)
     outcome.problems += [f"left running: {told}" for told in run.left(GRACE_SECONDS)]
@@ -54,8 +54,8 @@ def _kill(trial: Trial, run: Run, reference: Reference, rng: random.Random) -> O
     return outcome
 
 
-def _chosen(found: list[psutil.Process], whom: str) -> list[psutil.Process]:
+def _chosen(found: list[psutil.Process], whom: str, rng: random.Random) -> list[psutil.Process]:
     if whom == "everything":
         return found
-    stages = sorted(filter(is_stage, found), key=lambda process: process.pid)
-    return stages[:1] if whom == "the stage" and stages else found[:1]
+    stages = list(filter(is_stage, found))  # the one that works, and the one that watches it
+    return [rng.choice(stages)] if whom == "the stage" and stages else found[:1]

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from faulting.kills import kill
 from faulting.processes import Run, is_below_stage, is_stage
 from faulting.trial import Outcome, Reference, Trial, read_only
@@ -29,6 +31,9 @@ CLOCKS = (
     "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
     "/usr/local/lib/faketime/libfaketimeMT.so.1",
 )
+
+#: Seconds between two looks for processes that a stage has started.
+_LOOK_SECONDS = 0.1
 
 #: Runs that may end before their moment, in place of one that is disturbed.
 _ATTEMPTS = 6
@@ -76,8 +81,8 @@ class Round:
         return problems + self.trial.again(self.reference)
 
 
-#: Gives the problems, or None where there was nothing to disturb at that moment.
-Once = Callable[[Round], list[str] | None]
+#: Gives the problems.
+Once = Callable[[Round], list[str]]
 
 #: Takes the numbers of the rounds, and gives their outcomes.
 Disturbance = Callable[[Trial, Reference, random.Random, range], Iterator[Outcome]]
@@ -106,9 +111,8 @@ def repeated(once: Once, variables: Callable[[Trial], dict[str, str]] | None = N
                     problems = once(now)
                 finally:
                     run.kill_everything()
-                if problems is not None:
-                    yield Outcome(" ".join([*now.done, str(moment)]), moment.phase, problems)
-                    break
+                yield Outcome(" ".join([*now.done, str(moment)]), moment.phase, problems)
+                break
 
     disturb.__doc__ = once.__doc__
     return disturb
@@ -128,17 +132,21 @@ def interrupt(now: Round) -> list[str]:
     return problems + now.end_and_again()
 
 
-def kill_helper(now: Round) -> list[str] | None:
+def kill_helper(now: Round) -> list[str]:
     """SIGKILL to one of the processes that a stage has started for its work."""
     if not now.trial.target.is_stage:
         raise NotHereError("–")
-    found = [p for p in now.run.processes() if not is_stage(p) and is_below_stage(p)]
-    if not found:
-        return None
+    while not (found := _helpers(now.run)):
+        if now.run.wait(_LOOK_SECONDS) is not None:
+            raise NotHereError("none at work")
     now.run.send(signal.SIGKILL, [now.rng.choice(found)])
     if now.run.wait(now.trial.target.limit) == 0:
         return now.trial.conclude(now.run, now.reference)
     return now.end_and_again()
+
+
+def _helpers(run: Run) -> list[psutil.Process]:
+    return [p for p in run.processes() if not is_stage(p) and is_below_stage(p)]
 
 
 def stop(now: Round) -> list[str]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -86,11 +87,7 @@ def main() -> None:
 
 def make_project(target: Path) -> Path:
     """A copy of this checkout whose stages do next to nothing."""
-    listed = shell(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
-    for name in listed.split("\n"):
-        if (ROOT / name).is_file() and name != "dvc.lock":
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+    copy_checkout(target)
     (target / "stages/__main__.py").write_text(STAGE.format(working=WORKING), encoding="utf-8")
     shell(target, "git", "init", "--quiet", "--initial-branch", "main")
     (target / "outputs.json").write_text(json.dumps(outputs(target)), encoding="utf-8")
@@ -100,6 +97,15 @@ def make_project(target: Path) -> Path:
     return target
 
 
+def copy_checkout(target: Path) -> None:
+    """This checkout's files, without results and without a repository."""
+    listed = shell(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard")
+    for name in listed.split("\n"):
+        if (ROOT / name).is_file() and name != "dvc.lock":
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, target / name)
+
+
 def outputs(project: Path) -> dict[str, list[str]]:
     """Paths that each stage writes, by its command; in folders the files that others read too."""
     from dvc.repo import Repo
@@ -107,7 +113,10 @@ def outputs(project: Path) -> dict[str, list[str]]:
     with Repo(str(project)) as repository:
         stages = repository.index.stages
         read = {Path(dep.fs_path) for stage in stages for dep in stage.deps}
-        written = {stage.cmd: [Path(out.fs_path) for out in stage.outs] for stage in stages}
+        written = {
+            " ".join(shlex.split(stage.cmd)): [Path(out.fs_path) for out in stage.outs]
+            for stage in stages
+        }
     return {
         command: [
             str(path.relative_to(project))

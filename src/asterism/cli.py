@@ -105,6 +105,7 @@ def repro(
     from dvc.exceptions import DvcException
 
     from asterism.config import check_params
+    from asterism.core.tidying import tidy
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -129,6 +130,7 @@ def repro(
                 plan = read_plan(repository, targets or [], Hashes())
             stale = open_ends(root, plan)
             ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
+        tidy()  # also what a run left that was killed when its stages were committed
     except (StageFailedError, DvcException) as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:

@@ -95,6 +95,16 @@ def test_asterism_removes_parts_as_soon_as_their_stage_is_committed(project):
     assert kept(project) == []
 
 
+def test_asterism_removes_parts_of_a_run_that_ended_between_commit_and_removal(project):
+    """As after a SIGKILL in between, or a plain ``dvc repro``: there is no stage left to run."""
+    assert dvc(project, "repro")[0] == 0
+    assert len(kept(project)) == 1
+    status, output = call(project, "repro")
+    assert status == 0, output
+    assert "up to date" in output
+    assert kept(project) == []
+
+
 def test_a_forced_run_computes_everything_again(project):
     for _ in range(2):
         assert dvc(project, "repro", "--force")[0] == 0

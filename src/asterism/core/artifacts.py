@@ -11,8 +11,6 @@ import errno
 import io
 import json
 import math
-import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -28,6 +26,7 @@ from asterism.core.errors import UserError, reading
 from asterism.core.flushing import flush, flush_names
 from asterism.core.reading import parse_json, read_within, require_room
 from asterism.core.refusals import writing_to
+from asterism.core.scratch import scratch_beside
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
@@ -49,24 +48,23 @@ def replacing(path: Path) -> Iterator[Path]:
     was written is flushed to the disk before it is moved, and its new name after that.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    temporary = scratch / path.name
-    outer = _unfinished.get()
-    is_inside = outer is not None and path.is_relative_to(outer)
-    token = _unfinished.set(outer if is_inside else temporary)
-    try:
-        with writing_to(path):
-            yield temporary
-            if not is_inside:
-                flush(temporary)
-            if temporary.is_dir() and path.is_dir():
-                path.replace(scratch / "former")  # at once, so that no half of it can be left there
-            temporary.replace(path)
-            if not is_inside:
-                flush_names(path.parent)
-    finally:
-        _unfinished.reset(token)
-        shutil.rmtree(scratch, ignore_errors=True)
+    with scratch_beside(path) as scratch:
+        temporary = scratch / path.name
+        outer = _unfinished.get()
+        is_inside = outer is not None and path.is_relative_to(outer)
+        token = _unfinished.set(outer if is_inside else temporary)
+        try:
+            with writing_to(path):
+                yield temporary
+                if not is_inside:
+                    flush(temporary)
+                if temporary.is_dir() and path.is_dir():
+                    path.replace(scratch / "former")  # at once: no half of it can be left there
+                temporary.replace(path)
+                if not is_inside:
+                    flush_names(path.parent)
+        finally:
+            _unfinished.reset(token)
 
 
 def require_file(path: Path, kind: str) -> None:

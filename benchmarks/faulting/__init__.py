@@ -1,0 +1,1 @@
+"""What ``benchmarks/faults.py`` is made of: projects, disturbances, and what is compared after."""

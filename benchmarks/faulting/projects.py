@@ -1,0 +1,225 @@
+"""Small projects to disturb: a copy of this checkout whose stages take seconds, finished once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import sweeps  # the sibling script
+import yaml
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: Parameters with which long stages work for seconds only, in several parts where they have any.
+SMALL = [
+    "data.train=400",
+    "data.test=120",
+    "rnn.units=[24]",
+    "rnn.training.epochs=8",
+    "seeds.per_class=2",
+    "fuzz.criteria=[state]",
+    "fuzz.mutants=12000",
+    "fuzz.islands=3",
+    "coverage.references=5",
+    "classifier.training.epochs=8",
+    "attack.names=[fgsm,carlini_wagner,noise]",
+    "attack.inputs=10",
+    "attack.options.carlini_wagner.inputs=3",
+    "attack.options.carlini_wagner.iterations=50",
+    "attack.rnn_inputs=15",
+    "importance.neurons=[6,8]",
+    "importance.draws=2",
+    "~compression.dynamic_range",
+    "compression.pruned.options.tuning.epochs=4",
+    "compression.distilled.options.training.epochs=6",
+    "~pairs.dynamic_range",
+    "~pairs.distilled",
+    "trigger.seeds=12",
+    "trigger.queries=100",
+    "trigger.minimise_queries=10",
+    "trigger.searches.diffchaser.options.population=10",
+    "repair.folds=3",
+    "repair.repeats=2",
+    "reduce.models=[lenet5]",
+    "generate.compared=[memo_r]",
+    "generate.models=200",
+    "generate.executed=3",
+    "generate.chains=3",
+    "execute.draws=[normal]",
+    "execute.routes=[pytorch:eager,jax:jit]",
+    "triage.max_unique=1",
+    "triage.max_steps=2",
+]
+
+#: In the copy, a stage saves its state this often instead of every ten seconds.
+SAVE_EVERY = ("SAVE_EVERY = 10.0", "SAVE_EVERY = 0.3")
+
+
+#: What a pipeline's results depend on.
+_CODE = ("src", "stages", "conf", "dvc.yaml", "params.yaml", "requirements.lock")
+
+
+def commit_told() -> str:
+    """The commit of this checkout, marked where files differ from it."""
+    return sweeps.shell(ROOT, "git", "describe", "--always", "--dirty", "--abbrev=10")
+
+
+def code_version() -> str:
+    """Hash of all files of this checkout that the projects run: outcomes are of one version."""
+    listed = sweeps.shell(
+        ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *_CODE
+    )
+    digest = hashlib.sha256(repr((SMALL, SAVE_EVERY)).encode())
+    for name in sorted(listed.split("\n")):
+        if (ROOT / name).is_file():
+            digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
+    return digest.hexdigest()[:10]
+
+
+def environment(place: Path) -> dict[str, str]:
+    """What commands below a folder are run with: nothing of theirs lies outside of it."""
+    (place / "tmp").mkdir(parents=True, exist_ok=True)
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("ASTERISM_", "PYTHON"))}
+    return inherited | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": str(ROOT / "src"),
+        "ASTERISM_STATE_ROOT": str(place / "state"),
+        "DVC_SITE_CACHE_DIR": str(place / "site"),
+        "DVC_NO_ANALYTICS": "1",
+        "TMPDIR": str(place / "tmp"),
+        "GIT_AUTHOR_NAME": "faults",
+        "GIT_AUTHOR_EMAIL": "faults@localhost",
+        "GIT_COMMITTER_NAME": "faults",
+        "GIT_COMMITTER_EMAIL": "faults@localhost",
+    }
+
+
+def call(place: Path, folder: Path, *command: str) -> str:
+    """What a command prints that has to succeed.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    result = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(place),
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    if result.returncode:
+        sys.exit(f"{' '.join(command)} failed in {folder}:\n{result.stdout[-4000:]}")
+    return result.stdout
+
+
+def asterism(*arguments: str) -> tuple[str, ...]:
+    """The command line of the ``asterism`` command from this checkout's source."""
+    program = "from asterism.cli import main; main()"
+    return (sys.executable, "-c", program, *arguments)
+
+
+def make_real(place: Path) -> None:
+    """``place/project`` with the real stages and :data:`SMALL` parameters, everything computed."""
+    project = place / "project"
+    sweeps.copy_checkout(project)
+    checkpoints = project / "src/asterism/core/checkpoints.py"
+    text = checkpoints.read_text(encoding="utf-8")
+    if SAVE_EVERY[0] not in text:
+        sys.exit(f"{checkpoints} has no line {SAVE_EVERY[0]!r}: the harness needs a look")
+    checkpoints.write_text(text.replace(*SAVE_EVERY), encoding="utf-8")
+    call(place, project, "git", "init", "--quiet", "--initial-branch", "main")
+    call(place, project, *asterism("params", *SMALL))
+    _finish(place)
+
+
+def make_light(place: Path) -> None:
+    """``place/project`` with the real graph, whose stages only write small files, all computed."""
+    sweeps.make_project(place / "project")
+    _finish(place)
+
+
+#: Makers of ``place/project``, by the name that targets give.
+TEMPLATES = {"real": make_real, "light": make_light}
+
+
+def _finish(place: Path) -> None:
+    project = place / "project"
+    commit(place, "start")
+    call(place, project, "dvc", "repro", "--quiet")
+    commit(place, "results")
+
+
+def commit(place: Path, message: str) -> None:
+    """Commit everything in ``place/project`` that git does not ignore."""
+    call(place, place / "project", "git", "add", "--all")
+    quietly = ["--quiet", "--allow-empty", "--message", message]
+    call(place, place / "project", "git", "commit", *quietly)
+
+
+def forget(project: Path, stages: Iterable[str]) -> None:
+    """Remove all trace of stages' results: outputs, locks, objects of the cache, run-cache."""
+    lock = project / "dvc.lock"
+    text = lock.read_text(encoding="utf-8")
+    document = yaml.safe_load(text)
+    for name in stages:
+        for out in document["stages"].pop(name)["outs"]:
+            _remove(project / out["path"])
+        text = re.sub(
+            rf"^  {re.escape(name)}:\n(?:   .*\n)*", "", text, count=1, flags=re.MULTILINE
+        )
+    if document["stages"]:
+        lock.write_text(text, encoding="utf-8")
+    else:
+        lock.unlink()
+    _remove(project / ".dvc/cache/runs")
+    _remove(project / "logs")
+    kept = _objects(project, document["stages"].values())
+    for path in (project / ".dvc/cache/files/md5").glob("??/*"):
+        if path.parent.name + path.name not in kept:
+            path.unlink()
+
+
+def _objects(project: Path, entries: Iterable[dict[str, Any]]) -> set[str]:
+    """Names of the cache's objects that entries of ``dvc.lock`` name, also by way of a folder."""
+    found = set()
+    for entry in entries:
+        for out in entry.get("outs", []):
+            name = out["md5"]
+            found.add(name)
+            listing = project / ".dvc/cache/files/md5" / name[:2] / name[2:]
+            if name.endswith(".dir"):
+                found |= {file["md5"] for file in json.loads(listing.read_text(encoding="utf-8"))}
+    return found
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def outputs(project: Path, stages: Sequence[str]) -> list[str]:
+    """Paths that stages write, by ``dvc.lock``."""
+    lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    return [out["path"] for name in stages for out in lock[name]["outs"]]
+
+
+def dependencies(project: Path, stages: Sequence[str]) -> list[Path]:
+    """Results and data that stages read, which are no outputs of theirs; source left out."""
+    lock = yaml.safe_load((project / "dvc.lock").read_text(encoding="utf-8"))["stages"]
+    made = set(outputs(project, stages))
+    read = {dep["path"] for name in stages for dep in lock[name].get("deps", [])} - made
+    tops = [project / path for path in sorted(read) if path.startswith(("artifacts/", "metrics/"))]
+    return [f for top in tops for f in ([top] if top.is_file() else sorted(top.rglob("*.*")))]

@@ -1,0 +1,64 @@
+"""Temporary folders beside what is being written, also those that killed writers have left.
+
+A writer holds a lock on its folder, which the operating system gives back when it ends, however it
+ends. So a folder whose lock is free has been left, and no clock or process number has to be asked.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def scratch_beside(path: Path) -> Iterator[Path]:
+    """A folder of this writer's own beside ``path``, in a folder that exists; gone at the end.
+
+    Those that killed writers of the same path have left are removed first. On a file system
+    without locks of folders they stay.
+    """
+    _remove_left(path)
+    folder, lock = _make(path)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def _make(path: Path) -> tuple[Path, int]:
+    """A new folder, and the descriptor that holds its lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        try:
+            lock = _open(folder)
+        except FileNotFoundError:
+            continue  # another writer took it for left, in the moment before it was locked
+        with suppress(OSError):  # without such locks, nobody takes it for left
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.exists():
+            return folder, lock
+        os.close(lock)
+
+
+def _remove_left(path: Path) -> None:
+    named = re.compile(rf"\.{re.escape(path.name)}\.[a-z0-9_]{{8}}")  # as ``mkdtemp`` does
+    for folder in [found for found in path.parent.iterdir() if named.fullmatch(found.name)]:
+        with suppress(OSError):  # it is no folder, it has just gone, or a writer is at it
+            lock = _open(folder)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(lock)
+
+
+def _open(folder: Path) -> int:
+    """A descriptor of a folder, and never of what a link leads to."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)

@@ -47,3 +47,8 @@ def test_of_a_long_line_both_ends_are_told_in_whole_words():
     assert begin.startswith("[ONNXRuntimeError] : 10 : INVALID_GRAPH")
     assert end.endswith("Error No Op registered for ScaleAndTranslate with domain_version of 15")
     assert 150 < len(told) <= 203
+
+
+def test_what_a_file_says_does_nothing_to_a_terminal():
+    said = str(UserError("the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"))
+    assert said == r"the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"

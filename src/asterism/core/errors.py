@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,7 +17,15 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
+        super().__init__(printable(" ".join(message.split())))
+
+
+def printable(text: str) -> str:
+    """Text that may quote a file, with the control characters escaped that a terminal obeys."""
+    return "".join(
+        letter.encode("unicode_escape").decode() if unicodedata.category(letter) == "Cc" else letter
+        for letter in text
+    )
 
 
 @contextmanager

@@ -8,6 +8,7 @@ honest cache can hold; :mod:`asterism.sweep.guard` applies them.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,13 @@ _FILE = re.compile(r"[0-9a-f]{32}")
 
 #: All that DVC's stores name an object by, other hashes than MD5 too.
 _PLACE = re.compile(r"[0-9A-Za-z]+(\.dir)?")
+
+#: No files' names, and those by which git and DVC take a folder for a repository, whose settings
+#: may name programs.
+_SETTINGS = {"", ".", "..", ".git", ".dvc", ".dvcignore"}
+
+#: Git takes a folder with this file for a repository too.
+_BARE = "head"
 
 #: What DVC writes of an output. It takes more, which says that files lie elsewhere.
 _OUTPUT = {"path", "hash", "md5", "size", "nfiles", "isexec"}
@@ -108,6 +116,8 @@ def why_no_list(listed: Any) -> str | None:
         path, digest = item.get("relpath"), item.get("md5")
         if not isinstance(path, str) or not all(_is_plain(part) for part in path.split("/")):
             return f"it names {path!r}, which is no file of the folder"
+        if path.split("/")[-1].casefold() == _BARE:
+            return f"it names {path!r}, by which git takes a folder for a repository"
         if not isinstance(digest, str) or not _FILE.fullmatch(digest):
             return f"its file {path!r} has no hash, but {digest!r}"
     return None
@@ -119,4 +129,9 @@ def is_place(name: str) -> bool:
 
 
 def _is_plain(part: str) -> bool:
-    return part not in ("", ".", "..") and "\0" not in part
+    """Whether a part of a path names a file or a folder that no tool takes for its settings.
+
+    Control characters would reach the terminal of whoever is told of the file.
+    """
+    settings = part.casefold() in _SETTINGS
+    return not settings and not any(unicodedata.category(letter) == "Cc" for letter in part)

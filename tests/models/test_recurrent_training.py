@@ -14,6 +14,7 @@ from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
 from asterism.models.recurrent import RecurrentModel
+from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.opening import engine_for
 from asterism.models.recurrent_training import accuracy, build_rnn, rows_as_steps, train_rnn
 from asterism.models.trained_rnn import open_trained, save_trained, store_file
@@ -190,9 +191,14 @@ def test_a_graph_with_a_loop_does_not_run_in_the_stage(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_that_says_nothing_of_isolation_runs_apart_nevertheless(tmp_path):
+def test_a_file_that_says_nothing_of_isolation_runs_apart_nevertheless(tmp_path, monkeypatch):
     endless_rnn(tmp_path / "model.onnx")
     write_json(tmp_path / "rnn.json", NOTE | {"file": "model.onnx", "layer": "states"})
-    network = open_trained(tmp_path)
-    assert type(network._engine).__name__ == "IsolatedEngine"
-    network.close()
+    opened = []
+    monkeypatch.setattr(
+        "asterism.models.recurrent.opening.IsolatedEngine",
+        lambda *given: opened.append(IsolatedEngine(*given)) or opened[-1],
+    )
+    open_trained(tmp_path)
+    assert len(opened) == 1
+    opened[0].close()

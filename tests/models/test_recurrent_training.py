@@ -7,12 +7,14 @@ from typing import get_args
 import numpy as np
 import onnx
 import pytest
+from endless_onnx import endless_rnn
 
-from asterism.core.artifacts import read_json
+from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
 from asterism.models.recurrent import RecurrentModel
+from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.opening import engine_for
 from asterism.models.recurrent_training import accuracy, build_rnn, rows_as_steps, train_rnn
 from asterism.models.trained_rnn import open_trained, save_trained, store_file
@@ -147,3 +149,56 @@ def test_an_architecture_without_weights_is_refused(tmp_path):
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
     with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5, \.hdf5 or \.onnx"):
         store_file(params, 10, tmp_path / "stored")
+
+
+FORM = {"layer": "x", "steps": None, "features": 8, "batch": None}
+NOTE = {"file": "model.keras", "layer": None, "graph": None}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"file": "../../model.onnx"},
+        {"file": "/etc/passwd"},
+        {"file": "model.onnx/../../x.onnx"},
+        {"graph": FORM | {"providers": ["x"]}},
+        {"graph": FORM | {"graph": "x"}},
+        {"graph": FORM | {"steps": "8"}},
+        {"graph": [1]},
+        {"layer": ["x"]},
+        {"other": 1},
+    ],
+)
+def test_a_note_that_train_rnn_has_not_written_is_one_line(tmp_path, facts):
+    endless_rnn(tmp_path / "graph.onnx")
+    write_json(tmp_path / "rnn.json", NOTE | facts)
+    with pytest.raises(UserError, match=r"cannot read .*rnn\.json"):
+        open_trained(tmp_path)
+
+
+def test_a_note_that_is_no_mapping_is_one_line(tmp_path):
+    write_json(tmp_path / "rnn.json", [NOTE])
+    with pytest.raises(UserError, match=r"cannot read .*rnn\.json"):
+        open_trained(tmp_path)
+
+
+def test_a_graph_with_a_loop_does_not_run_in_the_stage(tmp_path):
+    """Somebody else's cache may hold one where a trained network's graph belongs."""
+    endless_rnn(tmp_path / "graph.onnx")
+    write_json(tmp_path / "rnn.json", NOTE | {"graph": FORM})
+    with pytest.raises(UserError, match=r"graph\.onnx holds 'And', which train_rnn does not"):
+        open_trained(tmp_path)
+
+
+@pytest.mark.slow
+def test_a_file_that_says_nothing_of_isolation_runs_apart_nevertheless(tmp_path, monkeypatch):
+    endless_rnn(tmp_path / "model.onnx")
+    write_json(tmp_path / "rnn.json", NOTE | {"file": "model.onnx", "layer": "states"})
+    opened = []
+    monkeypatch.setattr(
+        "asterism.models.recurrent.opening.IsolatedEngine",
+        lambda *given: opened.append(IsolatedEngine(*given)) or opened[-1],
+    )
+    open_trained(tmp_path)
+    assert len(opened) == 1
+    opened[0].close()

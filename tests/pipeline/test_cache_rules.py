@@ -126,6 +126,11 @@ def test_ten_lines_of_references_take_no_time():
             [{"relpath": p, "md5": HASH}]
             for p in ("", ".", "..", "../x", "a/../../x", "/x", "a//b")
         ),
+        *(  # a repository, in which git runs what its settings name; what a terminal obeys
+            [{"relpath": p, "md5": HASH}]
+            for p in (".git/config", "a/.GIT/config", ".git", "a/HEAD", ".dvc/config")
+        ),
+        *([{"relpath": p, "md5": HASH}] for p in (".dvcignore", "a\x1b]0;x\x07", "a\n")),
     ],
 )
 def test_a_list_that_leaves_its_folder_is_refused(listed):

@@ -194,6 +194,32 @@ def a_billion_units(path):
     _edited_config(path, _wide)
 
 
+def _enlarging(name, **options):
+    """A layer without weights whose output is a thousand times what fits."""
+
+    def craft(path):
+        def edit(config):
+            layers = config["config"]["layers"]
+            first = next(x for x in layers if x["class_name"] == "InputLayer")
+            module, added = "keras.layers", []
+            for kind, given in ((name, options), ("GlobalAveragePooling2D", {})):
+                layer = {"class_name": kind, "config": {"name": kind, **given}}
+                added.append(layer | {"module": module, "registered_name": None})
+            return config | {"config": config["config"] | {"layers": [first, *added]}}
+
+        _edited_config(path, edit)
+
+    craft.__name__ = f"output_of_{name}"
+    return craft
+
+
+LARGE_OUTPUTS = [
+    _enlarging("UpSampling2D", size=[30_000, 30_000]),
+    _enlarging("ZeroPadding2D", padding=[[100_000, 100_000], [100_000, 100_000]]),
+    _enlarging("Resizing", height=100_000, width=100_000),
+]
+
+
 def layers_by_the_ten_thousand(path):
     def edit(config):
         dense = next(x for x in config["config"]["layers"] if x["class_name"] == "Dense")

@@ -34,6 +34,7 @@ READERS = {
         [
             *map(crafted.weights_in_archive, crafted.HDF5),
             *_CONFIGS,
+            *crafted.LARGE_OUTPUTS,
             crafted.layers_by_the_ten_thousand,
             crafted.another_member,
             crafted.weights_of_4_gb_of_zeros,

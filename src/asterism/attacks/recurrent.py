@@ -14,14 +14,13 @@ from asterism.attacks.image_set import ImageSet
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
-from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger, progress
 from asterism.core.errors import UserError
 from asterism.core.streams import stream
 from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 from asterism.models.logits import notes_on
 from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.trained_rnn import open_trained
+from asterism.models.trained_rnn import open_trained, trained_file
 
 log = get_logger(__name__)
 
@@ -64,7 +63,7 @@ def attack_recurrent(
         UserError: an unknown attack; or the network takes sequences that such images do not make,
             or classifies none of them correctly.
     """
-    file = folder / str(read_json(folder / "rnn.json")["file"])
+    file = trained_file(folder)
     if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)
         return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,15 @@ class UserError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(_shortened(" ".join(message.split()), _LONGEST))
+        super().__init__(_shortened(printable(" ".join(message.split())), _LONGEST))
+
+
+def printable(text: str) -> str:
+    """Text that may quote a file, with the control characters escaped that a terminal obeys."""
+    return "".join(
+        letter.encode("unicode_escape").decode() if unicodedata.category(letter) == "Cc" else letter
+        for letter in text
+    )
 
 
 @contextmanager

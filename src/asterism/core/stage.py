@@ -26,7 +26,7 @@ from typing import Any
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, printable
 from asterism.core.machine import peak_memory_mb
 from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
@@ -139,9 +139,10 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
         print(f"error: {label}: {reason}", file=sys.stderr)
-        traceback.print_exc()
+        for line in traceback.format_exc().splitlines():
+            print(printable(line), file=sys.stderr)
         return 1
     return 0
 

@@ -25,7 +25,7 @@ from asterism.core.errors import UserError
 from asterism.core.reading import parse_json, read_within, require_room, require_size
 from asterism.models.hdf5 import require_plain
 from asterism.models.keras_2 import holds_code, register_activations, to_keras_3
-from asterism.models.keras_limits import require_few_layers, weights_within
+from asterism.models.keras_limits import require_few_layers, require_small_outputs, weights_within
 
 if TYPE_CHECKING:
     import keras
@@ -58,13 +58,16 @@ def load_keras(path: Path) -> keras.Model:
     register_activations()
     try:
         with weights_within(path):
-            match path.suffix:
-                case ".keras":
-                    return _load_archive(path)
-                case ".h5" | ".hdf5":
-                    return _load_h5(path)
-                case ".json":
-                    return _load_json(path)
+            loaders = {
+                ".keras": _load_archive,
+                ".h5": _load_h5,
+                ".hdf5": _load_h5,
+                ".json": _load_json,
+            }
+            if path.suffix in loaders:
+                model = loaders[path.suffix](path)
+                require_small_outputs(model, path)
+                return model
     except UserError:
         raise
     except Exception as error:  # whatever a foreign file makes Keras raise

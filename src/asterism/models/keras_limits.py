@@ -6,15 +6,20 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from asterism.core.errors import UserError
 from asterism.core.reading import require_room
 
+if TYPE_CHECKING:
+    import keras
+
 #: Layers of a model; the largest published ones have about a thousand.
 _MOST_LAYERS = 10_000
-#: Of a weight: float32, which models have as they are built.
+#: Of a weight and of an output: float32, which models have as they are built.
 _BYTES = 4
+#: Inputs that are computed at a time, at least.
+_BATCH = 32
 #: The method of Keras' variables that takes a weight's memory.
 _ALLOCATES = "_initialize_with_initializer"
 
@@ -39,6 +44,27 @@ def require_few_layers(config: Any, path: Path) -> None:
             waiting.extend(value)
     if objects > _MOST_LAYERS:
         raise UserError(f"{path} has more than {_MOST_LAYERS:,} layers: not opened")
+
+
+def require_small_outputs(model: keras.Model, path: Path) -> None:
+    """Refuse a model that makes of one input more than fits, which takes no weights at all.
+
+    Args:
+        model: as it was built; layers inside of other layers are looked at too.
+        path: its file, for messages.
+
+    Raises:
+        UserError: what a layer computes of a batch is larger than ``limits.array_mb``.
+    """
+    for layer in model._flatten_layers():
+        for node in layer._inbound_nodes:
+            for tensor in node.output_tensors:
+                sizes = [size for size in tensor.shape if size is not None]
+                require_room(
+                    _BATCH * _BYTES * math.prod(sizes),
+                    "limits.array_mb",
+                    f"{path} computes by its layer {layer.name!a} values",
+                )
 
 
 @contextmanager

@@ -9,11 +9,14 @@ from __future__ import annotations
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from asterism.core.artifacts import read_json, replacing, write_json
+from asterism.core.errors import UserError, reading
+from asterism.core.params import Section
 from asterism.models.classes import require_score_for_each
 from asterism.models.keras_files import save_keras
+from asterism.models.onnx_files import read_onnx
 from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
@@ -75,12 +78,63 @@ def open_trained(folder: Path) -> RecurrentModel:
 
     A user's own network runs in processes of its own where the file determines what is computed.
     Of a chain of Keras layers only the weights are the user's: the graph was written here.
+
+    Raises:
+        UserError: what lies there was not written by this module, or cannot be opened.
     """
-    facts = read_json(folder / _NOTE)
-    if facts["graph"] is None:
-        isolated = facts.get("isolated", False)
-        return open_rnn(folder / facts["file"], facts["layer"], isolated=isolated)
-    return RecurrentModel(OnnxEngine((folder / _GRAPH).read_bytes(), **facts["graph"]))
+    note = _read_note(folder / _NOTE)
+    file, graph = folder / note.file, folder / _GRAPH
+    if note.graph is None:
+        isolated = note.isolated or file.suffix == ".onnx"
+        return open_rnn(file, note.layer, isolated=isolated)
+    _require_written_here(graph)
+    return RecurrentModel(OnnxEngine(graph.read_bytes(), **note.graph.model_dump()))
+
+
+def trained_file(folder: Path) -> Path:
+    """The network's own file in ``folder``, as :func:`open_trained`."""
+    return folder / _read_note(folder / _NOTE).file
+
+
+class _Form(Section):
+    """See :attr:`OnnxEngine.form`."""
+
+    layer: str
+    steps: int | None
+    features: int | None
+    batch: int | None
+
+
+class _Note(Section):
+    """What lies beside a network's file."""
+
+    file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx"]
+    layer: str | None
+    graph: _Form | None = None
+    isolated: bool = False
+
+
+def _read_note(path: Path) -> _Note:
+    document = read_json(path)
+    with reading(str(path)):
+        return _Note.model_validate(document)
+
+
+def _require_written_here(path: Path) -> None:
+    """Refuse a graph that this package has not written; it runs in the stage's own process.
+
+    Raises:
+        UserError: it has other operations, such as loops.
+    """
+    from asterism.models.recurrent.onnx_graph import OPERATIONS
+
+    model = read_onnx(path)
+    used = {f"{node.domain}{node.op_type}" for node in model.graph.node}
+    if others := sorted(used - OPERATIONS) or [f.name for f in model.functions]:
+        raise UserError(
+            f"{path} holds {others[0]!a}, which train_rnn does not write: remove the file and "
+            "give the same command again"
+        )
 
 
 def _note(path: Path, layer: str | None, form: dict[str, Any] | None, *, isolated: bool) -> None:

@@ -8,6 +8,7 @@ pipeline; :mod:`asterism.sweep.guard` applies them.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,13 @@ _FILE = re.compile(r"[0-9a-f]{32}")
 
 #: Names of objects in DVC's stores: MD5 or another hash.
 _OBJECT_NAME = re.compile(r"[0-9A-Za-z]+(\.dir)?")
+
+#: No files' names, and those by which git and DVC take a folder for a repository, whose settings
+#: may name programs.
+_SETTINGS = {"", ".", "..", ".git", ".dvc", ".dvcignore"}
+
+#: Git takes a folder with this file for a repository too.
+_BARE = "head"
 
 #: Keys that DVC writes for an output. It accepts more, which place files elsewhere.
 _OUTPUT = {"path", "hash", "md5", "size", "nfiles", "isexec"}
@@ -109,6 +117,8 @@ def fault_in_list(listed: Any) -> str | None:
         path, digest = item.get("relpath"), item.get("md5")
         if not isinstance(path, str) or not all(_is_plain(part) for part in path.split("/")):
             return f"it names {path!r}, which is no file of the folder"
+        if path.split("/")[-1].casefold() == _BARE:
+            return f"it names {path!r}, by which git takes a folder for a repository"
         if not isinstance(digest, str) or not _FILE.fullmatch(digest):
             return f"its file {path!r} has no hash, but {digest!r}"
     return None
@@ -120,4 +130,9 @@ def is_object_name(name: str) -> bool:
 
 
 def _is_plain(part: str) -> bool:
-    return part not in ("", ".", "..") and "\0" not in part
+    """Whether a part of a path names a file or a folder that no tool takes for its settings.
+
+    Control characters would reach the terminal of whoever is told of the file.
+    """
+    settings = part.casefold() in _SETTINGS
+    return not settings and not any(unicodedata.category(letter) == "Cc" for letter in part)

@@ -27,6 +27,31 @@ def guard_dvc() -> None:
     _guard_lists()
     _guard_paths()
     _guard_transfers()
+    _guard_revisions()
+
+
+def require_plain(repository: Any) -> None:
+    """Refuse a cache that holds more than files and folders, before anything in it is opened.
+
+    Through a link DVC and :func:`clean` would read, write and remove files elsewhere, and a pipe
+    would be waited for. The cache itself may be a link: who set it up has chosen where it leads.
+
+    Raises:
+        UserError: it names the first that is neither.
+    """
+    folders = [Path(repository.cache.local_cache_dir)]
+    while folders:
+        with suppress(FileNotFoundError), os.scandir(folders.pop()) as found:
+            for item in found:
+                if item.is_dir(follow_symlinks=False):
+                    folders.append(Path(item.path))
+                elif not item.is_file(follow_symlinks=False):
+                    kind = "a link" if item.is_symlink() else "no plain file"
+                    raise UserError(
+                        f"the cache is not used: {os.path.relpath(item.path)!r} is {kind}, and "
+                        "DVC's caches hold files and folders only; remove it (for a cache that "
+                        "lies elsewhere, name its folder by `dvc cache dir`)"
+                    )
 
 
 def clean(repository: Any) -> None:
@@ -126,6 +151,37 @@ def _guard_transfers() -> None:
             del files.find
 
     StageCache.transfer = transfer
+
+
+def _guard_revisions() -> None:
+    """What another commit says of remotes and of other repositories is not done.
+
+    DVC reads each commit's own settings, of which some are commands, and fetches what it imports
+    from wherever it says.
+    """
+    from dvc.repo import Repo, index
+
+    reset, collect = Repo._reset, index.index_from_targets
+
+    def keep_config(self: Any) -> None:
+        config = self.__dict__.get("config")
+        reset(self)
+        if config is not None:
+            self.__dict__["config"] = config
+
+    def collect_own(repository: Any, *arguments: Any, **options: Any) -> Any:
+        found = collect(repository, *arguments, **options)
+        if repository.fs.protocol == "local":
+            return found
+        return found.filter(lambda stage: not _leads_elsewhere(stage))
+
+    Repo._reset = keep_config
+    index.index_from_targets = collect_own
+
+
+def _leads_elsewhere(stage: Any) -> bool:
+    """Whether a stage's outputs come from another repository or address, or lie at one."""
+    return bool(stage.is_import) or any(out.protocol != "local" for out in stage.outs)
 
 
 def _is_entry(path: str, runs: str) -> bool:

@@ -30,7 +30,7 @@ from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
-from asterism.sweep.guard import guard_dvc, require_results
+from asterism.sweep.guard import guard_dvc, require_plain, require_results
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
     interrupt_postponed,
@@ -82,11 +82,15 @@ def open_repository(root: Path) -> Iterator[Any]:
 
     DVC looks up names of stages in the current directory, so that is the workspace meanwhile. It
     is guarded in this process from here on, see :mod:`asterism.sweep.guard`.
+
+    Raises:
+        UserError: its cache holds links.
     """
     from dvc.repo import Repo
 
     guard_dvc()
     with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
+        require_plain(repository)
         yield repository
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.sweep.guard import clean, guard_dvc
+from asterism.sweep.guard import clean
 from asterism.sweep.pipeline import open_repository
 
 
@@ -18,7 +18,8 @@ def pull(root: Path, origin: str | None) -> int:
     """
     from dvc.cli import main
 
-    guard_dvc()
+    with open_repository(root):
+        pass  # the cache can be used
     results = ["pull", "--run-cache"]
     experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
     try:

@@ -42,6 +42,12 @@ _ELEMENTWISE = {
 
 _OPERATORS = {"LSTM": "LSTM", "GRU": "GRU", "SimpleRNN": "RNN"}
 
+#: All that graphs of this module are made of: nothing that loops or branches.
+OPERATIONS = frozenset(
+    {*_ELEMENTWISE.values(), *_OPERATORS.values(), "Add", "Concat", "Flatten", "Gather"}
+    | {"Identity", "LayerNormalization", "MatMul", "Mul", "Softmax", "Transpose"}
+)
+
 #: Where ONNX's gates stand among Keras' gates.
 _GATES = {"LSTM": (0, 3, 1, 2), "GRU": (0, 1, 2), "SimpleRNN": (0,)}
 

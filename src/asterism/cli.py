@@ -111,8 +111,8 @@ def repro(
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
+        open_checked_repository,
         open_ends,
-        open_repository,
         read_plan,
         run_stages,
         use_this_python,
@@ -126,7 +126,7 @@ def repro(
     use_this_python()
     try:
         with terminated_as_by_ctrl_c():
-            with open_repository(root) as repository:
+            with open_checked_repository(root) as repository:
                 plan = read_plan(repository, targets or [], Hashes())
             stale = open_ends(root, plan)
             ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)

@@ -15,7 +15,7 @@ from asterism.core.locks import held_now
 from asterism.core.supervision import INTERRUPTED
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
-from asterism.sweep.pipeline import open_repository
+from asterism.sweep.pipeline import open_checked_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
 from asterism.sweep.points import (
     Point,
@@ -102,7 +102,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
         )
     revision = workspace.require_clean(project)
     check_params(project)  # of the commit: DVC reads it in every workspace before the point's own
-    with open_repository(project) as repository:
+    with open_checked_repository(project) as repository:
         cache = Path(repository.cache.local_cache_dir)
         check_targets(repository, targets, compositions)
     sweep = Sweep(

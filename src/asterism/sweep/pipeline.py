@@ -82,14 +82,24 @@ def open_repository(root: Path) -> Iterator[Any]:
 
     DVC looks up names of stages in the current directory, so that is the workspace meanwhile. It
     is guarded in this process from here on, see :mod:`asterism.sweep.guard`.
-
-    Raises:
-        UserError: its cache holds links.
     """
     from dvc.repo import Repo
 
     guard_dvc()
     with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
+        yield repository
+
+
+@contextmanager
+def open_checked_repository(root: Path) -> Iterator[Any]:
+    """As :func:`open_repository`, after a scan of the whole cache for links.
+
+    A command does this once, when it starts: the scan takes longer the larger the cache is.
+
+    Raises:
+        UserError: the cache holds links.
+    """
+    with open_repository(root) as repository:
         require_plain(repository)
         yield repository
 

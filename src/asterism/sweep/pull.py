@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from asterism.sweep.guard import clean
-from asterism.sweep.pipeline import open_repository
+from asterism.sweep.pipeline import open_checked_repository
 
 
 def pull(root: Path, origin: str | None) -> int:
@@ -18,7 +18,7 @@ def pull(root: Path, origin: str | None) -> int:
     """
     from dvc.cli import main
 
-    with open_repository(root):
+    with open_checked_repository(root):
         pass  # the cache can be used
     results = ["pull", "--run-cache"]
     experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
@@ -30,5 +30,5 @@ def pull(root: Path, origin: str | None) -> int:
 
 def clean_cache(root: Path) -> None:
     """Remove from a workspace's cache what the rules refuse, see :func:`clean`."""
-    with open_repository(root) as repository:
+    with open_checked_repository(root) as repository:
         clean(repository)

@@ -179,6 +179,25 @@ def test_batch_normalisation_is_folded_where_it_can_be():
     assert isinstance(network.nodes[network.outputs_of["stem"]].operation, Linear)
 
 
+def read_twice():
+    """A convolution of which batch normalisation is one of two readers."""
+    x = L.Conv2D(3, 3, padding="same", name="shared")(inputs := keras.Input((5, 5, 2)))
+    y = L.BatchNormalization(name="normalised")(x)
+    return keras.Model(inputs, L.Dense(3)(L.Flatten()(L.Add(name="both")([x, y]))))
+
+
+def test_batch_normalisation_stays_where_the_convolution_has_another_reader():
+    model = randomised(read_twice(), seed=8)
+    network = network_of(model)
+    x = np.random.default_rng(0).normal(size=(4, 5, 5, 2)).astype(np.float32)
+    values = network.values(tf.constant(x))
+    for layer in ("shared", "normalised", "both"):
+        inside = keras.Model(model.inputs[0], model.get_layer(layer).output)
+        found = values[network.outputs_of[layer]]
+        np.testing.assert_allclose(found, inside(x, training=False), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(values[-1], model(x, training=False), rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     "composite", ["zero", "epsilon", "alpha_beta", "gamma", "epsilon_plus_box"]
 )

@@ -82,6 +82,16 @@ def test_the_headline_is_a_range_only_where_there_is_one():
     assert two["deviations repaired, net"] == "-170.0% to 20.0%"
 
 
+def test_seeds_that_deviate_already_need_no_triggering_input():
+    searches = {
+        "a": {"dflare": {"seeds": 20, "deviates_already": 10, "triggered": 4, "mean_queries": 3.0}},
+        "b": {"dflare": {"seeds": 9, "deviates_already": 3, "triggered": 4, "mean_queries": None}},
+    }
+    assert dict(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
+    nothing = {"dflare": {**searches["b"]["dflare"], "seeds": 3, "triggered": 0}}
+    assert dict(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
+
+
 ORIGINAL = "artifacts/train_classifier/model.keras"
 
 

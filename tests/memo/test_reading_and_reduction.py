@@ -603,16 +603,29 @@ def test_the_cost_is_that_of_the_kernels(make):
     assert work(graph) == multiplications(graph)
 
 
-def test_articulation_points_are_where_one_tensor_carries_everything():
-    graph, _ = graph_of(residual(), 8)
-    points = set(articulation_points(graph))
-    for point in points - set(graph.outputs):
-        without = {i: n for i, n in graph.nodes.items() if i != point}
-        reachable = set(graph.inputs) - {point}
-        for i, node in without.items():
-            if any(s in reachable for s in node.inputs):
-                reachable.add(i)
-        assert not reachable & set(graph.outputs)
+def two_branches():
+    """Branches of different length, and a second output in the middle of one."""
+    x = layers.Dense(4)(inputs := keras.Input((4,)))
+    y = layers.ReLU()(layers.Dense(4)(x))
+    z = layers.Dense(4)(layers.Add()([x, y]))
+    return keras.Model(inputs, [layers.Dense(2)(z), layers.ReLU()(z)])
+
+
+@pytest.mark.parametrize("make", [residual, many_filters_behind_pooling, two_branches])
+def test_articulation_points_are_where_one_tensor_carries_everything(make):
+    """Without such a node, no output is reached from the input by any path."""
+    graph, _ = graph_of(make(), 8)
+
+    def reached(without):
+        found = set(graph.inputs) - {without}
+        for i, node in graph.nodes.items():
+            if i != without and any(source in found for source in node.inputs):
+                found.add(i)
+        return found & set(graph.outputs)
+
+    expected = [i for i in graph.nodes if not reached(i)]
+    assert articulation_points(graph) == expected
+    assert len(expected) < len(graph.nodes) or make is many_filters_behind_pooling
 
 
 @pytest.mark.slow

@@ -1,0 +1,215 @@
+"""``python -m mutation``: what the tests do not notice, by package."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from mutation.checkout import Copy
+from mutation.executed import Profile, tests_of
+from mutation.faults import Fault, faults_of
+from mutation.running import import_libraries, run_tests
+
+ROOT = Path(__file__).resolve().parents[2]
+EQUIVALENTS = Path(__file__).with_name("equivalents.json")
+#: Tests of a package that do not lie in the folder of its name.
+NEAREST = {
+    "sweep": ("pipeline",),
+    "attacks": ("attacks", "deepimportance"),
+    "criteria": ("criteria", "deepimportance"),
+    "search": ("search", "dflare"),
+    "core": ("core", "pipeline"),
+    "libraries": ("libraries", "memo"),
+}
+#: Processor seconds of the tests that a fault is tried with, and at most how many they are.
+_SECONDS_OF_TESTS, _MOST_TESTS = 10.0, 60
+#: The least shares of faults that are caught: over all, and in each package.
+ALL, EACH = 0.9, 0.8
+
+
+def main() -> int:
+    """Put faults in, run the tests that may notice, print what they did not."""
+    options = _options()
+    root = options.state
+    root.mkdir(parents=True, exist_ok=True)
+    equivalents = {_key(e): e["reason"] for e in json.loads(EQUIVALENTS.read_text())}
+    packages = options.package or packages_of(ROOT)
+    import_libraries()
+    copy = Copy(ROOT, root / "copy")
+    noting = Copy(ROOT, root / "noting")
+    noting.note_functions()
+    results = Results(root / "results.jsonl")
+    chosen = {p: sample(p, options.sample, options.seed, equivalents) for p in packages}
+    total = sum(len(faults) for faults in chosen.values())
+    with tqdm(total=total, desc="faults", unit="fault") as bar:
+        for package, faults in chosen.items():
+            executed = Executed(noting, package, root)
+            for fault in faults:
+                bar.set_postfix_str(package)
+                outcome = results.of(fault) or results.keep(
+                    fault, _try(copy, fault, executed, options.seconds, root / "trial.log")
+                )
+                if outcome["outcome"] == "survived":
+                    bar.write(f"{fault.key}  ({outcome['why']})", sys.stdout)
+                bar.update()
+    return report(chosen, results, equivalents)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
+    parser.add_argument("--package", action="append", choices=packages_of(ROOT))
+    parser.add_argument("--sample", type=int, default=24, help="faults in each package")
+    parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
+    parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
+    parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
+    return parser.parse_args()
+
+
+def packages_of(root: Path) -> list[str]:
+    """The packages of the source, by name."""
+    return sorted(p.parent.name for p in (root / "src/asterism").glob("*/__init__.py"))
+
+
+def _key(value: dict[str, str]) -> str:
+    return f"{value['file']}:{value['function']}: {value['change']}"
+
+
+def all_faults(package: str) -> list[Fault]:
+    """Every fault that can be put into a package."""
+    source = ROOT / "src"
+    found = []
+    for path in sorted((source / "asterism" / package).rglob("*.py")):
+        found += faults_of(path.read_text(), path.relative_to(source).as_posix())
+    return found
+
+
+def sample(package: str, count: int, seed: int, left_out: dict[str, str]) -> list[Fault]:
+    """Faults of a package, one of each function before another of the same.
+
+    Names decide, so that the same are chosen when other functions come or change.
+    """
+
+    def number(name: str) -> str:
+        return hashlib.sha256(f"{seed} {name}".encode()).hexdigest()
+
+    of: dict[str, list[Fault]] = defaultdict(list)
+    for fault in all_faults(package):
+        of[f"{fault.file}:{fault.function}"].append(fault)
+    turns = [
+        (turn, number(function), fault)
+        for function, faults in of.items()
+        for turn, fault in enumerate(sorted(faults, key=lambda f: number(f.key)))
+    ]
+    ordered = [fault for _, _, fault in sorted(turns, key=lambda t: t[:2])]
+    return [fault for fault in ordered if fault.key not in left_out][:count]
+
+
+class Executed:
+    """Which tests run which function of a package; its test files are run when they are needed."""
+
+    def __init__(self, noting: Copy, package: str, memory: Path) -> None:
+        self._noting, self._memory = noting, memory / "executed"
+        self._memory.mkdir(exist_ok=True)
+        folders = NEAREST.get(package, (package,))
+        self._files = [
+            path.relative_to(ROOT)
+            for folder in folders
+            for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))
+        ]
+
+    def tests(self, fault: Fault) -> list[str]:
+        """Tests that run the fault's function, the quick ones first."""
+        name = f"{fault.file}:{fault.function}"
+        direct: list[tuple[float, str]] = []
+        others: list[tuple[float, str]] = []
+        for file in tqdm(self._files, desc="recording", leave=False, delay=5):
+            found = tests_of(self._noting, file, self._memory)
+            runs = {t: d["seconds"] for t, d in found["tests"].items() if name in d["functions"]}
+            direct += [(seconds, test) for test, seconds in runs.items()]
+            if runs or name in found["imported"]:
+                others += [(d["seconds"], t) for t, d in found["tests"].items() if t not in runs]
+        return list(_within(sorted(direct) + sorted(others)))
+
+
+def _within(tests: list[tuple[float, str]]) -> Iterator[str]:
+    spent = 0.0
+    for number, (seconds, test) in enumerate(tests):
+        spent += seconds
+        if number and (spent > _SECONDS_OF_TESTS or number >= _MOST_TESTS):
+            return
+        yield test
+
+
+def _try(copy: Copy, fault: Fault, executed: Executed, seconds: int, log: Path) -> dict[str, Any]:
+    tests = executed.tests(fault)
+    if not tests:
+        return {"outcome": "survived", "why": "no test that is not slow runs it"}
+    with copy.with_fault(fault):
+        code = run_tests(copy.folder, tests, seconds, log, lambda: [Profile()])
+    if code == 0:
+        return {"outcome": "survived", "why": f"{len(tests)} tests", "tests": tests}
+    lines = log.read_text(errors="replace").splitlines()
+    why = next((li for li in lines if li.startswith(("FAILED", "ERROR"))), f"ended with {code}")
+    if code is None:
+        why = "no end"
+    return {"outcome": "caught", "why": why}
+
+
+class Results:
+    """What came out, kept for the next run as long as the function and its tests are the same."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        lines = path.read_text().splitlines() if path.is_file() else []
+        self._known = {line["key"]: line for line in map(json.loads, lines)}
+
+    def of(self, fault: Fault) -> dict[str, Any] | None:
+        """What is known of a fault."""
+        known = self._known.get(fault.key)
+        return known if known and known["state"] == self._state(fault, known) else None
+
+    def keep(self, fault: Fault, outcome: dict[str, Any]) -> dict[str, Any]:
+        """Note what came out."""
+        line = {"key": fault.key, **outcome}
+        line["state"] = self._state(fault, line)
+        self._known[fault.key] = line
+        with self._path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        return line
+
+    @staticmethod
+    def _state(fault: Fault, line: dict[str, Any]) -> str:
+        """The function, and the tests where the fault survived, as one number."""
+        files = sorted({ROOT / test.partition("::")[0] for test in line.get("tests", ())})
+        tests = [f.read_text() for f in files if f.is_file()]
+        return hashlib.sha256("\0".join([fault.source, *tests]).encode()).hexdigest()
+
+
+def report(chosen: dict[str, list[Fault]], results: Results, equivalents: dict[str, str]) -> int:
+    """Print the table; 1 where too many survive or a name of an equivalent fault is out of date."""
+    say = sys.stdout.write
+    say(f"\n{'package':<16}{'faults':>8}{'caught':>8}{'survived':>10}{'share':>8}\n")
+    whole = [0, 0]
+    low = []
+    for package, faults in chosen.items():
+        caught = sum((results.of(f) or {}).get("outcome") == "caught" for f in faults)
+        whole = [whole[0] + len(faults), whole[1] + caught]
+        share = caught / len(faults) if faults else 1.0
+        say(f"{package:<16}{len(faults):>8}{caught:>8}{len(faults) - caught:>10}{share:>8.0%}\n")
+        if share < EACH:
+            low.append(package)
+    share = whole[1] / max(whole[0], 1)
+    say(f"{'all':<16}{whole[0]:>8}{whole[1]:>8}{whole[0] - whole[1]:>10}{share:>8.0%}\n")
+    return int(share < ALL or bool(low))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -14,7 +14,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all lint format params dag lock clean
+.PHONY: help install repro remote push pull pull-experiments test test-all mutants lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -51,6 +51,9 @@ test: lint ## lint, types and the fast tests
 
 test-all: lint ## the slow tests too
 	python -m pytest -n auto --dist loadfile -m ''
+
+mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
+	cd tests && PYTHONPATH=../src:. python -m mutation $(OPTIONS)
 
 lint: $(STAMP) ## check style and types
 	ruff check .

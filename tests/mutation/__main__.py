@@ -6,15 +6,16 @@ import argparse
 import hashlib
 import json
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
 from mutation.checkout import Copy
-from mutation.executed import Profile, tests_of
+from mutation.executed import Profile, executed_by
 from mutation.faults import Fault, faults_of
 from mutation.running import import_libraries, run_tests
 
@@ -30,7 +31,7 @@ NEAREST = {
     "libraries": ("libraries", "memo"),
 }
 #: Processor seconds of the tests that a fault is tried with, and at most how many they are.
-_SECONDS_OF_TESTS, _MOST_TESTS = 10.0, 60
+_SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60
 #: The least shares of faults that are caught: over all, and in each package.
 ALL, EACH = 0.9, 0.8
 
@@ -40,7 +41,7 @@ def main() -> int:
     options = _options()
     root = options.state
     root.mkdir(parents=True, exist_ok=True)
-    equivalents = {_key(e): e["reason"] for e in json.loads(EQUIVALENTS.read_text())}
+    equivalents = {key_of(e): e["reason"] for e in json.loads(EQUIVALENTS.read_text())}
     packages = options.package or packages_of(ROOT)
     import_libraries()
     copy = Copy(ROOT, root / "copy")
@@ -48,19 +49,22 @@ def main() -> int:
     noting.note_functions()
     results = Results(root / "results.jsonl")
     chosen = {p: sample(p, options.sample, options.seed, equivalents) for p in packages}
+    caught: Counter[str] = Counter()
     total = sum(len(faults) for faults in chosen.values())
     with tqdm(total=total, desc="faults", unit="fault") as bar:
         for package, faults in chosen.items():
             executed = Executed(noting, package, root)
             for fault in faults:
                 bar.set_postfix_str(package)
-                outcome = results.of(fault) or results.keep(
-                    fault, _try(copy, fault, executed, options.seconds, root / "trial.log")
-                )
+                outcome = results.of(fault, executed.digest)
+                if outcome is None:
+                    outcome = _try(copy, fault, executed, options.seconds, root / "trial.log")
+                    results.keep(fault, executed.digest, outcome)
+                caught[package] += outcome["outcome"] == "caught"
                 if outcome["outcome"] == "survived":
                     bar.write(f"{fault.key}  ({outcome['why']})", sys.stdout)
                 bar.update()
-    return report(chosen, results, equivalents)
+    return report(chosen, caught)
 
 
 def _options() -> argparse.Namespace:
@@ -78,7 +82,7 @@ def packages_of(root: Path) -> list[str]:
     return sorted(p.parent.name for p in (root / "src/asterism").glob("*/__init__.py"))
 
 
-def _key(value: dict[str, str]) -> str:
+def key_of(value: dict[str, str]) -> str:
     return f"{value['file']}:{value['function']}: {value['change']}"
 
 
@@ -125,13 +129,19 @@ class Executed:
             for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))
         ]
 
+    @cached_property
+    def digest(self) -> str:
+        """Of all these tests."""
+        files = [(ROOT / file).read_bytes() for file in self._files]
+        return hashlib.sha256(b"\0".join(files)).hexdigest()
+
     def tests(self, fault: Fault) -> list[str]:
         """Tests that run the fault's function, the quick ones first."""
         name = f"{fault.file}:{fault.function}"
         direct: list[tuple[float, str]] = []
         others: list[tuple[float, str]] = []
         for file in tqdm(self._files, desc="recording", leave=False, delay=5):
-            found = tests_of(self._noting, file, self._memory)
+            found = executed_by(self._noting, file, self._memory)
             runs = {t: d["seconds"] for t, d in found["tests"].items() if name in d["functions"]}
             direct += [(seconds, test) for test, seconds in runs.items()]
             if runs or name in found["imported"]:
@@ -155,7 +165,7 @@ def _try(copy: Copy, fault: Fault, executed: Executed, seconds: int, log: Path) 
     with copy.with_fault(fault):
         code = run_tests(copy.folder, tests, seconds, log, lambda: [Profile()])
     if code == 0:
-        return {"outcome": "survived", "why": f"{len(tests)} tests", "tests": tests}
+        return {"outcome": "survived", "why": f"{len(tests)} tests"}
     lines = log.read_text(errors="replace").splitlines()
     why = next((li for li in lines if li.startswith(("FAILED", "ERROR"))), f"ended with {code}")
     if code is None:
@@ -171,44 +181,36 @@ class Results:
         lines = path.read_text().splitlines() if path.is_file() else []
         self._known = {line["key"]: line for line in map(json.loads, lines)}
 
-    def of(self, fault: Fault) -> dict[str, Any] | None:
-        """What is known of a fault."""
+    def of(self, fault: Fault, tests: str) -> dict[str, Any] | None:
+        """What is known of a fault, with tests of this digest."""
         known = self._known.get(fault.key)
-        return known if known and known["state"] == self._state(fault, known) else None
+        return known if known and known["state"] == _state(fault, known, tests) else None
 
-    def keep(self, fault: Fault, outcome: dict[str, Any]) -> dict[str, Any]:
+    def keep(self, fault: Fault, tests: str, outcome: dict[str, Any]) -> None:
         """Note what came out."""
-        line = {"key": fault.key, **outcome}
-        line["state"] = self._state(fault, line)
+        line = {"key": fault.key, "state": _state(fault, outcome, tests), **outcome}
         self._known[fault.key] = line
         with self._path.open("a") as file:
             file.write(json.dumps(line) + "\n")
-        return line
-
-    @staticmethod
-    def _state(fault: Fault, line: dict[str, Any]) -> str:
-        """The function, and the tests where the fault survived, as one number."""
-        files = sorted({ROOT / test.partition("::")[0] for test in line.get("tests", ())})
-        tests = [f.read_text() for f in files if f.is_file()]
-        return hashlib.sha256("\0".join([fault.source, *tests]).encode()).hexdigest()
 
 
-def report(chosen: dict[str, list[Fault]], results: Results, equivalents: dict[str, str]) -> int:
-    """Print the table; 1 where too many survive or a name of an equivalent fault is out of date."""
+def _state(fault: Fault, outcome: dict[str, Any], tests: str) -> str:
+    """The function, and where the fault survived the tests too, as one number."""
+    parts = [fault.source] if outcome["outcome"] == "caught" else [fault.source, tests]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def report(chosen: dict[str, list[Fault]], caught: Counter[str]) -> int:
+    """Print the table; 1 where too many survive."""
     say = sys.stdout.write
     say(f"\n{'package':<16}{'faults':>8}{'caught':>8}{'survived':>10}{'share':>8}\n")
-    whole = [0, 0]
-    low = []
-    for package, faults in chosen.items():
-        caught = sum((results.of(f) or {}).get("outcome") == "caught" for f in faults)
-        whole = [whole[0] + len(faults), whole[1] + caught]
-        share = caught / len(faults) if faults else 1.0
-        say(f"{package:<16}{len(faults):>8}{caught:>8}{len(faults) - caught:>10}{share:>8.0%}\n")
-        if share < EACH:
-            low.append(package)
-    share = whole[1] / max(whole[0], 1)
-    say(f"{'all':<16}{whole[0]:>8}{whole[1]:>8}{whole[0] - whole[1]:>10}{share:>8.0%}\n")
-    return int(share < ALL or bool(low))
+    rows = [(package, len(faults), caught[package]) for package, faults in chosen.items()]
+    rows.append(("all", sum(row[1] for row in rows), sum(row[2] for row in rows)))
+    for package, faults, found in rows:
+        share = found / max(faults, 1)
+        say(f"{package:<16}{faults:>8}{found:>8}{faults - found:>10}{share:>8.0%}\n")
+    shares = {package: found / max(faults, 1) for package, faults, found in rows}
+    return int(shares["all"] < ALL or min(shares.values()) < EACH)
 
 
 if __name__ == "__main__":

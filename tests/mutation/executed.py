@@ -19,7 +19,7 @@ from mutation.running import run_tests
 _SECONDS_OF_A_FILE = 900
 
 
-def tests_of(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
+def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     """What the tests of a file run, from memory where the file is the same.
 
     Args:

@@ -61,6 +61,8 @@ OPPOSITES = {
     for one, other in (pair, pair[::-1])
 } | {"max": "min", "sum": "max"}
 
+#: Calls whose arguments nobody would swap.
+UNSWAPPED = frozenset({"isinstance", "issubclass", "zip", "getattr", "empty", "full", "array"})
 #: Calls that only tell a person something: what is in them is no fault.
 TELLING = frozenset({"log", "_log", "logger", "logging", "warnings", "print", "echo"})
 #: What holds no behaviour, or only the text of an error.
@@ -248,7 +250,8 @@ def _changed_calls(node: ast.Call) -> Iterator[ast.Call]:
             yield _with(node, func=ast.Name(other))
     elif len(node.args) == 2 and not any(isinstance(a, ast.Starred) for a in node.args):
         one, two = node.args
-        if name not in ("isinstance", "zip", "getattr", "issubclass", "empty", "full", "array"):
+        alike = ast.dump(one) == ast.dump(two)
+        if name not in UNSWAPPED and not alike:
             yield _with(node, args=[two, one])
     for at, keyword in enumerate(node.keywords):
         if keyword.arg is not None and keyword.arg not in TEXTS:

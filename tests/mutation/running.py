@@ -6,6 +6,7 @@ modules itself, with whatever fault is in them.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import resource
@@ -43,6 +44,9 @@ def import_libraries() -> None:
             importlib.import_module(name)
         except ImportError:
             continue
+    # A child that looked through all their objects for garbage would copy them first.
+    gc.collect()
+    gc.freeze()
 
 
 def run_tests(

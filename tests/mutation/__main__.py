@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -40,6 +41,8 @@ def main() -> int:
     """Put faults in, run the tests that may notice, print what they did not."""
     options = _options()
     root = options.state
+    if options.forget:
+        shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True, exist_ok=True)
     equivalents = {key_of(e): e["reason"] for e in json.loads(EQUIVALENTS.read_text())}
     packages = options.package or packages_of(ROOT)
@@ -74,6 +77,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
     parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
+    parser.add_argument("--forget", action="store_true", help="begin with nothing kept")
     return parser.parse_args()
 
 
@@ -83,6 +87,7 @@ def packages_of(root: Path) -> list[str]:
 
 
 def key_of(value: dict[str, str]) -> str:
+    """A fault's name, from its parts in the list of equivalent ones."""
     return f"{value['file']}:{value['function']}: {value['change']}"
 
 
@@ -164,6 +169,11 @@ def _try(copy: Copy, fault: Fault, executed: Executed, seconds: int, log: Path) 
         return {"outcome": "survived", "why": "no test that is not slow runs it"}
     with copy.with_fault(fault):
         code = run_tests(copy.folder, tests, seconds, log, lambda: [Profile()])
+        if code in (4, 5):  # the fault changes what tests there are
+            files = sorted({test.partition("::")[0] for test in tests})
+            code = run_tests(copy.folder, files, seconds, log, lambda: [Profile()])
+    if code not in (0, 1, 2, None):
+        raise RuntimeError(f"{fault.key}: the tests could not be run, see {log}")
     if code == 0:
         return {"outcome": "survived", "why": f"{len(tests)} tests"}
     lines = log.read_text(errors="replace").splitlines()

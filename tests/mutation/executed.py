@@ -20,7 +20,7 @@ _SECONDS_OF_A_FILE = 900
 
 
 def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
-    """What the tests of a file run, from memory where the file is the same.
+    """What the tests of a file run, from memory where they were recorded before.
 
     Args:
         copy: of the checkout, with functions that note their names.
@@ -33,20 +33,25 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     """
     digest = hashlib.sha256((copy.root / file).read_bytes()).hexdigest()
     known = memory / (str(file).replace(os.sep, "-") + ".json")
-    if known.is_file() and (found := json.loads(known.read_text()))["digest"] == digest:
-        return dict(found)
+    before: dict[str, Any] = {"tests": {}, "digest": ""}
+    if known.is_file():
+        before = json.loads(known.read_text())
+    if before["digest"] == digest:
+        return before
     notes, result = memory / "notes", memory / "recorded.json"
     result.unlink(missing_ok=True)
     log = memory / "recording.log"
 
     def plugins() -> list[Any]:
-        return [Profile(), _Recorder(notes, result)]
+        return [Profile(), _Recorder(notes, result, before["tests"])]
 
     run_tests(copy.folder, [str(file), "--maxfail=1000"], _SECONDS_OF_A_FILE, log, plugins)
-    recorded = json.loads(result.read_text()) if result.is_file() else {"tests": {}, "imported": []}
+    recorded: dict[str, Any] = {"tests": {}, "imported": []}
+    if result.is_file():
+        recorded = json.loads(result.read_text())
     recorded["digest"] = digest
     known.write_text(json.dumps(recorded))
-    return dict(recorded)
+    return recorded
 
 
 class Profile:
@@ -64,10 +69,10 @@ class Profile:
 
 
 class _Recorder:
-    """Writes which functions ran in each test."""
+    """Writes which functions ran in each test; a test that is known already is not run again."""
 
-    def __init__(self, notes: Path, result: Path) -> None:
-        self._notes, self._result = notes, result
+    def __init__(self, notes: Path, result: Path, known: dict[str, Any]) -> None:
+        self._notes, self._result, self._known = notes, result, known
         self._fixtures: dict[str, set[str]] = {}
         self._found: dict[str, dict[str, Any]] = {}
         self._imported: set[str] = set()
@@ -89,6 +94,11 @@ class _Recorder:
         result = yield
         self._imported = self._read()
         return result
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Take what is known of a test that the file still has."""
+        self._found = {i.nodeid: self._known[i.nodeid] for i in items if i.nodeid in self._known}
+        items[:] = [item for item in items if item.nodeid not in self._found]
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:

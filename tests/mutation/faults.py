@@ -221,23 +221,22 @@ def _changed(node: ast.AST, first: str | None) -> Iterator[ast.AST]:
             yield node.operand
         case ast.IfExp():
             yield _with(node, body=node.orelse, orelse=node.body)
-        case ast.Constant(value=bool()):
-            yield ast.Constant(not node.value)
-        case ast.Constant(value=int()):
-            yield ast.Constant(node.value + 1)
-        case ast.Constant(value=float()):
-            yield ast.Constant(node.value * 2 if node.value else 1.0)
+        case ast.Constant(value=bool(value)):
+            yield ast.Constant(not value)
+        case ast.Constant(value=int(value)):
+            yield ast.Constant(value + 1)
+        case ast.Constant(value=float(value)):
+            yield ast.Constant(value * 2 if value else 1.0)
         case ast.Call():
             yield from _changed_calls(node)
-        case ast.Return(value=ast.expr()) if first and ast.unparse(node.value) != first:
+        case ast.Return(value=ast.expr() as value) if first and ast.unparse(value) != first:
             yield ast.Return(ast.Name(first))
         case ast.Expr(value=ast.Call()) | ast.AugAssign():
             yield ast.Pass()
         case ast.Assign(targets=[ast.Subscript()]):
             yield ast.Pass()
-        case ast.Slice(upper=ast.Name() | ast.Attribute() | ast.Call()):
-            one = ast.BinOp(deepcopy(node.upper), ast.Sub(), ast.Constant(1))
-            yield _with(node, upper=one)
+        case ast.Slice(upper=(ast.Name() | ast.Attribute() | ast.Call()) as upper):
+            yield _with(node, upper=ast.BinOp(deepcopy(upper), ast.Sub(), ast.Constant(1)))
 
 
 def _changed_calls(node: ast.Call) -> Iterator[ast.Call]:

@@ -120,8 +120,19 @@ def test_the_functions_that_tests_run_are_noted_in_fixtures_and_processes_too(ch
         "test_in_a_process": double,
         "test_ends": ["asterism/numbers.py:endless"],
     }, "and the test that fails without any fault is none that could notice one"
-    known = executed_by(copy, Path("tests/test_numbers.py"), memory)
-    assert known["tests"] == found
+    assert executed_by(copy, Path("tests/test_numbers.py"), memory)["tests"] == found
+    again = "\n\ndef test_more():\n    assert endless(1) == 0\n"
+    for root in (checkout, copy.folder):
+        (root / "tests/test_numbers.py").write_text(
+            TESTS.replace("def test_here", "def test_there") + again
+        )
+    changed = executed_by(copy, Path("tests/test_numbers.py"), memory)["tests"]
+    assert {test.rpartition("::")[2] for test in changed} == {
+        *("test_there", "test_again", "test_in_a_process", "test_ends", "test_more")
+    }
+    kept = found.keys() & changed.keys()
+    assert len(kept) == 3
+    assert all(changed[test] is not None and changed[test] == found[test] for test in kept)
 
 
 def test_a_module_that_notes_its_functions_does_what_it_did(tmp_path):

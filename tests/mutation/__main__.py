@@ -8,7 +8,7 @@ import json
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -37,9 +37,9 @@ _SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60
 ALL, EACH = 0.9, 0.8
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     """Put faults in, run the tests that may notice, print what they did not."""
-    options = _options()
+    options = _options(arguments)
     root = options.state
     if options.forget:
         shutil.rmtree(root, ignore_errors=True)
@@ -70,7 +70,7 @@ def main() -> int:
     return report(chosen, caught)
 
 
-def _options() -> argparse.Namespace:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
     parser.add_argument("--package", action="append", choices=packages_of(ROOT))
     parser.add_argument("--sample", type=int, default=24, help="faults in each package")
@@ -78,7 +78,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
     parser.add_argument("--forget", action="store_true", help="begin with nothing kept")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def packages_of(root: Path) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
+import ast
 import json
 import os
 import resource
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mutation.checkout import NOTING, Copy
+from mutation.faults import functions_of
 from mutation.running import run_tests
 
 #: Seconds of processor time that all tests of a file may take together.
@@ -31,27 +32,35 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
         ``tests``: for each that passes its ``seconds`` of processor time and ``functions``, those
         in its fixtures too; ``imported``: functions that run when the file is imported.
     """
-    digest = hashlib.sha256((copy.root / file).read_bytes()).hexdigest()
-    known = memory / (str(file).replace(os.sep, "-") + ".json")
-    before: dict[str, Any] = {"tests": {}, "digest": ""}
-    if known.is_file():
-        before = json.loads(known.read_text())
-    if before["digest"] == digest:
+    text = (copy.root / file).read_text()
+    sources = {name: ast.unparse(function) for name, function in functions_of(ast.parse(text))}
+    place = memory / (str(file).replace(os.sep, "-") + ".json")
+    before: dict[str, Any] = {"tests": {}, "sources": {}, "text": ""}
+    if place.is_file():
+        before = json.loads(place.read_text())
+    if before["text"] == text:
         return before
+    same = {name for name, source in sources.items() if before["sources"].get(name) == source}
+    known = {test: facts for test, facts in before["tests"].items() if _function_of(test) in same}
     notes, result = memory / "notes", memory / "recorded.json"
     result.unlink(missing_ok=True)
     log = memory / "recording.log"
 
     def plugins() -> list[Any]:
-        return [Profile(), _Recorder(notes, result, before["tests"])]
+        return [Profile(), _Recorder(notes, result, known)]
 
     run_tests(copy.folder, [str(file), "--maxfail=1000"], _SECONDS_OF_A_FILE, log, plugins)
     recorded: dict[str, Any] = {"tests": {}, "imported": []}
     if result.is_file():
         recorded = json.loads(result.read_text())
-    recorded["digest"] = digest
-    known.write_text(json.dumps(recorded))
+    recorded |= {"text": text, "sources": sources}
+    place.write_text(json.dumps(recorded))
     return recorded
+
+
+def _function_of(test: str) -> str:
+    """The qualified name of the function that a test of pytest's is."""
+    return ".".join(test.partition("[")[0].split("::")[1:])
 
 
 class Profile:

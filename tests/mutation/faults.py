@@ -78,7 +78,19 @@ SILENT = (
 )
 #: Keyword arguments that only tell a person something, or a type checker.
 TEXTS = frozenset(
-    {"label", "unit", "desc", "description", "title", "help", "message", "name", "strict", "dtype"}
+    {
+        "label",
+        "unit",
+        "verbose",
+        "desc",
+        "description",
+        "title",
+        "help",
+        "message",
+        "name",
+        "strict",
+        "dtype",
+    }
 )
 #: Functions that only tell a person, or a type checker, something.
 UNTOLD = frozenset({"__repr__", "__str__", "__rich__"})

@@ -157,6 +157,16 @@ def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) ->
         run(world, mutators={"gaussian_noise": {"low": 90, "high": 90}}, weights={}, l0_share=0)
 
 
+def test_only_so_many_fruitless_generations_in_a_row_end_a_campaign(world: World) -> None:
+    campaign = Campaign(world.network, world.model, world.seeds, params(), "state", 5, 0, 1500)
+    for made in ([0] * (campaign_module.PATIENCE - 1) + [1]) * 2:
+        campaign._stop_if_fruitless(made)
+    for _ in range(campaign_module.PATIENCE - 1):
+        campaign._stop_if_fruitless(0)
+    with pytest.raises(UserError, match="hardly any mutant is acceptable"):
+        campaign._stop_if_fruitless(0)
+
+
 class Killed(Exception):  # noqa: N818
     """Stands for the end of the process."""
 

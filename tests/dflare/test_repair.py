@@ -16,6 +16,7 @@ from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
     Examples,
+    _averages,
     choose,
     compare_repairers,
     gather,
@@ -308,6 +309,39 @@ def test_the_gain_on_seeds_is_counted_over_the_seeds():
     shifted = (seeds + 1) % 5
     expected = (shifted == data.original[:30]).mean() - (seeds == data.original[:30]).mean()
     assert result["seed_agreement_gain"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("seeds", [0, 1, 5])
+def test_averages_are_means_of_what_each_repetition_counts(seeds):
+    rng = np.random.default_rng(seeds)
+    data = Examples(rng.random((12, 3)).astype(np.float32), rng.integers(0, 3, 12), seeds)
+    repetitions = [rng.integers(0, 3, 12) for _ in range(4)]
+    own = [int(row.argmax()) for row in data.probabilities]
+    rows = [
+        [(int(f), g, int(r)) for f, g, r in zip(data.original, own, labels, strict=True)]
+        for labels in repetitions
+    ]
+
+    def mean(count, over=12):
+        return sum(sum(map(count, some[:over])) for some in rows) / 4
+
+    deviating = sum(f != g for f, g, _ in rows[0])
+    repaired = mean(lambda x: x[0] != x[1] and x[2] == x[0])
+    induced = mean(lambda x: x[0] == x[1] and x[2] != x[0])
+    gain = mean(lambda x: (x[2] == x[0]) - (x[1] == x[0]), seeds)
+    assert _averages(data, repetitions) == pytest.approx(
+        {
+            "inputs": 12,
+            "deviating": deviating,
+            "repair_count": repaired,
+            "inducing_count": induced,
+            "improvement_count": repaired - induced,
+            "repair_ratio": repaired / deviating,
+            "inducing_ratio": induced / deviating,
+            "improvement_ratio": (repaired - induced) / deviating,
+            "seed_agreement_gain": gain / seeds if seeds else 0,
+        }
+    )
 
 
 def test_an_anchored_repairer_that_learns_nothing_says_what_the_model_says():

@@ -129,15 +129,15 @@ class Executed:
         self._memory.mkdir(exist_ok=True)
         folders = NEAREST.get(package, (package,))
         self._files = [
-            path.relative_to(ROOT)
+            path.relative_to(noting.folder)
             for folder in folders
-            for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))
+            for path in sorted((noting.folder / "tests" / folder).rglob("test_*.py"))
         ]
 
     @cached_property
     def digest(self) -> str:
         """Of all these tests."""
-        files = [(ROOT / file).read_bytes() for file in self._files]
+        files = [(self._noting.folder / file).read_bytes() for file in self._files]
         return hashlib.sha256(b"\0".join(files)).hexdigest()
 
     def tests(self, fault: Fault) -> list[str]:

@@ -32,7 +32,7 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
         ``tests``: for each that passes its ``seconds`` of processor time and ``functions``, those
         in its fixtures too; ``imported``: functions that run when the file is imported.
     """
-    text = (copy.root / file).read_text()
+    text = (copy.folder / file).read_text()
     sources = {name: ast.unparse(function) for name, function in functions_of(ast.parse(text))}
     place = memory / (str(file).replace(os.sep, "-") + ".json")
     before: dict[str, Any] = {"tests": {}, "sources": {}, "text": ""}

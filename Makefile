@@ -28,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a time
-	@if [ $(JOBS) = 1 ]; then dvc repro; else asterism repro --jobs $(JOBS); fi
+	@asterism repro --jobs $(JOBS)
 	@echo "The report is report/index.html"
 
 remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
@@ -41,10 +41,10 @@ push: $(STAMP) ## send results, the record of what was computed, and experiments
 	@if git remote get-url "$(ORIGIN)" >/dev/null 2>&1; then dvc exp push --all-commits "$(ORIGIN)"; fi
 
 pull: $(STAMP) ## get what others have computed from the remote
-	@dvc pull --run-cache
+	@asterism pull
 
 pull-experiments: $(STAMP) ## get others' experiments, points of sweeps among them, with results
-	@dvc exp pull --run-cache --all-commits "$(ORIGIN)"
+	@asterism pull --experiments "$(ORIGIN)"
 
 test: lint ## lint, types and the fast tests
 	python -m pytest -n auto --dist loadfile

@@ -11,10 +11,22 @@ os.environ["KERAS_BACKEND"] = "tensorflow"
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
-# A DVC experiment runs in a copy of the project: its stages use the copy's source.
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+# A DVC experiment runs in a copy of the project: its stages use the copy's source, which comes
+# before any other Asterism, and after the libraries: no file in it can stand in for one of theirs.
+here = Path(__file__).resolve().parent
+sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != here]
+others = [number for number, path in enumerate(sys.path) if (Path(path) / "asterism").is_dir()]
+sys.path.insert(min(others, default=len(sys.path)), str(here.parent / "src"))
 
-from asterism.core.stage import main  # noqa: E402
+from asterism.core.supervision import supervised  # noqa: E402
+
+
+def run() -> int:
+    """Run the stage that the arguments name, in the process that does its work."""
+    from asterism.core.stage import main  # what watches over the stage stays small
+
+    return main(Path(__file__).resolve().parent, sys.argv[1:])
+
 
 if __name__ == "__main__":
-    sys.exit(main(Path(__file__).resolve().parent, sys.argv[1:]))
+    sys.exit(supervised("-".join(sys.argv[1:]) or "stages", run))

@@ -6,6 +6,7 @@ from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.core.artifacts import write_json
 from asterism.core.errors import concerning
+from asterism.core.labels import Label
 from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.models.preprocessing import PreprocessingParams
@@ -17,7 +18,7 @@ class Params(Section):
     seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
-    compression: dict[str, CompressionParams]
+    compression: dict[Label, CompressionParams]
 
 
 def variants(params: Params) -> list[str]:

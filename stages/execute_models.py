@@ -41,4 +41,4 @@ def run(params: Params) -> None:
     totals = {s: sum(counts[r, s] for r in routes) for s in STATUSES}
     write_json(Path("metrics/execute_models.json"), {"models": len(graphs), **totals})
     write_json(Path("logs/execute_models.seconds.json"), seconds)
-    groups.discard()
+    groups.finish()

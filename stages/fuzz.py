@@ -50,5 +50,5 @@ def run(params: Params, criterion: str) -> None:
     metrics = results.metrics(found, crashes)
     write_json(Path(f"metrics/fuzz-{criterion}.json"), metrics)
     write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history(found))
-    islands.discard()
+    islands.finish()
     log.info("campaign ended", **{k: v for k, v in metrics.items() if isinstance(v, int)})

@@ -52,4 +52,4 @@ def run(params: Params) -> None:
         "refused_draws": sum(main.refused.values()),
     }
     write_json(Path("metrics/generate_models.json"), metrics)
-    chains.discard()
+    chains.finish()

@@ -23,8 +23,8 @@ def run(params: Params) -> None:
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     record = Record.load(Path("artifacts/execute_models"))
     verdicts = [
-        judge(graphs[task["index"]], record.result(at), params.judge, params.seed)
-        for at, task in enumerate(record.tasks)
+        judge(graphs[result.index], result, params.judge, params.seed)
+        for result in record.results(len(graphs))
     ]
     findings = [f for verdict in verdicts for f in verdict.findings]
     write_json(Path("artifacts/judge_models/findings.json"), [f.to_json() for f in findings])

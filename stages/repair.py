@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from asterism.core.artifacts import write_json
+from asterism.core.labels import Label
 from asterism.core.params import Section, Seed
 from asterism.data import DataParams, load
 from asterism.dflare.image_repair import repair_images
@@ -16,7 +17,7 @@ class Params(Section):
     seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
-    pairs: dict[str, PairParams]
+    pairs: dict[Label, PairParams]
     trigger: TriggerParams
     repair: RepairParams
 

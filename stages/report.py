@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from asterism.core.labels import Label
 from asterism.core.params import Section
 from asterism.report.page import write_page
 
@@ -10,8 +11,8 @@ from asterism.report.page import write_page
 class Params(Section):
     """Which results the page shows, as earlier ones may lie beside them, and in which order."""
 
-    pairs: dict[str, Any]
-    compression: dict[str, Any]
+    pairs: dict[Label, Any]
+    compression: dict[Label, Any]
     attack: dict[str, Any]
     criteria: dict[str, Any]
 

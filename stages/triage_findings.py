@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import read_json, replacing, write_json
+from asterism.core.artifacts import replacing, write_json
 from asterism.core.params import Section, Seed
-from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.finding import read_findings
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
 from asterism.libraries.reporting.keras_files import write_keras_files
@@ -30,8 +30,7 @@ class Params(Section):
 def run(params: Params) -> None:
     """Write a folder for each unique finding, and their list."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
-    listed = read_json(Path("artifacts/judge_models/findings.json"))
-    findings = [Finding.from_json(f) for f in listed]
+    findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
     known = read_known_issues(params.triage.known_issues)
     stored = read_weights(WEIGHTS)
     with replacing(ARTIFACTS) as folder, open_bench(params.execute, WEIGHTS) as bench:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from asterism.core.artifacts import write_json
+from asterism.core.labels import Label
 from asterism.core.params import Section, Seed
 from asterism.core.stage import parts
 from asterism.data import DataParams, load
@@ -17,7 +18,7 @@ class Params(Section):
     seed: Seed
     data: DataParams
     preprocessing: PreprocessingParams
-    pairs: dict[str, PairParams]
+    pairs: dict[Label, PairParams]
     trigger: TriggerParams
 
 
@@ -42,4 +43,4 @@ def run(params: Params, name: str) -> None:
         groups,
     )
     write_json(Path(f"metrics/trigger-{name}.json"), summaries)
-    groups.discard()
+    groups.finish()

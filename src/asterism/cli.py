@@ -101,6 +101,7 @@ def repro(
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
     from dvc.exceptions import DvcException
 
+    from asterism.config import check_params
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -116,6 +117,7 @@ def repro(
 
     _require_root("dvc.yaml")
     root = Path.cwd()
+    check_params(root)
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
@@ -131,6 +133,80 @@ def repro(
         sys.exit(130)
     _make_overview(root / "sweeps")
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+
+
+@app.command()
+def pull(
+    experiments: Annotated[
+        str | None,
+        typer.Option(metavar="ORIGIN", help="Get all experiments of this git remote instead."),
+    ] = None,
+) -> None:
+    """Get what others have computed, as `dvc pull --run-cache`, and check it."""
+    from asterism.config import check_params
+    from asterism.sweep.pull import pull as pull_checked
+
+    _require_root("dvc.yaml")
+    check_params(Path.cwd())
+    sys.exit(pull_checked(Path.cwd(), experiments))
+
+
+@app.command()
+def check() -> None:
+    """Check params.yaml and the cache, before DVC's own commands use what a stranger wrote."""
+    from dvc.exceptions import DvcException
+
+    from asterism.config import check_params
+    from asterism.sweep.pull import clean_cache
+
+    _require_root("dvc.yaml")
+    check_params(Path.cwd())
+    try:
+        clean_cache(Path.cwd())
+    except DvcException as error:
+        raise UserError(str(error)) from None
+    print("params.yaml and the cache are as Asterism and DVC write them")
+
+
+@app.command()
+def state(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what is not needed. Never what is in use.")
+    ] = False,
+    older_than: Annotated[
+        float | None,
+        typer.Option(min=0, help="With --clean: days; 0 removes unfinished work of today too."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --clean: say what would go, remove nothing.")
+    ] = False,
+) -> None:
+    """List what long stages keep under state.root, and remove what nobody needs any more."""
+    from asterism.core import machine, tidying
+
+    if not clean and (older_than is not None or dry_run):
+        raise UserError("--older-than and --dry-run belong to --clean: give that too")
+    days = machine.state_days() if older_than is None else older_than
+    print(f"state.root is {machine.state_root()}")
+    found = tidying.entries()
+    for entry in found:
+        facts = f"{entry.parts} parts, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
+        damaged = f", {entry.damaged} damaged" if entry.damaged else ""
+        done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
+        print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+    print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
+
+
+@app.command()
+def pack(
+    model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
+    target: Annotated[Path, typer.Argument(help="The one file to write.")],
+) -> None:
+    """Make one file of an ONNX model and the files of its data."""
+    from asterism.models.onnx_files import pack as pack_model
+
+    pack_model(model, target)
+    print(f"{target} is written")
 
 
 def _make_overview(folder: Path) -> None:

@@ -6,14 +6,15 @@ import tempfile
 from pathlib import Path
 from typing import Self
 
-import yaml
 from pydantic import model_validator
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
-from asterism.core.params import Section, Seed, validate
+from asterism.core.labels import Label
+from asterism.core.params import Section, Seed, read_params, validate
 from asterism.core.registry import closest
+from asterism.core.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
@@ -42,8 +43,8 @@ class Params(Section):
     fuzz: FuzzParams
     classifier: AnyClassifierParams
     preprocessing: PreprocessingParams
-    compression: dict[str, CompressionParams]
-    pairs: dict[str, PairParams]
+    compression: dict[Label, CompressionParams]
+    pairs: dict[Label, PairParams]
     trigger: TriggerParams
     repair: RepairParams
     attack: AttackParams
@@ -80,6 +81,32 @@ class Params(Section):
         return self
 
 
+def check_params(root: Path) -> None:
+    """Refuse a ``params.yaml`` that DVC must not put into commands and paths.
+
+    DVC does so as soon as it reads ``dvc.yaml``, and asks nobody what the names are. The file is
+    read as stages read it and as DVC does, which are two readers of YAML.
+
+    Args:
+        root: the workspace that it lies in.
+
+    Raises:
+        UserError: a parameter is missing, unknown or impossible, or the two read other values.
+    """
+    from dvc.exceptions import DvcException
+    from dvc.utils.serialize import load_yaml
+
+    path = root / "params.yaml"
+    params = read_params(Params, path)
+    try:
+        document = load_yaml(str(path))
+    except (DvcException, RecursionError) as error:
+        raise UserError(f"{path.name} is not YAML to DVC: {error}") from None
+    known = {key: document[key] for key in Params.model_fields if key in document}
+    if validate(Params, known) != params:
+        raise UserError(f"{path.name} means something else to DVC: write it with `asterism params`")
+
+
 def compose(conf: Path, overrides: list[str]) -> str:
     """The text of ``params.yaml`` for Hydra overrides: what ``dvc exp run -S`` writes.
 
@@ -105,5 +132,5 @@ def compose(conf: Path, overrides: list[str]) -> str:
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
-    validate(Params, yaml.safe_load(text), source="conf", names=True)
+    validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text

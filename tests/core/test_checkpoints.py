@@ -1,7 +1,15 @@
+"""Checkpoints: the latest whole state is found, and no name in their folder leads out of it."""
+
 import contextlib
+import json
+import os
+
+import pytest
+from structlog.testing import capture_logs
 
 from asterism.core import checkpoints
 from asterism.core.checkpoints import Checkpoint, dependency_key
+from asterism.core.errors import UserError
 
 
 def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):
@@ -21,26 +29,143 @@ def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):
     assert dependency_key("s", {"k": 1}, [folder]) == key
 
 
+def test_the_key_covers_the_names_of_files(tmp_path):
+    """Two files that change their names, or their contents, are another input."""
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    (folder / "a").write_text("1")
+    (folder / "b").write_text("2")
+    key = dependency_key("s", {}, [folder])
+    (folder / "b").rename(folder / "c")
+    assert dependency_key("s", {}, [folder]) != key, "of the same content and order"
+    (folder / "c").rename(folder / "b")
+    assert dependency_key("s", {}, [folder]) == key
+    (folder / "below").mkdir()
+    (folder / "b").rename(folder / "below/b")
+    assert dependency_key("s", {}, [folder]) != key
+    one, other = tmp_path / "x", tmp_path / "y"
+    one.write_text("same")
+    other.write_text("same")
+    assert dependency_key("s", {}, [one]) != dependency_key("s", {}, [other])
+
+
 def save(checkpoint, text):
     checkpoint.save(lambda folder: (folder / "state").write_text(text))
 
 
-def test_the_latest_whole_state_is_found_and_forgotten():
-    checkpoint = Checkpoint("stage", "key")
-    assert checkpoint.load() is None
-    save(checkpoint, "one")
-    save(checkpoint, "two")
-    found = Checkpoint("stage", "key").load()
-    assert (found / "state").read_text() == "two"
-    assert Checkpoint("stage", "other key").load() is None
+def text_of(folder):
+    return (folder / "state").read_text()
+
+
+@pytest.fixture
+def folder(state_root):
+    return state_root / "stage/key/part.checkpoint"
+
+
+def test_the_latest_whole_state_is_found_and_forgotten(folder):
+    checkpoint = Checkpoint(folder)
+    assert checkpoint.restore(text_of) is None
+    for text in ("one", "two"):
+        save(checkpoint, text)
+    assert Checkpoint(folder).restore(text_of) == "two"
+    assert [path.name for path in folder.iterdir()] == ["00000001"]
+    assert Checkpoint(folder.with_name("other.checkpoint")).restore(text_of) is None
     checkpoint.discard()
-    assert checkpoint.load() is None
+    assert checkpoint.restore(text_of) is None
 
 
-def test_a_state_is_due_some_seconds_after_the_one_before(monkeypatch):
+@pytest.mark.parametrize(
+    "name",
+    ["{victim}", "../../../../victim", "..", ".", "", "link", "00000000/../../../../../victim"],
+)
+def test_a_pointer_to_another_folder_is_neither_read_nor_removed(folder, tmp_path, name):
+    """What names the latest state may be anybody's: a shared file server, a damaged disk."""
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "state").write_text("precious")
+    checkpoint = Checkpoint(folder)
+    save(checkpoint, "one")
+    (folder / "link").symlink_to(victim)
+    pointer = {"state": name.format(victim=victim)}
+    (folder / "latest.json").write_text(json.dumps(pointer))
+    assert Checkpoint(folder).restore(text_of) == "one"
+    for text in ("two", "three"):
+        save(Checkpoint(folder), text)
+    assert Checkpoint(folder).restore(text_of) == "three"
+    Checkpoint(folder).discard()
+    assert (victim / "state").read_text() == "precious"
+
+
+def test_a_link_in_the_place_of_a_state_is_set_aside(folder, tmp_path):
+    victim = tmp_path / "victim"
+    Checkpoint(folder)
+    save(Checkpoint(folder), "one")
+    (folder / "00000000").rename(victim)
+    (folder / "00000007").symlink_to(victim)
+    with capture_logs() as told:
+        assert Checkpoint(folder).restore(text_of) is None
+    assert [(line["event"], line["kept"]) for line in told] == [
+        ("damaged, computed again", "00000007.damaged-0")
+    ]
+    save(Checkpoint(folder), "two")
+    assert Checkpoint(folder).restore(text_of) == "two"
+    assert (victim / "state").read_text() == "one"
+
+
+def test_a_link_that_leads_to_states_is_refused_or_set_aside(folder, tmp_path):
+    victim = tmp_path / "victim"
+    save(Checkpoint(folder), "one")
+    folder.rename(victim)
+    folder.symlink_to(victim)
+    assert Checkpoint(folder).restore(text_of) is None, "the folder of states itself"
+    save(Checkpoint(folder), "two")
+    assert Checkpoint(folder).restore(text_of) == "two"
+    run = folder.parent
+    run.rename(tmp_path / "elsewhere")
+    run.symlink_to(tmp_path / "elsewhere")
+    for use in (lambda: Checkpoint(folder).restore(text_of), lambda: save(Checkpoint(folder), "x")):
+        with pytest.raises(UserError, match=rf"{run} is a symbolic link"):
+            use()
+    assert text_of(victim / "00000000") == "one"
+    assert [path.name for path in victim.iterdir()] == ["00000000"]
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_a_state_with_something_else_than_files_is_not_read(folder, tmp_path, kind):
+    """A link would be read out of the state's root; a pipe would be waited for without end."""
+    (tmp_path / "secret").write_text("one")
+    save(Checkpoint(folder), "one")
+    file = folder / "00000000/state"
+    file.unlink()
+    if kind == "link":
+        file.symlink_to(tmp_path / "secret")
+    else:
+        os.mkfifo(file)
+    assert Checkpoint(folder).restore(text_of) is None
+
+
+def test_numbers_begin_again_after_the_last_one(folder):
+    save(Checkpoint(folder), "one")
+    (folder / "00000000").rename(folder / "99999999")
+    assert Checkpoint(folder).restore(text_of) == "one"
+    save(Checkpoint(folder), "two")
+    assert Checkpoint(folder).restore(text_of) == "two"
+
+
+def test_the_state_before_a_damaged_one_is_taken_where_it_is_still_there(folder):
+    save(Checkpoint(folder), "one")
+    (folder / "00000000").rename(folder.parent / "kept")
+    save(Checkpoint(folder), "two")
+    (folder / "00000000").rename(folder / "00000001")
+    (folder.parent / "kept").rename(folder / "00000000")
+    (folder / "00000001/state").write_text("tw")
+    assert Checkpoint(folder).restore(text_of) == "one"
+
+
+def test_a_state_is_due_some_seconds_after_the_one_before(monkeypatch, folder):
     now = 100.0
     monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now)
-    checkpoint = Checkpoint("stage", "key")
+    checkpoint = Checkpoint(folder)
     now += checkpoints.SAVE_EVERY - 1
     assert not checkpoint.is_due()
     now += 1
@@ -51,10 +176,10 @@ def test_a_state_is_due_some_seconds_after_the_one_before(monkeypatch):
     assert checkpoint.is_due()
 
 
-def test_a_save_that_is_cut_short_leaves_the_state_before(state_root):
-    checkpoint = Checkpoint("stage", "key")
+def test_a_save_that_is_cut_short_leaves_the_state_before(state_root, folder):
+    checkpoint = Checkpoint(folder)
     save(checkpoint, "one")
     with contextlib.suppress(ZeroDivisionError):
         checkpoint.save(lambda folder: 1 / 0)
-    assert (checkpoint.load() / "state").read_text() == "one"
+    assert checkpoint.restore(text_of) == "one"
     assert not list(state_root.rglob(".*"))

@@ -1,8 +1,9 @@
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from asterism.core import machine
+from asterism.core import artifacts, machine
 from asterism.core.errors import UserError
 
 
@@ -38,3 +39,24 @@ def test_a_wrong_machine_file_is_one_line(tmp_path, monkeypatch, text):
     Path("machine.yaml").write_text(text)
     with pytest.raises(UserError, match=r"machine\.yaml"):
         machine.data_root()
+
+
+def test_limits_come_from_the_environment_else_the_file_else_a_default(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert machine.limit("limits.array_mb") == 3000 * machine.MB
+    Path("machine.yaml").write_text("limits: {array_mb: 7, text_mb: 0.5}\n")
+    assert machine.limit("limits.array_mb") == 7 * machine.MB
+    with pytest.raises(UserError, match=r"limits\.text_mb in machine\.yaml .*number of MB"):
+        machine.limit("limits.text_mb")
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "8")
+    assert machine.limit("limits.array_mb") == 8 * machine.MB
+
+
+def test_what_is_over_a_limit_that_the_user_raises_is_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    artifacts.write_arrays(tmp_path / "x.npz", a=np.zeros(250_001))
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "2")
+    with pytest.raises(UserError, match=r"x\.npz declares .* 2 MB: check the file, or raise"):
+        artifacts.read_arrays(tmp_path / "x.npz")
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "3")
+    assert artifacts.read_arrays(tmp_path / "x.npz")["a"].size == 250_001

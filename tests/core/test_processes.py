@@ -7,14 +7,17 @@ import sys
 import time
 
 import psutil
+import pytest
 
+from asterism.core.processes import Patience, run_alone, started_to_last
+from marked import Marked, wait_until
 from places import ROOT
 
 CHILD = """
 import pathlib, signal, subprocess
-from asterism.core.processes import end_with_parent
+from asterism.core.processes import interrupt_group_with_parent
 
-end_with_parent(signal.SIGINT)
+interrupt_group_with_parent()
 sleeper = subprocess.Popen(["sleep", "1000"])
 pathlib.Path("started").touch()
 try:
@@ -29,13 +32,6 @@ import signal, subprocess, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # whatever this was started from
 subprocess.run([sys.executable, "-c", sys.argv[1]], start_new_session=True)
 """
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def lives(process):
@@ -60,3 +56,77 @@ def test_a_group_is_told_when_the_parent_of_its_leader_is_killed(tmp_path):
         for process in filter(lives, below):
             process.kill()
     assert (tmp_path / "interrupted").exists()
+
+
+#: What holds the interpreter's lock for hours, and what lets go of it.
+HELD = [
+    "import re; re.match('(a+)+$', 'a' * 60 + 'b')",
+    "import ctypes; ctypes.PyDLL(None).sleep(1000)",
+    "import ctypes; ctypes.CDLL(None).sleep(1000)",
+]
+
+STARTS = """
+import pathlib, subprocess, sys, threading, time
+from asterism.core.processes import run_alone, started_to_last
+
+held = sys.argv[2]
+child = f"from asterism.core.processes import killed_with_parent\\nkilled_with_parent()\\n{held}"
+
+def start():
+    if sys.argv[1] == "own":
+        started_to_last(lambda: subprocess.Popen([sys.executable, "-c", child]))
+    else:
+        threading.Thread(target=run_alone, args=([sys.executable, "-c", held], 1000)).start()
+
+thread = threading.Thread(target=start)  # which ends long before this process
+thread.start()
+thread.join()
+time.sleep(1)
+pathlib.Path("began").touch()
+time.sleep(1000)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread keeps watch")
+@pytest.mark.parametrize("held", HELD)
+@pytest.mark.parametrize("kind", ["own", "any"])
+def test_a_child_that_holds_the_lock_ends_with_its_parent_and_not_before(tmp_path, kind, held):
+    marked = Marked()
+    environment = marked.environment | {"PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", STARTS, kind, held]
+    parent = subprocess.Popen(command, cwd=tmp_path, env=environment)
+    wait_until((tmp_path / "began").exists)
+    time.sleep(1)
+    below = [p for p in marked.running() if p.pid != parent.pid]
+    assert len(below) == 1, "it outlives the thread that asked for it"
+    parent.kill()
+    parent.wait()
+    assert marked.left() == []
+
+
+def test_what_a_command_leaves_running_is_killed_with_its_group(tmp_path):
+    marked = Marked()
+    leaves = "import subprocess; subprocess.Popen(['sleep', '1000']); raise SystemExit(3)"
+    assert run_alone([sys.executable, "-c", leaves], 60, env=marked.environment) == 3
+    hangs = "import subprocess; subprocess.run(['sleep', '1000'])"
+    assert run_alone([sys.executable, "-c", hangs], 2, env=marked.environment) is None
+    assert marked.left() == []
+
+
+def test_a_fork_starts_processes_of_its_own():
+    assert started_to_last(lambda: 1) == 1
+    if (child := os.fork()) == 0:
+        os._exit(started_to_last(lambda: 7))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_time_in_which_this_process_is_stopped_does_not_count():
+    patience = Patience(4.0)
+    here = os.getpid()
+    shell = f"sleep 0.2; kill -STOP {here}; sleep 5; kill -CONT {here}"
+    with subprocess.Popen(["sh", "-c", shell]):
+        begun = time.monotonic()
+        while time.monotonic() - begun < 5:
+            assert not patience.is_over()
+            time.sleep(0.1)
+    assert Patience(-1.0).is_over()

@@ -154,3 +154,9 @@ def test_a_wrong_machine_yaml_hides_no_refusal(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"the file .*file cannot be used"), refusals_told():
         write_json(tmp_path / "file/x.json", {})
+
+
+def test_memory_that_does_not_suffice_is_one_line():
+    with pytest.raises(UserError, match="Unable to allocate") as told, refusals_told():
+        np.ones(2**60, np.uint8)
+    assert "not enough memory" in str(told.value)

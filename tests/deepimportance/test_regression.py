@@ -1,5 +1,7 @@
 """DAVE-2 on a folder of images and a CSV of steering angles, as a user has one."""
 
+import os
+
 import cv2
 import numpy as np
 import pytest
@@ -59,7 +61,10 @@ def test_driving_data_are_read_and_parted(drive):
     ("damage", "message"),
     [
         (lambda f: (f / "7.png").unlink(), r"there is no image .*7\.png"),
-        (lambda f: (f / "7.png").write_bytes(b"x"), r"7\.png is no image, or is damaged"),
+        (
+            lambda f: (f / "7.png").write_bytes(b"x"),
+            r"7\.png: it is neither PNG nor JPEG, or is damaged",
+        ),
         (lambda f: (f / "driving_log.csv").unlink(), "cannot read the table"),
         (lambda f: (f / "driving_log.csv").write_bytes(b"image,\xff\n"), "cannot read the table"),
         *(
@@ -82,6 +87,72 @@ def test_what_is_wrong_with_a_folder_is_one_line(drive, damage, message, capfd):
     with pytest.raises(UserError, match=message):
         load_driving(params(drive), 0)
     assert "WARN" not in capfd.readouterr().err  # as OpenCV does
+
+
+def _secret(drive):
+    """An image outside of the folder."""
+    path = drive.parent / "secret.png"
+    cv2.imwrite(str(path), np.zeros((70, 90, 3), np.uint8))
+    return path
+
+
+def _link(drive):
+    (drive / "link.png").symlink_to(_secret(drive))
+    return "link.png"
+
+
+def _folder_link(drive):
+    _secret(drive)
+    (drive / "out").symlink_to(drive.parent)
+    return "out/secret.png"
+
+
+def _circle(drive):
+    (drive / "circle.png").symlink_to(drive / "circle.png")
+    return "circle.png"
+
+
+@pytest.mark.parametrize(
+    "lead_out",
+    [
+        lambda drive: str(_secret(drive)),
+        lambda drive: f"../{_secret(drive).name}",
+        lambda drive: f"../drive/../{_secret(drive).name}",
+        lambda drive: "../drive/7.png",
+        lambda drive: r"C:\secret.png",
+        _link,
+        _folder_link,
+        _circle,
+    ],
+)
+def test_a_path_that_leads_out_of_the_folder_is_refused(drive, lead_out):
+    """A stage depends on the folder, so nothing would know of changes outside."""
+    name = lead_out(drive)
+    table = drive / "driving_log.csv"
+    table.write_text(table.read_text().replace("\n7.png", f"\n{name}"))
+    with pytest.raises(UserError, match="which is not in") as refused:
+        load_driving(params(drive), 0)
+    assert name in str(refused.value).replace("\\\\", "\\")
+
+
+def test_the_table_itself_lies_in_the_folder(drive):
+    (drive / "driving_log.csv").rename(drive.parent / "log.csv")
+    for name in ("../log.csv", str(drive.parent / "log.csv")):
+        with pytest.raises(UserError, match=r"driving\.table names .* which is not in"):
+            load_driving(params(drive, table=name), 0)
+
+
+def test_a_link_inside_the_folder_is_followed(drive):
+    (drive / "7.png").rename(drive / "seven.png")
+    (drive / "7.png").symlink_to("seven.png")
+    assert len(load_driving(params(drive), 0).train_images) == 30
+
+
+def test_a_pipe_is_no_image(drive):
+    (drive / "7.png").unlink()
+    os.mkfifo(drive / "7.png")
+    with pytest.raises(UserError, match=r"there is no image .*7\.png"):
+        load_driving(params(drive), 0)
 
 
 def test_spaces_around_the_cells_and_a_mark_at_the_start_mean_nothing(drive):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 
 from asterism.libraries.adapters.library import LIBRARIES, Library
@@ -16,7 +17,7 @@ class Small(Library):
     packages = ("keras",)
     keras_backend = "numpy"
     forks = True
-    options = ("none", "abort", "talk", "hang")
+    options = ("none", "abort", "talk", "hang", "hold", "shut")
 
     def script(self, option):
         raise NotImplementedError
@@ -27,6 +28,12 @@ class Small(Library):
                 os.write(1, f"line {line}: {'word ' * 50}\n".encode())
         if option == "hang":
             subject.file(self.name, ".hangs").touch()
+            time.sleep(1000)
+        if option == "hold":
+            subject.file(self.name, ".hangs").touch()
+            re.match("(a+)+$", "a" * 60 + "b")  # with the interpreter's lock
+        if option == "shut":
+            os.closerange(3, 200)  # as a crash does, but the process hangs while it ends
             time.sleep(1000)
         if option != "none":
             os.abort()

@@ -7,6 +7,7 @@ import pytest
 
 from asterism.core import checkpoints
 from asterism.core.artifacts import read_json
+from asterism.core.errors import UserError
 from asterism.core.params import read_params
 from asterism.core.parts import SharedParts
 from asterism.core.stage import load_script
@@ -114,3 +115,25 @@ def test_a_refused_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
     stage.run(read_params(stage.Params))
     metrics = read_json(tmp_path / "metrics/judge_models.json")
     assert (metrics["findings"], metrics["invalid_models"], metrics["invalid_rate"]) == (2, 1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("index", 2, "no model 2"),
+        ("index", -1, "no model -1"),
+        ("index", "0", "no model"),
+        ("draws", None, "it is none"),
+        ("outcomes", [{"route": "jax:jit"}], "missing"),
+        ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is none"),
+        ("outputs", {"jax:import os": {}}, "no route"),
+    ],
+)
+def test_a_record_of_something_else_is_refused(key, value, said):
+    outcome = Outcome(1, "jax:jit", "run", "ok")
+    task = {"index": 1, "draws": ["normal"], "outcomes": [outcome.to_json()], "outputs": {}}
+    (result,) = Record([task]).results(2)
+    assert (result.index, result.outcomes) == (1, {"jax:jit": outcome})
+    with pytest.raises(UserError, match=said) as error:
+        list(Record([{**task, key: value}]).results(2))
+    assert "task 0" in str(error.value)

@@ -1,10 +1,12 @@
 """How worker processes start, end and start again; and what Keras finds in them."""
 
+import contextlib
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 
 import numpy as np
 import psutil
@@ -13,7 +15,7 @@ import pytest
 from asterism.core.artifacts import write_json
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.handle import Handle, Limits
-from asterism.libraries.running.launch import Nursery
+from asterism.libraries.running.launch import LaunchError, Nursery
 from asterism.libraries.running.worker import Worker
 from asterism.memo.graphs.graph import chain
 from asterism.memo.universe.tensors import Tensor
@@ -181,6 +183,64 @@ def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
     assert left_of([psutil.Process(process.pid), *workers]) == []
     assert process.wait() == -number
     assert number == signal.SIGKILL or not list(tmp_path.iterdir()), "what they wrote is removed"
+
+
+def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):
+    process, workers = started(tmp_path, ("small:hold", "lone:hold"), marks=2)
+    assert len(workers) == 3
+    process.send_signal(signal.SIGKILL)
+    assert left_of([psutil.Process(process.pid), *workers]) == []
+    process.wait()
+
+
+def test_no_worker_is_started_while_closing(nursery, folder):
+    """One that crashed just now would be started anew, and its import waited for."""
+    handles = [Handle("small", LIMITS, ENVIRONMENT, nursery), Handle("lone", LIMITS, ENVIRONMENT)]
+    try:
+        for handle in handles:
+            assert handle.ask(request(folder, "abort"))["status"] == "crash"
+            handle.give_up()
+            with pytest.raises(CancelledError):
+                handle.ask(request(folder, "none"))
+            assert handle._process is None
+        nursery.stop()
+        with pytest.raises(LaunchError, match="any more"):
+            nursery.fork("small", 0, 1, 2)
+    finally:
+        for handle in handles:
+            handle.stop()
+
+
+@pytest.mark.parametrize("moment", [0.0, 0.05, 0.3])
+def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, moment):
+    """Before the process is started, while it is, and while it imports."""
+    fake = tmp_path / "modules/keras.py"
+    fake.parent.mkdir()
+    fake.write_text("import time\ntime.sleep(1000)\n")
+    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
+    nursery = Nursery("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(handle.start)
+        time.sleep(moment)
+        handle.give_up()
+        with contextlib.suppress(CancelledError):
+            assert not asked.result(60)
+    assert nursery._process is None
+    handle.stop()
+    nursery.stop()
+
+
+@pytest.mark.parametrize("library", ["small", "lone"])
+def test_a_worker_that_hangs_while_it_ends_is_killed(nursery, folder, monkeypatch, library):
+    monkeypatch.setattr("asterism.libraries.running.handle._END_SECONDS", 1.0)
+    handle = Handle(library, LIMITS, ENVIRONMENT, nursery if library == "small" else None)
+    try:
+        answer = handle.ask(request(folder, "shut"))
+        assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
+        assert handle.ask(request(folder, "none"))["status"] == "ok"
+    finally:
+        handle.stop()
 
 
 def test_an_interrupt_waits_for_no_import(tmp_path):

@@ -298,8 +298,8 @@ def test_signatures_are_stable():
         "model": 0,
         "symptom": "runtime crash",
         "stage": "run",
-        "library": "x",
-        "routes": ("x:y",),
+        "library": "jax",
+        "routes": ("jax:jit",),
     }
     one = Finding(**base, exception="E", frame="f:g", message="Node 'a_1' (0x12) failed at 17")
     two = Finding(

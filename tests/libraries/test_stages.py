@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from asterism.core.artifacts import read_json, read_table
+from asterism.core.artifacts import read_json, read_table, write_json
 from asterism.libraries.running.execution import Record
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
@@ -59,6 +59,24 @@ def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
         with pytest.raises(RuntimeError, match=said) as error:
             command(project, *PARAMS, f"execute.routes=[{route}]")
         assert str(error.value).count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["execute_models", "judge_models", "triage_findings"])
+def test_a_parameter_that_is_code_ends_a_stage_before_anything_runs(name, project):
+    command(project, *PARAMS, *OVERRIDES)
+    mark = project / "code-ran"
+    folder = project / "artifacts/generate_models"
+    write_models(folder, {"00000": GRAPHS[0]})
+    models = read_json(folder / "models.json")
+    code = f"name=__import__('os').system('touch {mark}') or 'x', seed"
+    models[0]["nodes"][-1]["config"][code] = 0
+    write_json(folder / "models.json", models)
+    write_json(project / "artifacts/judge_models/findings.json", [])
+    with pytest.raises(RuntimeError, match=r"models\.json: the model '00000': node ") as error:
+        command(project, ROOT / "stages", name)
+    (told,) = [line for line in str(error.value).splitlines() if "[info" not in line]
+    assert told.startswith(f"error: {name}: ") and not mark.exists()
 
 
 @pytest.mark.slow

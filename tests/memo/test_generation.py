@@ -144,19 +144,19 @@ KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
 import asterism.memo.generating.generate as generate
-from asterism.core import checkpoints
+from asterism.core import checkpoints, machine
 from asterism.core.checkpoints import Checkpoint
 from memo.test_generation import SEEDS, params
 
 class Dying(Checkpoint):
     def save(self, fill):
         super().save(fill)
-        if self.load().name == "00000011":
+        if self.latest().name == "00000011":
             os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoints.SAVE_EVERY = 0
 strategy, pool = sys.argv[1:]
-dying = Dying("generate", "key")
+dying = Dying(machine.state_root() / "checkpoint")
 generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=dying)
 """
 
@@ -164,11 +164,11 @@ generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=d
 @pytest.mark.parametrize(
     ("strategy", "pool"), [("memo", "replace"), ("memo", "grow"), ("memo_r", "grow")]
 )
-def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatch):
+def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatch, state_root):
     command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy, pool]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    checkpoint = Checkpoint("generate", "key")
-    saved = checkpoint.load()
+    checkpoint = Checkpoint(state_root / "checkpoint")
+    saved = checkpoint.latest()
     assert saved is not None
     parts = sorted(part.name for part in saved.glob("mutants-*"))
     assert parts == [f"mutants-{number:08d}.json" for number in range(1, 13)]

@@ -195,7 +195,10 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
 
 
 def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
-    path, model = keras_2_file(tmp_path, "json")
+    """Weights come with a whole model; those beside a .json are no dependency of the stage's."""
+    path, _ = keras_2_file(tmp_path, "json")
+    (tmp_path / "whole").mkdir()
+    whole, model = keras_2_file(tmp_path / "whole", "h5")
     script = (
         "import sys; from asterism.memo.reducing.params import ReduceParams as P\n"
         "from asterism.memo.reducing.reduction import reduce_models\n"
@@ -205,10 +208,13 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         "for _, a in r.weights[k]))"
     )
     stored = {True: sum(w.size for w in model.get_weights()), False: 0}
-    for with_weights in (True, False):
-        if not with_weights:
-            (tmp_path / "old.h5").unlink()
-        command = [sys.executable, "-c", script, str(path)]
+    refused = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
+    assert f"no stage would know of changes of {tmp_path / 'old.h5'}" in refused.stderr
+    (tmp_path / "old.h5").unlink()
+    for with_weights, file in ((True, whole), (False, path)):
+        command = [sys.executable, "-c", script, str(file)]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         assert done.stdout.split() == ["['lenet5',", "'old']", str(stored[with_weights])]
 
@@ -217,6 +223,44 @@ def test_json_that_is_no_model_is_refused():
     for text in ("[]", '{"a": 1}'):
         with pytest.raises(UserError, match="no Keras model"):
             graph_of_json(text, 4)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        None,
+        {"layers": [{"class_name": ["Dense"], "config": {}}]},
+        {"layers": [{"class_name": "__init__", "config": {"name": "x", "batch_shape": [1, 2]}}]},
+        {"layers": [1], "input_layers": [], "output_layers": []},
+        {"layers": [], "input_layers": [["a"]], "output_layers": [[["a"]]]},
+        {
+            "layers": [
+                {"class_name": "InputLayer", "config": {"name": "x", "batch_shape": [1, "a"]}}
+            ]
+        },
+    ],
+)
+def test_json_that_is_half_a_model_is_a_users_error(config):
+    for kind in ("Functional", "Sequential", ["Sequential"]):
+        with pytest.raises(UserError):
+            graph_of_json({"class_name": kind, "config": config}, 4)
+
+
+@pytest.mark.parametrize(
+    ("argument", "value"),
+    [
+        ("activation", "lambda x: x"),
+        ("units", "3) or print(1"),
+        ("use_bias", {"class_name": "Lambda"}),
+        ("units", 10**12),
+    ],
+)
+def test_a_layer_of_values_that_no_graph_can_have_is_refused(argument, value):
+    model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="odd")])
+    document = json.loads(model.to_json())
+    document["config"]["layers"][1]["config"][argument] = value
+    with pytest.raises(UserError, match="odd"):
+        graph_of_json(document, 4)
 
 
 def test_an_unknown_layer_is_named():

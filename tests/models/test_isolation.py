@@ -56,20 +56,20 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
 
 def test_after_an_error_the_same_process_answers_the_next_call(tflite, monkeypatch):
     with IsolatedClassifier(tflite, UNIT) as isolated:
-        before, process = isolated.predict(images(3)), isolated._process.pid
+        before, process = isolated.predict(images(3)), isolated.pid
         monkeypatch.setattr("asterism.models.isolation.require_images", lambda *_: None)
         with pytest.raises(UserError, match="takes images of shape") as error:
             isolated.predict(np.zeros((1, 2, 2, 1), np.uint8))
         assert not isinstance(error.value, ModelCrashError)
         assert np.array_equal(isolated.predict(images(3)), before)
-        assert isolated._process.pid == process
+        assert isolated.pid == process
 
 
 @pytest.mark.parametrize("ending", [signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL])
 def test_after_a_crash_the_next_call_works(tflite, ending):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         before = isolated.predict(images(3))
-        os.kill(isolated._process.pid, ending)
+        os.kill(isolated.pid, ending)
         with pytest.raises(ModelCrashError, match=ending.name):
             isolated.predict(images(3))
         assert np.array_equal(isolated.predict(images(3)), before)

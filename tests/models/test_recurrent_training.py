@@ -1,4 +1,7 @@
+import shlex
 import shutil
+import subprocess
+import sys
 from typing import get_args
 
 import numpy as np
@@ -76,6 +79,7 @@ def test_the_optimisers_that_may_be_named_are_those_that_keras_makes_of_a_name()
     assert set(get_args(Optimizer)) == made | {"nesterov_sgd"}
 
 
+@pytest.mark.slow
 def test_the_users_own_file(tmp_path, digits):
     import keras
 
@@ -110,7 +114,7 @@ def test_digits_are_learnt_to_96_percent():
     assert (predicted == data.test_labels).mean() >= 0.96
 
 
-def test_an_onnx_file_is_stored_with_the_weights_that_lie_beside_it(tmp_path, digits):
+def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_path, digits):
     engine = engine_for(build_rnn(architecture(), digits.image_shape, digits.classes), None)
     given = tmp_path / "given"
     given.mkdir()
@@ -122,8 +126,16 @@ def test_an_onnx_file_is_stored_with_the_weights_that_lie_beside_it(tmp_path, di
         size_threshold=0,
     )
     params = RnnFile(source="file", path=str(given / "net.onnx"), layer=None)
-    store_file(params, 10, tmp_path / "stored")
+    with pytest.raises(UserError, match="asterism pack") as refused:
+        store_file(params, 10, tmp_path / "stored")
+    assert not (tmp_path / "stored").exists()
+    advice = str(refused.value).partition("`")[2].partition("`")[0]
+    program = "import sys; from asterism.cli import main; main()"
+    subprocess.run([sys.executable, "-c", program, *shlex.split(advice)[1:]], check=True)
+    shutil.copy(given / "net-whole.onnx", tmp_path / "net.onnx")
     shutil.rmtree(given)
+    params = RnnFile(source="file", path=str(tmp_path / "net.onnx"), layer=None)
+    store_file(params, 10, tmp_path / "stored")
     network = open_trained(tmp_path / "stored")
     expected = RecurrentModel(engine).run(digits.test_images)
     assert np.array_equal(network.run(digits.test_images)[1], expected[1])

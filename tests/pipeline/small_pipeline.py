@@ -133,7 +133,7 @@ def run(params):
     found = shared.gather(jobs, Text.load)
     Path("artifacts").mkdir(exist_ok=True)
     Path("artifacts/long").write_text("".join(part.text for part in found))
-    shared.discard()
+    shared.finish()
 '''
 
 

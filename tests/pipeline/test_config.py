@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from asterism.cli import app
 from asterism.config import Params, compose
 from asterism.core.errors import UserError
+from asterism.core.labels import Label
 from asterism.core.params import NO_REPETITION, Section, validate
 
 CONF = ROOT / "conf"
@@ -211,13 +212,11 @@ MISSPELT = [
     ("execute.draws=[normal,%s]", "wid", "execute.draws.1", "wide"),
 ]
 
-#: Texts that name no choice of ours: files, columns, the user's layers. ``repair.search`` names
-#: a key of ``trigger.searches``.
+#: Texts that name no choice of ours: columns, the user's layers. ``repair.search`` names
+#: a key of ``trigger.searches``. None of them reaches a command or the path of an output.
 FREE = {
-    *("data.path", "rnn.path", "rnn.layer", "classifier.path", "classifier.weights"),
-    *("pairs.original", "pairs.compressed", "repair.search", "attack.semantic_path"),
-    *("importance.layer", "criteria.layers", "driving.path", "driving.table", "driving.layer"),
-    *("driving.image_column", "driving.angle_column", "reduce.user_model", "triage.known_issues"),
+    *("rnn.layer", "repair.search", "importance.layer", "criteria.layers"),
+    *("driving.table", "driving.layer", "driving.image_column", "driving.angle_column"),
 }
 
 
@@ -254,6 +253,32 @@ def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) ->
 
 def test_every_text_is_free_or_checked():
     assert set(unchecked_texts(Params, "")) == FREE
+
+
+def keys(annotation: Any) -> Iterator[Any]:
+    """The types of the keys of all dictionaries below an annotation."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        for field in annotation.model_fields.values():
+            yield from keys(field.annotation)
+    elif get_origin(annotation) is dict:
+        key, value = get_args(annotation)
+        yield key
+        yield from keys(value)
+    else:
+        for inside in get_args(annotation):
+            yield from keys(inside)
+
+
+def test_every_key_that_a_user_may_choose_is_a_label():
+    assert list(keys(dict[str, dict[Label, int]])) == [str, Label]
+    assert set(keys(Params)) == {Label}
+
+
+def test_a_plug_ins_name_is_a_label_where_nobody_looks_it_up():
+    document = yaml.safe_load(compose(CONF, []))
+    document["data"]["name"] = "x;touch F"
+    with pytest.raises(UserError, match=r"data\.name: 'x;touch F' cannot be a name"):
+        validate(Params, document)
 
 
 def repeating(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:

@@ -2,10 +2,17 @@
 
 import re
 from pathlib import Path
+from typing import Annotated, get_args
 
 import pytest
 import yaml
 from imports import ROOT, packages_used_by
+from pydantic import TypeAdapter, ValidationError
+
+from asterism.config import Params
+from asterism.core.labels import Label
+from asterism.dflare.params import PairParams
+from asterism.sweep.foreign import is_result
 
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 STAGES = sorted(PIPELINE)
@@ -55,6 +62,66 @@ def test_scripts_are_thin_and_results_have_their_names(stage):
     for out in outs:
         name = out if isinstance(out, str) else next(iter(out))
         assert re.match(rf"(artifacts/{stage}(/|$)|metrics/{stage}[-.]|report/index.html)", name)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_commands_quote_what_is_filled_in_and_one_name_is_all(stage):
+    command = facts(stage)["cmd"]
+    assert "\n" not in command
+    assert re.fullmatch(rf"python stages {stage}( '\$\{{(key|item\.criterion)\}}')?", command)
+
+
+def declared_type(name):
+    """The annotations and marks of a parameter, as ``section.name``, in each section's variants."""
+    found = [Params]
+    for part in name.split("."):
+        fields = [s.model_fields[part] for s in found if part in s.model_fields]
+        found = [m for field in fields for m in members(field.annotation)]
+    return fields
+
+
+def members(annotation):
+    inside = [m for argument in get_args(annotation) for m in members(argument)]
+    return [annotation, *inside] if isinstance(annotation, type) else inside
+
+
+def test_what_dvc_fills_in_is_a_name_or_a_path_on_this_machine():
+    """By ``${…}`` in commands, dependencies and outputs; ``key`` and ``item`` are of the first."""
+    text = (ROOT / "dvc.yaml").read_text(encoding="utf-8")
+    filled = set(re.findall(r"\$\{([^}]*)\}", text))
+    assert {"pairs", "compression", "fuzz.criteria", "key", "item.criterion"} <= filled
+    for name in ("pairs", "compression"):
+        (field,) = declared_type(name)
+        assert get_args(field.annotation)[0] == Label
+    assert set(filled) & {"item.original", "item.compressed"} <= {
+        f"item.{name}" for name in PairParams.model_fields
+    }
+    paths = filled - {"pairs", "compression", "fuzz.criteria", "key", "item.criterion"}
+    for name in paths:
+        fields = (
+            [PairParams.model_fields[name.removeprefix("item.")]]
+            if name.startswith("item.")
+            else declared_type(name)
+        )
+        assert fields, name
+        for field in fields:
+            schema = TypeAdapter(Annotated[field.annotation, *field.metadata])
+            for bad in ("s3://bucket/x", "a\nb", ""):
+                with pytest.raises(ValidationError):
+                    schema.validate_python(bad)
+
+
+def test_code_and_outputs_lie_apart():
+    for stage in STAGES:
+        outs = [
+            o if isinstance(o, str) else next(iter(o))
+            for k in ("outs", "metrics", "plots")
+            for o in facts(stage).get(k, [])
+        ]
+        assert outs
+        assert all(is_result(out) for out in outs)
+    code = {d for s in STAGES for d in facts(s)["deps"] if d.startswith(("src/", "stages/"))}
+    assert not any(is_result(path) for path in code)
 
 
 @pytest.mark.parametrize("stage", ["attack", "measure_driving"])

@@ -342,7 +342,7 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
     write_overview(tmp_path)
     page = (tmp_path / "index.html").read_text()
     links = [link for link in re.findall(r'href="([^"#]*)"', page) if link]
-    assert links == ["new/index.html", "new/table.csv", "old/index.html", "old/table.csv"]
+    assert links == ["./new/index.html", "./new/table.csv", "./old/index.html", "./old/table.csv"]
     assert all((tmp_path / link).exists() for link in links)
     cells = re.findall(r"<td>(.*?)</td>", page)
     assert cells[1:5] == ["fuzz.mutants", "<code>seed=1</code> ", "2", "1"]

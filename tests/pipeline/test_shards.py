@@ -1,5 +1,6 @@
 """Shards: whoever computes the parts of a long stage, its result is the same."""
 
+import json
 import shutil
 import subprocess
 import sys
@@ -55,6 +56,8 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
     begun = project.shared()
     assert [len(begun), len({who for _, who in begun[:12]})] == [24, 2]
     assert {who for _, who in begun[:12]}.isdisjoint(who for _, who in begun[12:])
+    left = list(project.root.parent.glob("state/parts/long/*"))
+    assert left == [], "what points have committed is not kept"
 
 
 @pytest.mark.parametrize(
@@ -90,7 +93,10 @@ def written(here, shards, stage, *variant):
         for more in [["--shard"]] * (shards - 1) + [[]]
     ]
     assert [process.wait(200) for process in processes] == [0] * shards
-    assert not list((here / "state/parts").glob("*/*/*/")), "parts are left"
+    (note,) = (here / "state/parts").glob("*/*/finished.json")
+    outputs = json.loads(note.read_text())["outputs"]
+    assert outputs, "the stage's outputs as dvc.yaml names them"
+    assert all((here / path).exists() for path in outputs)
     return {
         str(p.relative_to(here)): p.read_bytes()
         for folder in (f"artifacts/{stage}", "metrics", "plots")
@@ -179,7 +185,7 @@ def test_parts_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):
     stage, roots = load_script(ROOT / "stages", "trigger"), []
 
     def search(*given):
-        roots.append(given[-1]._root)
+        roots.append(given[-1]._run.folder)
         return {}
 
     monkeypatch.setattr(stage, "search_images", search)

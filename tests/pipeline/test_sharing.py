@@ -15,76 +15,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_pipeline import Project, asterism
+from sharing import add_remote, call, clone, free_port, make, set_remote
+from small_pipeline import asterism
 from workspace import commit
-
-KEYS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1"}
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def call(project, *command, folder=None, check=True, **environment):
-    result = subprocess.run(
-        [str(part) for part in command],
-        cwd=folder or project.root,
-        env=project.environment | KEYS | environment,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
-    assert not check or result.returncode == 0, result.stdout[-4000:]
-    return result.stdout if check else (result.returncode, result.stdout)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    """A project whose pipeline has run and is committed, in pristine form."""
-    project = Project(tmp_path_factory.mktemp("finished"))
-    call(project, "dvc", "repro", "-q")
-    commit(project.root, "results")
-    return project
-
-
-@pytest.fixture
-def project(finished, tmp_path):
-    """A copy of it, to change at will."""
-    copy = Project(tmp_path, copied=finished)
-    shutil.copytree(finished.root, copy.root, symlinks=True)
-    return copy
-
-
-@pytest.fixture(scope="module")
-def server():
-    """Address of a real S3 server on loopback that checks who asks."""
-    import boto3
-    import requests
-
-    port = free_port()
-    process = subprocess.Popen(
-        [Path(sys.executable).parent / "moto_server", "-H", "127.0.0.1", "-p", str(port)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"INITIAL_NO_AUTH_ACTION_COUNT": "1000000"},
-    )
-    address = f"http://127.0.0.1:{port}"
-    try:
-        begun = time.monotonic()
-        while True:
-            try:
-                requests.get(f"{address}/moto-api/", timeout=2)
-                break
-            except requests.ConnectionError:
-                assert time.monotonic() - begun < 60, "moto_server does not start"
-                time.sleep(0.2)
-        yield address, boto3
-    finally:
-        process.terminate()
-        process.wait(20)
 
 
 @pytest.fixture
@@ -199,28 +132,6 @@ def s3_remote(project, tmp_path, address, boto3):
 
     add_remote(project, f"s3://{bucket}/store", endpointurl=address)
     return damage
-
-
-def add_remote(project, url, **settings):
-    call(project, *make("remote"), f"URL={url}")
-    set_remote(project, project.root, **settings)
-    commit(project.root, "remote")
-
-
-def set_remote(project, folder, **settings):
-    for key, value in settings.items():
-        call(project, "dvc", "remote", "modify", "store", key, value, folder=folder)
-
-
-def make(target):
-    """A Make target without the installation that it depends on: this environment is installed."""
-    return ["make", "-o", ".venv/.installed", target]
-
-
-def clone(project, tmp_path, origin=None):
-    target = tmp_path / "clone"
-    call(project, "git", "clone", "-q", origin or project.root, target)
-    return target
 
 
 def test_who_pulls_runs_nothing_and_what_they_change_runs_alone(project, remote, tmp_path):

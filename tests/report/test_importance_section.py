@@ -11,6 +11,7 @@ from asterism.core.params import read_params
 from asterism.core.stage import load_script
 from asterism.report.sections.importance import _finding, _number, _verdict, importance
 from places import ROOT
+from report.drawings import unfolded
 
 TINY = [
     "data.train=300",
@@ -196,7 +197,8 @@ def test_few_inputs_have_counts_on_a_linear_scale(workspace, changed):
             neuron["histogram"] = [8, *[0] * (len(neuron["edges"]) - 2)]
 
     changed("artifacts/measure_importance/neurons.json", thin)
-    histograms = str(importance(workspace).body).split("Important neurons of")[1].split("</svg>")[0]
+    body = unfolded(importance(workspace).body)
+    histograms = body.split("Important neurons of")[1].split("</svg>")[0]
     assert re.findall(r">(\d+)</text>", histograms)
     assert "$" not in histograms  # which are around the labels of a logarithmic scale
 
@@ -264,7 +266,7 @@ def test_the_regressor_is_shown_where_there_is_one(workspace):
 
 def test_the_section_shows_them(workspace):
     section = importance(workspace)
-    body = str(section.body)
+    body = unfolded(section.body)
     assert body.count("<figcaption>class") == 10
     assert body.count("<svg") == 2
     assert "IDC 8" in body
@@ -273,4 +275,4 @@ def test_the_section_shows_them(workspace):
     )
     assert body.count("<td>+ ") == 3
     assert not re.search(r'(src|href)="(?!data:|#)', body)
-    assert str(importance(workspace).body) == body
+    assert unfolded(importance(workspace).body) == body

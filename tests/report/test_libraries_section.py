@@ -1,10 +1,12 @@
 """The library lane's section on what a small run leaves."""
 
 import re
+import shutil
 
 import pytest
 
-from asterism.core.artifacts import write_json, write_table
+from asterism.core.artifacts import read_json, write_json, write_table
+from asterism.core.errors import UserError
 from asterism.libraries.running.branches import by_module
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.memo.generating.generate import STRATEGIES, campaign
@@ -15,6 +17,7 @@ from asterism.memo.graphs.graph import WeightEdit, chain
 from asterism.memo.universe.tensors import Tensor
 from asterism.report.sections.libraries import libraries
 from memo.small_graphs import branching, convolutional, layer, recurrent
+from report.drawings import unfolded
 
 SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
 BUDGET = GenerateParams(
@@ -104,7 +107,7 @@ def workspace(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def body(workspace):
-    return str(libraries(workspace).body)
+    return unfolded(libraries(workspace).body)
 
 
 def test_the_section_shows_growth_tables_models_and_scripts(body):
@@ -176,3 +179,25 @@ def test_the_paper_s_way_of_counting_stands_beside_ours(body):
         assert f"<th>{kind}" in body
     for count in ("pairs", "paper_pairs", "parameters_of_its_families"):
         assert f"{facts[count]:,}" in body
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("folder", "../../secret"),
+        ("folder", ".."),
+        ("folder", "/secret"),
+        ("graph", {"nodes": [{"type": "Lambda"}]}),
+        ("folder", "none"),
+    ],
+)
+def test_a_list_of_findings_leads_to_nothing_outside_of_its_folder(workspace, tmp_path, key, value):
+    copied = shutil.copytree(workspace, tmp_path / "copied")
+    (copied / "secret").mkdir()
+    (copied / "secret/repro.py").write_text("a secret")
+    path = copied / "artifacts/triage_findings/unique.json"
+    unique = read_json(path)
+    value = str(copied / "secret") if value == "/secret" else value
+    write_json(path, [{**unique[0], key: value}])
+    with pytest.raises(UserError, match="triage_findings"):
+        libraries(copied)

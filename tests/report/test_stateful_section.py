@@ -15,6 +15,7 @@ from asterism.report.links import SWEEPS
 from asterism.report.page import write_page
 from asterism.report.sections.stateful import stateful
 from places import ROOT
+from report.drawings import unfolded
 
 pytestmark = pytest.mark.slow
 
@@ -68,7 +69,7 @@ def copied(workspace, tmp_path):
 
 def test_crashes_coverage_and_curves_are_shown(workspace):
     section = stateful(workspace)
-    body = str(section.body)
+    body = unfolded(section.body)
     found = {name: read_json(workspace / f"metrics/fuzz-{name}.json") for name in GUIDES}
     assert all(metrics["crashes"] for metrics in found.values())
     groups = [min(SHOWN, metrics["crash_groups"]) for metrics in found.values()]
@@ -82,7 +83,7 @@ def test_crashes_coverage_and_curves_are_shown(workspace):
         "the words that say what guides are its heading"
     )
     assert "All campaigns ran the same mutants" in body, "300 mutants are less than a generation"
-    assert str(stateful(workspace).body) == body
+    assert unfolded(stateful(workspace).body) == body
 
 
 def test_a_crash_that_several_campaigns_found_counts_once(workspace, copied):
@@ -100,7 +101,7 @@ def test_a_crash_that_several_campaigns_found_counts_once(workspace, copied):
 
 
 def test_a_campaign_has_one_place_and_one_colour(workspace):
-    body = str(stateful(workspace).body)
+    body = unfolded(stateful(workspace).body)
     tables = re.findall(r"<tr><td>(?:queue, guided by |crashes, guided by )?(state|nothing)<", body)
     assert tables == ["state", "nothing"] * 3
     assert re.findall("Guided by (state|nothing):", body) == ["state", "nothing"]
@@ -130,7 +131,7 @@ def test_campaigns_without_a_crash_are_shown(copied):
         write_arrays(folder / "crashes.npz", **{key: a[:0] for key, a in arrays.items()})
         write_table(folder / "crashes.csv", read_table(folder / "crashes.csv").head(0))
     run(copied, ["measure_coverage"])
-    body = str(stateful(copied).body)
+    body = unfolded(stateful(copied).body)
     assert body.count("no crash.") == 2
     assert "<figcaption>" not in body
     assert "there is nothing to tell apart" in body
@@ -141,7 +142,7 @@ def test_results_of_criteria_that_are_no_longer_asked_for_are_left_out(copied):
     params["fuzz"]["criteria"] = ["state"]
     (copied / "params.yaml").write_text(yaml.safe_dump(params))
     run(copied, ["measure_coverage"])
-    body = str(stateful(copied).body)
+    body = unfolded(stateful(copied).body)
     assert "guided by nothing" not in body.lower()
     assert "than the unguided one" not in body
     assert "<td>queue, guided by state</td>" in body

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.files import NO_FILE, File
+from asterism.core.labels import Label
 from asterism.core.names import named
 from asterism.core.params import Distinct, Section
 
@@ -27,7 +28,7 @@ class AttackParams(Section):
     )
     batch: int = Field(ge=1, description="inputs attacked at once; results do not depend on it")
     rnn_inputs: int = Field(ge=1, description="inputs of the recurrent network to attack")
-    options: dict[str, dict[str, Any]] = Field(
+    options: dict[Label, dict[Label, Any]] = Field(
         description="what each attack takes by its name, see its Options"
     )
     semantic: Literal["none", "pool", "file"] = Field(

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from asterism.core.labels import Label
 from asterism.core.names import named
 from asterism.core.params import Section
 
@@ -18,4 +19,4 @@ class CompressionParams(Section):
     method: Annotated[str, named("asterism.compression.compressor:COMPRESSORS")] = Field(
         description="a compressor of asterism.compression.methods"
     )
-    options: dict[str, Any] = Field(description="what this method takes, see its Options")
+    options: dict[Label, Any] = Field(description="what this method takes, see its Options")

@@ -1,63 +1,70 @@
 """Reading and writing results: formats that cannot execute code, written whole or not at all.
 
 Every writer gives the same bytes for the same content, on every run, and moves a finished file
-into place, so that a killed run leaves no half file. No reader unpickles.
+into place, so that neither a killed run nor a loss of power leaves a half file. No reader
+unpickles.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import tempfile
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.archives import opened_zip
+from asterism.core.errors import UserError, reading
+from asterism.core.flushing import flush, flush_names
+from asterism.core.reading import parse_json, read_within, require_room
 from asterism.core.refusals import writing_to
 
 # Most processes read and write only some of the formats: the others' libraries are loaded late.
 if TYPE_CHECKING:
     import polars as pl
     from scipy import sparse
+#: Columns of a table: each takes kilobytes, whatever it holds.
+_MOST_COLUMNS = 10_000
 
-#: What NumPy and SciPy raise when a file is missing, damaged, or another kind of file.
-_UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    zipfile.BadZipFile,
-    zlib.error,
-    AttributeError,
-    KeyError,
-    RuntimeError,
-    TypeError,
-)
+
+#: The folder that is being written, if any: it is flushed as a whole when it is complete.
+_unfinished: ContextVar[Path | None] = ContextVar("unfinished", default=None)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path``, moved onto it when the block ends without an error.
 
-    Works for a file and for a directory: the block creates either at the path it is given.
+    Works for a file and for a directory: the block creates either at the path it is given. What
+    was written is flushed to the disk before it is moved, and its new name after that.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
     temporary = scratch / path.name
+    outer = _unfinished.get()
+    is_inside = outer is not None and path.is_relative_to(outer)
+    token = _unfinished.set(outer if is_inside else temporary)
     try:
         with writing_to(path):
             yield temporary
-        if temporary.is_dir() and path.is_dir():
-            path.replace(scratch / "former")  # at once, so that no half of it can be left there
-        temporary.replace(path)
+            if not is_inside:
+                flush(temporary)
+            if temporary.is_dir() and path.is_dir():
+                path.replace(scratch / "former")  # at once, so that no half of it can be left there
+            temporary.replace(path)
+            if not is_inside:
+                flush_names(path.parent)
     finally:
+        _unfinished.reset(token)
         shutil.rmtree(scratch, ignore_errors=True)
 
 
@@ -80,12 +87,11 @@ def read_json(path: Path) -> Any:
     """What :func:`write_json` wrote.
 
     Raises:
-        UserError: the file is missing or is not JSON.
+        UserError: the file is missing, too large, nested too deeply, or is not JSON.
     """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"cannot read {path}: {error}") from None
+    with reading(str(path)):
+        text = read_within(path, "limits.text_mb")
+    return parse_json(text, str(path))
 
 
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
@@ -110,16 +116,49 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """All arrays of an ``.npz``.
 
     Raises:
-        UserError: missing, damaged, or holding an object array (which would need pickle).
+        UserError: missing, damaged, larger than ``limits.array_mb``, or holding an object array
+            (which would need pickle).
     """
     require_file(path, ".npz file")
-    try:
-        if not zipfile.is_zipfile(path):  # NumPy would take it for a pickle
+    with reading(f"arrays from {path}"):
+        if not zipfile.is_zipfile(path):
             raise ValueError("it is damaged, or is no .npz file")
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except _UNREADABLE as error:
-        raise UserError(f"cannot read arrays from {path}: {error}") from None
+        with opened_zip(path, "limits.array_mb") as archive:
+            return {
+                entry.filename.removesuffix(".npy"): _array(archive, entry)
+                for entry in archive.infolist()
+            }
+
+
+def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
+    """A member of an archive, once its header states the size that the archive states."""
+    with archive.open(entry) as file:
+        size, header = _declared_size(file)
+    if size + header != entry.file_size:
+        raise ValueError(
+            f"{entry.filename} states {size:,} bytes of values, and takes "
+            f"{entry.file_size - header:,}"
+        )
+    with archive.open(entry) as file:
+        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
+        file.read()  # nothing, but it checks the checksum
+    return array
+
+
+def _declared_size(file: IO[bytes]) -> tuple[int, int]:
+    """Bytes of the values that a ``.npy`` header states, and of the header itself."""
+    version = np.lib.format.read_magic(file)
+    if version == (1, 0):
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    elif version == (2, 0):
+        shape, _, dtype = np.lib.format.read_array_header_2_0(file)
+    else:
+        raise ValueError(f"its arrays have version {version[0]}.{version[1]} of the .npy format")
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which only pickle could store")
+    if min(shape, default=0) < 0 or not dtype.itemsize:
+        raise ValueError(f"it states an array of the shape {shape} and the type {dtype}")
+    return math.prod(shape) * dtype.itemsize, file.tell()
 
 
 def map_array(path: Path) -> NDArray[Any]:
@@ -128,11 +167,11 @@ def map_array(path: Path) -> NDArray[Any]:
     Raises:
         UserError: missing, damaged or an object array.
     """
-    try:
+    with reading(f"the array {path}"):
+        with path.open("rb") as file:
+            _declared_size(file)
         array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")
         return array
-    except _UNREADABLE as error:
-        raise UserError(f"cannot read the array {path}: {error}") from None
 
 
 def write_sparse(path: Path, matrix: sparse.csr_array) -> None:
@@ -152,20 +191,26 @@ def read_sparse(path: Path) -> sparse.csr_array:
     """What :func:`write_sparse` wrote.
 
     Raises:
-        UserError: missing, damaged or another kind of file.
+        UserError: missing, damaged, too large or another kind of file.
     """
     from scipy import sparse
 
-    try:
-        return sparse.csr_array(sparse.load_npz(path))
-    except _UNREADABLE as error:
-        raise UserError(f"cannot read a sparse matrix from {path}: {error}") from None
+    arrays = read_arrays(path)
+    with reading(f"a sparse matrix from {path}"):
+        if arrays["format"].tobytes() != b"csr":
+            raise ValueError("it is no matrix by rows")
+        rows, columns = (int(size) for size in arrays["shape"])
+        require_room(columns * 8, "limits.array_mb", f"{path} declares rows")
+        parts = (arrays["data"], arrays["indices"], arrays["indptr"])
+        matrix = sparse.csr_array(parts, shape=(rows, columns))
+        matrix.check_format(full_check=True)  # the code behind it trusts the indices
+        return matrix
 
 
 def write_table(
     path: Path, table: Mapping[str, Any] | Sequence[Mapping[str, Any]] | pl.DataFrame
 ) -> None:
-    """A table as CSV (``.csv``) or Parquet (``.parquet``), by the path's suffix.
+    """A table as CSV.
 
     Args:
         path: the file.
@@ -175,10 +220,7 @@ def write_table(
 
     frame = table if isinstance(table, pl.DataFrame) else pl.DataFrame(_columns(table))
     written = io.BytesIO()  # written by Python, whose errors have a number: a full disk is told so
-    if path.suffix == ".parquet":
-        frame.write_parquet(written)
-    else:
-        frame.write_csv(written)
+    frame.write_csv(written)
     with replacing(path) as temporary:
         temporary.write_bytes(written.getbuffer())
 
@@ -190,10 +232,15 @@ def _columns(table: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> dict[str
 
 
 def read_table(path: Path) -> pl.DataFrame:
-    """What :func:`write_table` wrote."""
+    """What :func:`write_table` wrote.
+
+    Raises:
+        UserError: missing, damaged, larger than ``limits.text_mb``, or with too many columns.
+    """
     import polars as pl
 
-    try:
-        return pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_csv(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise UserError(f"cannot read the table {path}: {error}") from None
+    with reading(f"the table {path}"):
+        text = read_within(path, "limits.text_mb")
+        if text.partition(b"\n")[0].count(b",") >= _MOST_COLUMNS:
+            raise ValueError(f"it has more than {_MOST_COLUMNS:,} columns")
+        return pl.read_csv(text)

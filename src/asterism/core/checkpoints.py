@@ -9,62 +9,84 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
+import re
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from asterism.core import machine
-from asterism.core.artifacts import read_json, replacing, write_json
+from asterism.core import saved
 
 #: Seconds between two savings: the work that a killed run does again. No result depends on it.
 SAVE_EVERY = 10.0
 
+R = TypeVar("R")
+
+#: The names of states, and how many there can be.
+_NUMBER, _STATES = re.compile(r"[0-9]{8}"), 10**8
+
 
 class Checkpoint:
-    """The latest saved state of one run of one stage.
+    """The latest saved state of one piece of work.
 
-    A state is a directory that the stage fills and reads as it likes. Saving replaces the old
-    state by the new one in one step, so that at every moment one whole state exists.
+    A state is a folder that the work fills and reads as it likes. States are numbered, and the
+    one with the highest number is the latest. It is moved into place whole, and older ones are
+    removed after that, so at every moment one whole state exists.
 
     Args:
-        stage: name of the stage, with its variant (``"fuzz-state"``).
-        key: what the result depends on, as :func:`dependency_key` gives it.
+        folder: where states are kept, below ``state.root``.
     """
 
-    def __init__(self, stage: str, key: str) -> None:
-        self._root = machine.state_root() / "checkpoints" / stage / key[:32]
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._saved = time.monotonic()
 
-    def load(self) -> Path | None:
-        """Directory of the latest whole state, or None when there is none."""
-        pointer = self._root / "latest.json"
-        if not pointer.exists():
-            return None
-        state = self._root / str(read_json(pointer)["state"])
-        return state if state.is_dir() else None
+    def latest(self) -> Path | None:
+        """Folder of the latest state, or None when there is none."""
+        states = self._states()
+        return states[-1] if states else None
+
+    def restore(self, read: Callable[[Path], R]) -> R | None:
+        """What ``read`` makes of the latest state's folder, or None when there is none.
+
+        A damaged state is set aside, and the one before taken, if it is still there.
+
+        Args:
+            read: reads a state. It changes nothing before all has been read.
+        """
+        for state in reversed(self._states()):
+            try:
+                return saved.read(state, read)
+            except saved.DamagedError as reason:
+                saved.set_aside(state, reason)
+        return None
 
     def is_due(self) -> bool:
         """Whether it is long enough ago that a state was saved, or that the run began."""
         return time.monotonic() - self._saved >= SAVE_EVERY
 
-    def save(self, fill: Any) -> None:
-        """Save a new state: ``fill(directory)`` writes it, then it replaces the old one."""
-        previous = self.load()
-        number = int(previous.name) + 1 if previous is not None else 0
-        target = self._root / f"{number:08d}"
-        with replacing(target) as directory:
-            directory.mkdir()
-            fill(directory)
-        write_json(self._root / "latest.json", {"state": target.name})
-        if previous is not None:
-            shutil.rmtree(previous, ignore_errors=True)
+    def save(self, fill: Callable[[Path], None]) -> None:
+        """Save a new state: ``fill(folder)`` writes it, then it replaces the old one."""
+        states = self._states()
+        number = (int(states[-1].name) + 1) % _STATES if states else 0
+        saved.write(self._folder / f"{number:08d}", fill)
+        for state in states:
+            saved.remove(state)
         self._saved = time.monotonic()
 
     def discard(self) -> None:
-        """Forget everything: the stage has finished."""
-        shutil.rmtree(self._root, ignore_errors=True)
+        """Forget all states: the work is finished."""
+        for state in self._states():
+            saved.remove(state)
+
+    def _states(self) -> list[Path]:
+        """All states, the oldest first. A link in the place of their folder is set aside."""
+        saved.require_no_link(self._folder.parent)
+        if self._folder.is_symlink():
+            saved.set_aside(self._folder, "it is a symbolic link")
+        if not self._folder.is_dir():
+            return []
+        return sorted(path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
 
 
 def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:

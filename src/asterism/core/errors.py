@@ -28,6 +28,32 @@ def concerning(key: str) -> Iterator[None]:
         raise UserError(f"{key}: {error}") from None
 
 
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Whatever the block raises because of the file that it reads is the user's error, in one line.
+
+    Args:
+        what: the file and what is read from it, ``"arrays from images.npz"``.
+
+    Raises:
+        UserError: ``cannot read <what>: <why>``; errors that are the user's already stay.
+    """
+    try:
+        yield
+    except (UserError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # panics of libraries in Rust are no Exception
+        raise UserError(f"cannot read {what}: {_why(error)}") from None
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for it"
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    return telling_line(str(error)) or type(error).__name__
+
+
 #: Lines by which Keras only announces what it has to say.
 _ANNOUNCED = re.compile(r"Exception encountered when calling \S+\.$")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")

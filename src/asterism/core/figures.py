@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import LogFormatter, LogFormatterMathtext
 
 from asterism.core.artifacts import replacing
 
 _STYLE: dict[Any, Any] = {
     "svg.hashsalt": "asterism",  # element ids that do not differ from run to run
     "svg.fonttype": "none",  # text stays text
+    # Names may hold dollar signs: no text is a formula, and none can be a wrong one.
+    "text.parse_math": False,
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.spines.top": False,
@@ -36,9 +41,20 @@ PALETTE = (
     "#7f5f00",
 )
 
+#: Characters that XML has no way of writing.
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
 
 def svg_text(figure: Figure) -> str:
     """The figure's ``<svg>`` element."""
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        # Of logarithmic axes: numbers such as 100 in place of formulas.
+        if isinstance(major := axis.get_major_formatter(), LogFormatterMathtext):
+            axis.set_major_formatter(LogFormatter(labelOnlyBase=major.labelOnlyBase))
+        if isinstance(minor := axis.get_minor_formatter(), LogFormatterMathtext):
+            axis.set_minor_formatter(LogFormatter(labelOnlyBase=minor.labelOnlyBase))
+    for text in figure.findobj(Text):
+        text.set_text(_NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text.get_text()))
     buffer = io.StringIO()
     figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     drawing = buffer.getvalue()

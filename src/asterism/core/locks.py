@@ -1,12 +1,14 @@
 """Locks between processes, on one machine or on a shared file system.
 
 The operating system gives a lock back when its holder ends, however it ends, so a killed run
-leaves nothing to clean up.
+leaves nothing to clean up. A lock's file may be removed by whoever holds the lock alone: whoever
+waited for it then takes the new file's.
 """
 
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +21,8 @@ def held(path: Path) -> Iterator[int]:
     Yields:
         Its descriptor: a process to which it is passed holds the lock too, until it ends.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield file.fileno()
+    with _locked(path, fcntl.LOCK_EX) as descriptor:
+        yield descriptor
 
 
 @contextmanager
@@ -32,16 +32,50 @@ def held_now(path: Path) -> Iterator[None]:
     Raises:
         BlockingIOError: another process holds it.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with _locked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        yield
+
+
+@contextmanager
+def shared(path: Path) -> Iterator[None]:
+    """Hold the lock together with others that share it; wait while one process holds it alone."""
+    with _locked(path, fcntl.LOCK_SH):
         yield
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process holds the lock at this moment."""
+    """Whether a process holds the lock at this moment, alone or with others."""
+    if not path.exists():
+        return False
     try:
         with held_now(path):
             return False
     except BlockingIOError:
         return True
+
+
+@contextmanager
+def _locked(path: Path, how: int) -> Iterator[int]:
+    # Over NFS a shared lock needs a descriptor that reads, and an exclusive one that writes.
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            descriptor = os.open(path, flags, 0o666)
+        except FileNotFoundError:
+            continue  # its folder was removed at this moment
+        try:
+            fcntl.flock(descriptor, how)
+            if _names(path, descriptor):
+                yield descriptor
+                return
+        finally:
+            os.close(descriptor)
+
+
+def _names(path: Path, descriptor: int) -> bool:
+    """Whether the path still names the open file, rather than a new one or none."""
+    try:
+        return os.path.samestat(os.lstat(path), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False

@@ -1,29 +1,49 @@
-"""Facts of this machine, which results must not depend on: where data lies, where to keep state.
+"""Facts of this machine, which results must not depend on: folders, and limits of memory.
 
-Folders come from ``machine.yaml`` in the project's root (untracked) or from environment variables
-(``ASTERISM_DATA_ROOT``, ``ASTERISM_STATE_ROOT``), never from ``params.yaml``: there they would
+They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
+(``ASTERISM_DATA_ROOT``, ``ASTERISM_LIMITS_ARRAY_MB``), never from ``params.yaml``: there they would
 poison the cache. Runs in workspaces of their own, which lie below the project's ``.dvc``, have the
 project's: queued and temporary experiments, and the points of sweeps.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import resource
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import platformdirs
-import yaml
 
 from asterism.core.errors import UserError
+from asterism.core.yaml_files import read_yaml
 
 #: Results of training depend on the number of threads, so it is the same on every machine.
 TRAINING_THREADS = 4
 
-_KEYS = ("data.root", "state.root")
+#: Bytes.
+MB = 1_000_000
+
+#: What a file may ask for: see docs/pipeline.md.
+Limit = Literal[
+    "limits.text_mb", "limits.array_mb", "limits.image_mb", "limits.model_mb", "limits.process_mb"
+]
+#: For a machine of 8 GB, on which two models' processes run beside a stage.
+_LIMITS_MB: dict[Limit, int] = {
+    "limits.text_mb": 100,
+    "limits.array_mb": 3000,
+    "limits.image_mb": 200,
+    "limits.model_mb": 1000,
+    "limits.process_mb": 4000,
+}
+
+_KEYS = ("data.root", "state.root", "state.days", *_LIMITS_MB)
+
+#: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
+_STATE_DAYS = 14.0
 
 
 def data_root() -> Path:
@@ -34,6 +54,48 @@ def data_root() -> Path:
 def state_root() -> Path:
     """Folder of checkpoints, outside every workspace so that they outlive it."""
     return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
+
+
+def state_days() -> float:
+    """Days after which the state of a run that nobody goes on with is removed.
+
+    Raises:
+        UserError: it is no positive number.
+    """
+    value = _setting("state.days", _project(Path.cwd()))
+    try:
+        days = _STATE_DAYS if value is None else float(value)
+    except ValueError:
+        days = math.nan
+    if not days > 0:
+        raise UserError(f"{spelled('state.days')} is {value!r}: it should be a number above 0")
+    return days
+
+
+def limit(key: Limit) -> int:
+    """The most bytes that a file may ask for.
+
+    Raises:
+        UserError: what the user has set is no whole number of MB from 1.
+    """
+    value = _setting(key, _project(Path.cwd()))
+    if value is None:
+        return _LIMITS_MB[key] * MB
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", value):
+        raise UserError(f"{spelled(key)} must be a whole number of MB from 1, not {value!r}")
+    return int(value) * MB
+
+
+def limit_memory() -> None:
+    """From here on, refuse this process memory of its own beyond ``limits.process_mb``.
+
+    Then what was to be allocated fails with an error, and the machine stays usable. A limit that
+    the process has already may be lower, and stays.
+    """
+    allowed = limit("limits.process_mb")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    bounds = [value for value in (soft, allowed) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
 
 
 def setting_behind(path: Path) -> str | None:
@@ -75,8 +137,13 @@ def peak_memory_mb() -> int:
 def _directory(key: str, default: Path) -> Path:
     """The folder that a key names; a relative one lies in the project."""
     project = _project(Path.cwd())
-    value = os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
+    value = _setting(key, project)
     return project / (Path(value).expanduser() if value else default)
+
+
+def _setting(key: str, project: Path) -> str | None:
+    """What the user has set, in the environment before the file; None where nothing."""
+    return os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
 
 
 def _variable(key: str) -> str:
@@ -92,10 +159,7 @@ def _project(folder: Path) -> Path:
 def _settings(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
-    try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {error}") from None
+    document = read_yaml(path) or {}
     flat = _flatten(document) if isinstance(document, dict) else {"": None}
     for key in flat:
         if key not in _KEYS:

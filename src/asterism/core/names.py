@@ -21,6 +21,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from asterism.core.errors import UserError
+from asterism.core.labels import require_label
 from asterism.core.registry import unknown
 
 T = TypeVar("T")
@@ -42,7 +43,7 @@ def checked_names() -> Iterator[None]:
 
 
 def named(registry: str) -> AfterValidator:
-    """Marks a text as the name of a plug-in, for ``Annotated``.
+    """Marks a text as the name of a plug-in, which is a label, for ``Annotated``.
 
     Args:
         registry: where it is registered, ``package.module:REGISTRY``.
@@ -108,6 +109,7 @@ def _registered(tree: ast.Module, variable: str) -> Iterator[ast.expr]:
 
 
 def _require_name(registry: str, name: str) -> str:
+    require_label(name)
     if _checking.get() and name not in names_in(registry):
         with _refusing():
             raise unknown(_find(registry).kind, name, names_in(registry))

@@ -12,7 +12,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -26,6 +25,7 @@ from pydantic_core import ErrorDetails
 from asterism.core.errors import UserError
 from asterism.core.names import REFUSED, checked_names, offer
 from asterism.core.registry import closest
+from asterism.core.yaml_files import read_yaml
 
 
 class Section(BaseModel):
@@ -68,6 +68,9 @@ S = TypeVar("S", bound=Section)
 
 _QUOTE = "'"
 
+#: Where Pydantic places what is wrong with a key itself.
+_IS_KEY = ("[key]",)
+
 #: What Hydra writes for a value that the user has to give.
 _NOT_GIVEN = "???"
 
@@ -84,11 +87,9 @@ def read_params(schema: type[S], path: Path = Path("params.yaml")) -> S:
             message names the key, what was given and what is allowed.
     """
     try:
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = read_yaml(path)
     except FileNotFoundError:
         raise UserError(f"{path} is missing: write it with `asterism params`") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{path} is not YAML: {error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{path} holds no parameters: write it with `asterism params`")
     mine = {key: document[key] for key in schema.model_fields if key in document}
@@ -131,6 +132,10 @@ def why_refused(error: ErrorDetails) -> str:
 def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str, Any]) -> str:
     error = _most_telling(errors)
     location, sections = _follow(error, schema, values)
+    if error["loc"][-1:] == _IS_KEY:
+        group, reason = ".".join(location[:-1]), why_refused(error)
+        named = "" if error["type"] == "value_error" else f"the key {error['input']!r}: "
+        return f"{group}: {named}{reason[0].lower() + reason[1:] if named else reason}"
     key = ".".join(location)
     if error["type"] == "missing":
         return f"the parameter {key} is missing (conf/ holds the defaults)"

@@ -9,20 +9,18 @@ there were, where they ran, or which of them died.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-import psutil
-
-from asterism.core import machine
-from asterism.core.artifacts import replacing
+from asterism.core import saved
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import get_logger
 from asterism.core.locks import held, held_now
+from asterism.core.state import Run
 
 
 class Result(Protocol):
@@ -61,86 +59,94 @@ class Parts:
         """
         return [compute(None) for compute in jobs.values()]
 
-    def discard(self) -> None:
-        """Forget what is kept: the stage has finished."""
+    def finish(self) -> None:
+        """The stage has written its outputs."""
 
 
 ALONE = Parts()
 
 
 class SharedParts(Parts):
-    """Parts that several processes compute together, kept until the stage has finished.
+    """Parts that several processes compute together, kept until DVC has committed the outputs.
 
     Args:
         stage: name of the stage, with its variant (``"fuzz-state"``).
         key: what the result depends on, see :func:`~asterism.core.checkpoints.dependency_key`.
         is_shard: whether this process helps the stage rather than being it.
+        address: the stage as DVC calls it, ``"fuzz@state"``.
+        outputs: what the stage writes, relative to the workspace.
     """
 
-    def __init__(self, stage: str, key: str, is_shard: bool = False) -> None:
-        self._stage, self._key = stage, key
-        self._root = machine.state_root() / "parts" / stage / key[:32]
-        self._is_shard = is_shard
+    def __init__(
+        self,
+        stage: str,
+        key: str,
+        is_shard: bool = False,
+        address: str = "",
+        outputs: Sequence[Path] = (),
+    ) -> None:
+        self._stage, self._run = stage, Run(stage, key[:32])
+        self._is_shard, self._address, self._outputs = is_shard, address, outputs
+        self._before = self._run.token()
+        self._using = ExitStack()
 
     def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
-        """See :meth:`Parts.gather`.
+        """See :meth:`Parts.gather`. From here on nobody removes the parts before :meth:`finish`.
 
         Raises:
             ShardEnded: this is a shard, and every part is finished or in another's hands.
         """
-        if finished := sum(self._folder(name).exists() for name in jobs):
+        self._using.enter_context(self._run.in_use())
+        if finished := sum(self._is_there(name) for name in jobs):
             log.info("goes on", stage=self._stage, finished_parts=f"{finished} of {len(jobs)}")
         for name, compute in jobs.items():
             if self._is_late():
                 break
             with ExitStack() as held_part:
                 try:
-                    held_part.enter_context(held_now(self._lock(name)))
+                    held_part.enter_context(held_now(self._run.lock(name)))
                 except BlockingIOError:
                     continue  # another process is at it
                 self._finish(name, compute)
         if self._is_shard:
             raise ShardEnded
-        for name, compute in jobs.items():
-            with held(self._lock(name)):  # whoever is at it finishes it, or dies and leaves it
-                self._finish(name, compute)
-        return [load(self._folder(name)) for name in jobs]
+        return [self._result(name, compute, load) for name, compute in jobs.items()]
 
-    def discard(self) -> None:
-        """See :meth:`Parts.discard`. What stays tells shards that are late to leave it alone."""
-        self._root.mkdir(parents=True, exist_ok=True)
-        self._finished.touch()
-        for path in self._root.iterdir():
-            if path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path != self._finished:
-                path.unlink(missing_ok=True)
+    def finish(self) -> None:
+        """See :meth:`Parts.finish`. It tells shards that are late to leave the parts alone."""
+        self._run.finish(self._address, self._outputs)
+        self._using.close()
 
     def _is_late(self) -> bool:
         """Whether this is a shard whose stage has finished since the shard was started."""
-        if not self._is_shard or not self._finished.exists():
-            return False
-        return self._finished.stat().st_mtime > psutil.Process().create_time()
+        return self._is_shard and self._run.token() not in (None, self._before)
 
-    @property
-    def _finished(self) -> Path:
-        return self._root / "finished"
+    def _result(self, name: str, compute: Job[R], load: Callable[[Path], R]) -> R:
+        """A part's result, computed again where what is kept of it is damaged."""
+        with held(self._run.lock(name)):  # whoever is at it finishes it, or dies and leaves it
+            self._finish(name, compute)
+        try:
+            return saved.read(self._run.part(name), load)
+        except saved.DamagedError:
+            pass
+        with held(self._run.lock(name)):
+            try:
+                return saved.read(self._run.part(name), load)  # another process was here first
+            except saved.DamagedError as reason:
+                saved.set_aside(self._run.part(name), reason)
+            self._finish(name, compute)
+            return load(self._run.part(name))
 
     def _finish(self, name: str, compute: Job[R]) -> None:
-        if self._folder(name).exists():
+        if self._is_there(name):
             return
-        checkpoint = Checkpoint(f"{self._stage}-{name}", self._key)
-        if (state := checkpoint.load()) is not None:
-            saved = f"{datetime.fromtimestamp(state.stat().st_mtime):%Y-%m-%d %H:%M:%S}"
-            log.info("goes on", stage=self._stage, part=name, saved=saved)
+        checkpoint = Checkpoint(self._run.checkpoint(name))
+        if (state := checkpoint.latest()) is not None:
+            told = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
+            log.info("goes on", stage=self._stage, part=name, saved=told)
         result = compute(checkpoint)
-        with replacing(self._folder(name)) as temporary:
-            temporary.mkdir()
-            result.save(temporary)
+        saved.write(self._run.part(name), result.save)
         checkpoint.discard()
 
-    def _folder(self, name: str) -> Path:
-        return self._root / name
-
-    def _lock(self, name: str) -> Path:
-        return self._root / f"{name}.lock"
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self._run.part(name))

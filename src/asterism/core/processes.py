@@ -1,27 +1,191 @@
-"""Processes that lead a group of their own, and do not outlive whoever started them."""
+"""Processes that do not outlive whoever started them, and waiting for those that have to end."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Any, TypeVar
 
-#: Seconds between two looks at the parent.
+Started = TypeVar("Started")
+
+#: Seconds between two looks at the parent, where the system tells nothing by itself.
 _LOOK_SECONDS = 0.5
 
+#: Seconds that killed processes are waited for: the system may hold one up, as on a dead disk.
+_REAP_SECONDS = 10.0
 
-def end_with_parent(how: signal.Signals) -> None:
-    """From here on, send ``how`` to this process and its group when its parent is gone.
+#: The longest look that counts, in seconds: what lasts longer was a stop, not a wait.
+_LONGEST_LOOK = 2.0
+
+#: Options of Linux' prctl, from ``linux/prctl.h``.
+_SET_PARENT_DEATH_SIGNAL, _SET_CHILD_SUBREAPER = 1, 36
+
+
+def killed_with_parent(parent: int | None = None) -> None:
+    """From here on, SIGKILL ends this process when its parent is gone.
+
+    On Linux the system sends it, whatever this process is at: a library that holds the
+    interpreter's lock too. The system takes the *thread* that started this process for its
+    parent, so start it by :func:`started_to_last`. Elsewhere a thread keeps watch, which such a
+    library can hold up.
+
+    Args:
+        parent: who started this process, where that is known: one that is gone already counts.
+    """
+    before = os.getppid() if parent is None else parent
+    if sys.platform == "linux":
+        _control(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != before:
+            os.kill(os.getpid(), signal.SIGKILL)
+    else:
+        _watch(before, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def interrupt_group_with_parent() -> None:
+    """From here on, send SIGINT to this process and its group when its parent is gone.
 
     Signals of a terminal or to the parent's group do not reach them, and a parent that is killed
-    sends none. A thread keeps watch.
+    sends none. A thread keeps watch, so this is for processes whose own code is all Python.
     """
-    parent = os.getppid()
+    _watch(os.getppid(), lambda: os.killpg(0, signal.SIGINT))
 
+
+def started_to_last(start: Callable[[], Started]) -> Started:
+    """Start a process in a thread that lasts as long as this process; what ``start`` returns.
+
+    For children that call :func:`killed_with_parent`: started in another thread, they would be
+    killed when that thread ends.
+    """
+    return _starter().submit(start).result()
+
+
+def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | None:
+    """Run a command that may be anything, without input.
+
+    It ends with this process, as :func:`killed_with_parent` says, and what is left of its process
+    group is killed in the end.
+
+    Args:
+        command: program and arguments.
+        seconds: its limit.
+        given: arguments of :class:`subprocess.Popen`, as ``env`` and ``stdout``.
+
+    Returns:
+        The exit status; None where it took too long.
+    """
+    first = [sys.executable, "-I", __file__, str(os.getpid()), *command]
+    process = started_to_last(
+        lambda: subprocess.Popen(first, stdin=subprocess.DEVNULL, start_new_session=True, **given)
+    )
+    patience = Patience(seconds)
+    try:
+        while not patience.is_over():
+            with suppress(subprocess.TimeoutExpired):
+                return process.wait(_LOOK_SECONDS)
+        return None
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every process below this one whose own parent ends; Linux only."""
+    if sys.platform == "linux":
+        _control(_SET_CHILD_SUBREAPER, 1)
+
+
+def end_all_below() -> None:
+    """Kill every process below this one, and wait for their ends.
+
+    A process that has called :func:`adopt_orphans` leaves none. Another one does not see those
+    whose parents have ended before.
+    """
+    deadline = time.monotonic() + _REAP_SECONDS
+    while _has_children() and time.monotonic() < deadline:
+        import psutil  # a process whose children have all ended does without
+
+        for process in psutil.Process().children(recursive=True):
+            with suppress(psutil.Error):
+                process.kill()
+        time.sleep(0.01)
+
+
+class Patience:
+    """Seconds to wait for something.
+
+    Only time in which this process runs counts. After a stop (SIGSTOP, a sleeping machine) the
+    other side gets the time that it had left.
+
+    Args:
+        seconds: how long.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._left = seconds
+        self._latest = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether it is used up. Ask every second or so."""
+        now = time.monotonic()
+        self._left -= min(now - self._latest, _LONGEST_LOOK)
+        self._latest = now
+        return self._left < 0
+
+
+def _has_children() -> bool:
+    """Whether there are any, after those that have ended are forgotten."""
+    try:
+        while os.waitpid(-1, os.WNOHANG) != (0, 0):
+            pass
+    except ChildProcessError:
+        return False
+    return True
+
+
+def _control(option: int, value: int) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(option, value, 0, 0, 0):
+        number = ctypes.get_errno()
+        raise OSError(number, f"prctl {option}: {os.strerror(number)}")
+
+
+def _watch(parent: int, act: Callable[[], None]) -> None:
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(_LOOK_SECONDS)
-        os.killpg(0, how)
+        act()
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+_started: list[ThreadPoolExecutor] = []
+_starting = threading.Lock()
+
+
+def _starter() -> ThreadPoolExecutor:
+    with _starting:
+        if not _started:
+            _started.append(ThreadPoolExecutor(1, "starts-processes"))
+        return _started[0]
+
+
+def _forget_starter() -> None:
+    """A fork has none of its parent's threads."""
+    global _starting
+    _started.clear()
+    _starting = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_starter)
+
+if __name__ == "__main__":  # PARENT COMMAND...: what run_alone starts first, in the same process
+    killed_with_parent(int(sys.argv[1]))
+    os.execvp(sys.argv[2], sys.argv[2:])  # noqa: S606

@@ -26,6 +26,7 @@ _ADVICE = {
     errno.EEXIST: _NO_FOLDER,
     errno.EISDIR: "a file belongs there, move it away",
     errno.ENAMETOOLONG: "choose a shorter name",
+    errno.ELOOP: "a symbolic link lies there, move it away",
 }
 
 
@@ -33,13 +34,20 @@ _ADVICE = {
 def refusals_told() -> Iterator[None]:
     """A place that cannot be read or written is the user's error, wherever the block meets it.
 
-    For the top of a command or a stage: nothing below has to mind.
+    So is memory that does not suffice. For the top of a command or a stage: nothing below has
+    to mind.
 
     Raises:
-        UserError: it names the place, the reason and what to do.
+        UserError: it names the place or what was wanted, the reason and what to do.
     """
     try:
         yield
+    except MemoryError as error:
+        wanted = f" ({error})" if str(error) else ""
+        raise UserError(
+            f"this machine has not enough memory for it{wanted}: take less data or smaller models, "
+            "or run fewer processes side by side"
+        ) from None
     except OSError as error:
         advice = _ADVICE.get(error.errno or 0)
         path = _path(error)

@@ -12,7 +12,7 @@ import importlib.util
 import inspect
 import os
 import platform
-import signal
+import re
 import sys
 import time
 import traceback
@@ -20,9 +20,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
-from types import FrameType, ModuleType
-
-import yaml
+from types import ModuleType
+from typing import Any
 
 from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
@@ -33,6 +32,9 @@ from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
 from asterism.core.refusals import refusals_told
 from asterism.core.registry import unknown
+from asterism.core.supervision import INTERRUPTED
+from asterism.core.tidying import tidy
+from asterism.core.yaml_files import read_yaml
 
 log = get_logger(__name__)
 
@@ -48,6 +50,9 @@ LOCK = Path("requirements.lock")
 
 #: What makes a process a shard of the stage that it names: it computes parts, and no result.
 SHARD = "--shard"
+
+#: What stands for the variant in ``dvc.yaml``.
+_VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
 
 _is_shard: ContextVar[bool] = ContextVar("is_shard", default=False)
 
@@ -91,17 +96,32 @@ def parts(
     label = name if variant is None else f"{name}-{variant}"
     facts = params.model_dump(mode="json")
     key = dependency_key(label, facts, [*inputs, *_code_of(name), LOCK])
-    return SharedParts(label, key, _is_shard.get())
+    address = name if variant is None else f"{name}@{variant}"
+    return SharedParts(label, key, _is_shard.get(), address, _outputs_of(name, variant))
 
 
 def _code_of(name: str) -> list[Path]:
     """A stage's script and packages, as DVC knows them."""
-    stages = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))["stages"]
+    dependencies = _definition(name)["deps"]
+    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
+
+
+def _outputs_of(name: str, variant: str | None) -> list[Path]:
+    """What a stage writes, as DVC knows it; a variant has outputs of its own."""
+    listed = [
+        out for kind in ("outs", "metrics", "plots") for out in _definition(name).get(kind, [])
+    ]
+    paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
+    return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
+
+
+def _definition(name: str) -> dict[str, Any]:
+    """A stage's entry in ``dvc.yaml``."""
+    stages = read_yaml(PIPELINE)["stages"]
     if name not in stages:
         raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
-    definition = stages[name]
-    dependencies = definition.get("do", definition)["deps"]  # ``do``: below a ``foreach``
-    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
+    definition: dict[str, Any] = stages[name]
+    return dict(definition.get("do", definition))  # ``do``: below a ``foreach``
 
 
 def _run(folder: Path, name: str, arguments: list[str]) -> int:
@@ -118,7 +138,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         print(f"error: {label}: {reason}", file=sys.stderr)
@@ -131,12 +151,12 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     """Run the stage's script under its log, and note what it took."""
     divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
-    signal.signal(signal.SIGTERM, _interrupt)
     started = time.perf_counter()
     script = load_script(folder, name)
     params = read_params(script.Params)
     log.info("started", stage=label)
     _require_variant(name, _variants(script, params), variant)
+    tidy()
     try:
         script.run(params, *variant)
     except ShardEnded:
@@ -186,10 +206,6 @@ def load_script(folder: Path, name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _interrupt(_signal: int, _frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 def _record(label: str, seconds: float) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from asterism.core.labels import Label
 from asterism.core.names import named
 from asterism.core.params import Distinct, Section
 
@@ -22,6 +23,6 @@ class CriteriaParams(Section):
         min_length=1,
         description="layers whose neurons count; null: every hidden layer with an activation",
     )
-    options: dict[str, dict[str, Any]] = Field(
+    options: dict[Label, dict[Label, Any]] = Field(
         description="what each criterion takes by its name, see its Options"
     )

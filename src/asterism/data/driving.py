@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +16,12 @@ from pydantic import Field
 
 from asterism.core.artifacts import require_file
 from asterism.core.console import progress
-from asterism.core.errors import UserError
-from asterism.core.files import File
+from asterism.core.errors import UserError, reading
+from asterism.core.files import File, inside
 from asterism.core.params import Section
+from asterism.core.reading import read_within, require_room
 from asterism.core.streams import stream
+from asterism.data.pictures import size_of_image
 
 
 class AngleParams(Section):
@@ -69,13 +72,19 @@ def load_driving(params: DrivingParams, seed: int) -> Driving:
 
     Raises:
         UserError: no such table or column, a row that is incomplete or whose angle is no number,
-            or an image that is missing or damaged; the message names it.
+            a path that leads out of the folder, an image that is missing, damaged, too large or
+            neither PNG nor JPEG; the message names it.
     """
     folder = Path(params.path)
-    names, angles = _read_log(folder / params.table, params)
-    images = np.stack(
-        [_read_image(folder / name, params) for name in progress(names, label="reading")]
+    table = inside(folder, params.table, "driving.table")
+    names, angles = _read_log(table, params)
+    require_room(
+        len(names) * params.height * params.width * 3,
+        "limits.array_mb",
+        f"{table} and driving.height and driving.width ask for images",
     )
+    paths = [inside(folder, name, str(table)) for name in names]
+    images = np.stack([_read_image(path, params) for path in progress(paths, label="reading")])
     order = stream(seed, "driving", "split").permutation(len(images))
     cut = min(max(1, round(len(images) * params.test_share)), len(images) - 1)
     test, train = np.sort(order[:cut]), np.sort(order[cut:])
@@ -111,11 +120,9 @@ def _read_log(path: Path, params: DrivingParams) -> tuple[list[str], list[float]
 
 def _read_cells(path: Path) -> list[list[str]]:
     """The table's lines, the columns' names first, without the spaces around cells."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            lines = [line for line in csv.reader(file, skipinitialspace=True) if line]
-    except (OSError, ValueError, csv.Error) as error:
-        raise UserError(f"cannot read the table {path}: {error}") from None
+    with reading(f"the table {path}"):
+        text = read_within(path, "limits.text_mb").decode("utf-8-sig")
+        lines = [line for line in csv.reader(io.StringIO(text, ""), skipinitialspace=True) if line]
     return [[cell.strip() for cell in line] for line in lines] or [[]]
 
 
@@ -127,9 +134,16 @@ def _number(cell: str) -> float:
 
 
 def _read_image(path: Path, params: DrivingParams) -> NDArray[np.uint8]:
-    require_file(path, "image")  # OpenCV would warn of a missing one in a line of its own
-    pixels = cv2.imread(str(path), cv2.IMREAD_COLOR)
-    if pixels is None:
-        raise UserError(f"{path} is no image, or is damaged")
+    require_file(path, "image")
+    with reading(f"the image {path}"):
+        content = read_within(path, "limits.image_mb")
+        size = size_of_image(content)
+        if size is None:
+            raise ValueError("it is neither PNG nor JPEG, or is damaged")
+        height, width = size
+        require_room(height * width * 3, "limits.image_mb", f"{path} declares an image")
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        if pixels is None:
+            raise ValueError("it is damaged")
     small = cv2.resize(pixels, (params.width, params.height), interpolation=cv2.INTER_AREA)
     return np.asarray(small[..., ::-1], np.uint8)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from asterism.core.labels import Label
 from asterism.core.names import accepted_by, named
 from asterism.core.params import Distinct, Section
 from asterism.core.registry import closest
@@ -70,7 +71,7 @@ class SelectionParams(Section):
     name: Annotated[str, named("asterism.deepstellar.fuzzing.selections.strategy:SELECTIONS")] = (
         Field(description="a strategy of asterism.deepstellar.fuzzing.selections")
     )
-    options: dict[str, float | int] = Field(description="the strategy's own settings")
+    options: dict[Label, float | int] = Field(description="the strategy's own settings")
 
 
 class FuzzParams(Section):
@@ -94,9 +95,9 @@ class FuzzParams(Section):
     )
     selection: SelectionParams
     mutators: Annotated[
-        dict[str, dict[str, Any]], accepted_by("asterism.images.mutator:build_mutators")
+        dict[Label, dict[Label, Any]], accepted_by("asterism.images.mutator:build_mutators")
     ] = Field(min_length=1, description="mutators by name, each with its ranges")
-    weights: dict[str, float] = Field(
+    weights: dict[Label, float] = Field(
         description="how often a mutator is drawn relative to the others; 1 where not named"
     )
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnx
 import onnxruntime
 from numpy.typing import NDArray
 from onnx import TensorProto, compose, helper
@@ -16,6 +15,7 @@ from asterism.core.artifacts import replacing
 from asterism.dflare.onnx_graph import OPSET, GraphBuilder
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
+from asterism.models.onnx_files import read_onnx
 
 Outputs = NDArray[np.float32]
 
@@ -85,7 +85,7 @@ def write_fused(compressed: Path, repairer: Repairer, path: Path, logits: bool) 
         Why there is no such file; empty where there is one.
     """
     try:
-        fused = _fuse(_modern(onnx.load(compressed)), repairer, logits)
+        fused = _fuse(_modern(read_onnx(compressed)), repairer, logits)
         with replacing(path) as temporary:
             temporary.write_bytes(fused.SerializeToString(deterministic=True))
             _open(temporary)

@@ -142,7 +142,10 @@ class _Stopwatch:
 
 
 def _ask(model: Model, items: NDArray[Any]) -> tuple[Outputs, dict[int, str]]:
-    """Outputs, and the reason for each row that has none."""
+    """Outputs, and the reason for each row that has none.
+
+    A model that hangs is no answer about an input, and is not asked about others: it is an error.
+    """
     try:
         outputs = model.predict(items)
     except ModelCrashError as error:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from asterism.core.files import File
+from asterism.core.labels import Label
 from asterism.core.names import accepted_by, named
 from asterism.core.params import Section
 
@@ -28,7 +29,7 @@ class SearchParams(Section):
     search: Annotated[str, named("asterism.dflare.searches:SEARCHES")] = Field(
         description="a search of asterism.dflare.searches"
     )
-    options: dict[str, Any] = Field(description="what this search takes, see its Options")
+    options: dict[Label, Any] = Field(description="what this search takes, see its Options")
 
 
 class TriggerParams(Section):
@@ -44,9 +45,9 @@ class TriggerParams(Section):
         ge=0, description="reversions to try on each triggering input to make it minimal; 0: none"
     )
     operators: Annotated[
-        dict[str, dict[str, Any]], accepted_by("asterism.images.mutator:build_mutators")
+        dict[Label, dict[Label, Any]], accepted_by("asterism.images.mutator:build_mutators")
     ] = Field(min_length=1, description="mutators, with the ranges that differ from their defaults")
-    searches: dict[str, SearchParams] = Field(min_length=1, description="what to run and compare")
+    searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run and compare")
 
 
 class RepairParams(Section):
@@ -56,7 +57,7 @@ class RepairParams(Section):
         description="whose triggering inputs to learn from; one of trigger.searches"
     )
     repairers: Annotated[
-        dict[str, dict[str, Any]], accepted_by("asterism.dflare.repairers:repairer_options")
+        dict[Label, dict[Label, Any]], accepted_by("asterism.dflare.repairers:repairer_options")
     ] = Field(min_length=1, description="repairers to compare, each with its options")
     folds: int = Field(ge=2, description="parts of the cross-validation")
     repeats: int = Field(ge=1, description="repetitions of it, each with another random seed")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -18,15 +19,23 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import h5py
 
+from asterism.core.archives import opened_zip
 from asterism.core.artifacts import replacing, require_file
 from asterism.core.errors import UserError
+from asterism.core.reading import parse_json, read_within, require_room, require_size
+from asterism.models.hdf5 import require_plain
 from asterism.models.keras_2 import holds_code, register_activations, to_keras_3
+from asterism.models.keras_limits import require_few_layers, weights_within
 
 if TYPE_CHECKING:
     import keras
 
 #: Of the files that hold a whole Keras model.
 KERAS_SUFFIXES = (".keras", ".h5", ".hdf5")
+
+#: What Keras writes into a ``.keras`` archive; other files in it are of layers with vocabularies.
+_CONFIG, _WEIGHTS = "config.json", "model.weights.h5"
+_MEMBERS = {_CONFIG, _WEIGHTS, "metadata.json"}
 
 #: Written into every file in place of the date, so that equal models give equal bytes.
 _NO_DATE = (1980, 1, 1, 0, 0, 0)
@@ -38,21 +47,24 @@ def load_keras(path: Path) -> keras.Model:
     ``.hdf5`` is another name of ``.h5``. A ``.json`` file's weights lie beside it under the same
     name with the suffix ``.h5``; a whole model in that file will do.
     The model comes uncompiled. Nothing in the file is executed: a Lambda layer with Python code
-    inside is refused, and so is a layer that only the file's author has.
+    inside is refused, and so is a layer that only the file's author has. Weights come from the
+    file alone: links and references to other files are refused.
 
     Raises:
-        UserError: missing, damaged, of another format, or holding code.
+        UserError: missing, damaged, of another format, holding code, referring to other files, or
+            larger than the limits of the machine.
     """
     require_file(path, "model file")
     register_activations()
     try:
-        match path.suffix:
-            case ".keras":
-                return _load_archive(path)
-            case ".h5" | ".hdf5":
-                return _load_h5(path)
-            case ".json":
-                return _load_json(path)
+        with weights_within(path):
+            match path.suffix:
+                case ".keras":
+                    return _load_archive(path)
+                case ".h5" | ".hdf5":
+                    return _load_h5(path)
+                case ".json":
+                    return _load_json(path)
     except UserError:
         raise
     except Exception as error:  # whatever a foreign file makes Keras raise
@@ -116,25 +128,46 @@ def _load_archive(path: Path) -> keras.Model:
 
     if not zipfile.is_zipfile(path):  # Keras would call it missing
         raise UserError(f"{path} is damaged, or is no .keras file")
-    with zipfile.ZipFile(path) as archive:
-        _refuse_code(archive.read("config.json").decode(), path)
+    with opened_zip(path, "limits.model_mb") as archive:
+        if others := sorted({*archive.namelist()} - _MEMBERS):
+            raise UserError(
+                f"{path} holds {others[0]}: only {', '.join(sorted(_MEMBERS))} are read"
+            )
+        require_room(
+            archive.getinfo(_CONFIG).file_size, "limits.text_mb", f"{path} declares a configuration"
+        )
+        config = archive.read(_CONFIG)
+        with h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as weights:
+            require_plain(weights, path)
+    require_few_layers(parse_json(config, str(path)), path)
+    _refuse_code(config.decode(), path)
     return keras.saving.load_model(path, compile=False, safe_mode=True)
 
 
 def _load_h5(path: Path) -> keras.Model:
+    with _opened_plain(path) as file:
+        text = file.attrs.get("model_config")
+        version = file.attrs.get("keras_version", "2")
+    if text is None:
+        raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
+    version = version.decode() if isinstance(version, bytes) else str(version)
+    config = {"keras_version": version, **parse_json(text, str(path))}
+    return _load_legacy(config, path, path)
+
+
+@contextmanager
+def _opened_plain(path: Path) -> Iterator[h5py.File]:
+    """An HDF5 file that holds nothing but plain data of its own."""
+    require_size(path, "limits.model_mb")
     try:
-        with h5py.File(path) as file:
-            text = file.attrs.get("model_config")
-            version = file.attrs.get("keras_version", "2")
+        file = h5py.File(path)
     except OSError as error:
         raise UserError(
             f"{path} is no HDF5 file, or is damaged: {_first_sentence(error)}"
         ) from None
-    if text is None:
-        raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
-    version = version.decode() if isinstance(version, bytes) else str(version)
-    config = {"keras_version": version, **json.loads(text)}
-    return _load_legacy(config, path, path)
+    with file:
+        require_plain(file, path)
+        yield file
 
 
 def _load_json(path: Path) -> keras.Model:
@@ -143,12 +176,14 @@ def _load_json(path: Path) -> keras.Model:
     weights = path.with_suffix(".h5")
     if not weights.exists():
         raise UserError(f"the weights of {path} are missing: put them beside it as {weights.name}")
-    config = json.loads(path.read_text(encoding="utf-8"))
+    config = parse_json(read_within(path, "limits.text_mb"), str(path))
     if "module" not in config:
         return _load_legacy(config, path, weights)
+    require_few_layers(config, path)
     _refuse_code(json.dumps(config), path)
-    model = keras.models.model_from_json(json.dumps(config))
-    model.load_weights(weights)
+    with _opened_plain(weights):
+        model = keras.models.model_from_json(json.dumps(config))
+        model.load_weights(weights)
     return model
 
 
@@ -159,9 +194,10 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
     """
     import keras
 
+    require_few_layers(config, path)
     with tempfile.TemporaryDirectory() as folder:
         whole = Path(folder) / "model.h5"
-        with h5py.File(weights) as source, h5py.File(whole, "w") as target:
+        with _opened_plain(weights) as source, h5py.File(whole, "w") as target:
             target.attrs["model_config"] = json.dumps(to_keras_3(config, path))
             target.attrs["keras_version"] = "2.0.0"
             target.attrs["backend"] = "tensorflow"

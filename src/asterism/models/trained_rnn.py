@@ -7,32 +7,43 @@ stages start at once, without the library that the network was made with.
 from __future__ import annotations
 
 import shutil
+import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from asterism.core.artifacts import read_json, replacing, write_json
 from asterism.models.classes import require_score_for_each
 from asterism.models.keras_files import save_keras
 from asterism.models.params import RnnFile
 from asterism.models.recurrent import RecurrentModel, open_rnn
+from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.onnx_session import OnnxEngine
+from asterism.models.recurrent.opening import open_engine, told
 
 if TYPE_CHECKING:
     import keras
 
-_GRAPH = "graph.onnx"
+_GRAPH, _NOTE = "graph.onnx", "rnn.json"
 
 
 def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
     """Store a network that was trained here; its last recurrent layer is profiled."""
-    save_keras(model, folder / "model.keras")
-    return _describe(folder / "model.keras", None)
+    file = folder / "model.keras"
+    save_keras(model, file)
+    engine = open_engine(file, None)
+    form = None
+    if isinstance(engine, OnnxEngine):
+        with replacing(folder / _GRAPH) as temporary:
+            temporary.write_bytes(engine.graph)
+        form = engine.form
+    _note(file, None, form, isolated=False)
+    return told(RecurrentModel(engine), file)
 
 
 def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
     """Store the user's own network in one file, whole.
 
-    An ONNX file may keep its weights in files beside it: they are taken in.
+    The file is opened and run in processes of its own.
 
     Args:
         params: the file, and the layer to profile.
@@ -40,41 +51,39 @@ def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
         folder: where it is stored.
 
     Raises:
-        UserError: the file cannot be opened as a recurrent classifier, has no such layer, or has
-            fewer outputs than the data have classes.
+        UserError: the file cannot be opened as a recurrent classifier, has no such layer, has
+            fewer outputs than the data have classes, crashes or hangs.
     """
-    source = Path(params.path)
-    require_score_for_each(classes, open_rnn(source, params.layer).classes, source)
-    with replacing(folder / f"model{source.suffix}") as temporary:
-        if source.suffix == ".onnx":
-            import onnx
-
-            onnx.save(onnx.load(source), temporary)
-        else:
+    source, stored = Path(params.path), folder / f"model{Path(params.path).suffix}"
+    with tempfile.TemporaryDirectory() as made:
+        graph = Path(made) / _GRAPH
+        engine = IsolatedEngine(source, params.layer, graph)
+        model = told(RecurrentModel(engine), source)
+        require_score_for_each(classes, model.classes, source)
+        with replacing(stored) as temporary:
             shutil.copyfile(source, temporary)
-    return _describe(folder / f"model{source.suffix}", params.layer)
+        form = None if source.suffix == ".onnx" else engine.form
+        if form is not None:
+            with replacing(folder / _GRAPH) as temporary:
+                shutil.copyfile(graph, temporary)
+    _note(stored, params.layer, form, isolated=form is None)
+    return model
 
 
 def open_trained(folder: Path) -> RecurrentModel:
-    """The network that ``train_rnn`` stored in ``folder``, ready to run."""
-    facts = read_json(folder / "rnn.json")
+    """The network that ``train_rnn`` stored in ``folder``, ready to run.
+
+    The user's own runs in processes of its own, where its file says what is computed. Of a chain
+    of Keras layers only the weights are the user's: their graph was written here.
+    """
+    facts = read_json(folder / _NOTE)
     if facts["graph"] is None:
-        return open_rnn(folder / facts["file"], facts["layer"])
+        isolated = "isolated" in facts
+        return open_rnn(folder / facts["file"], facts["layer"], isolated=isolated)
     return RecurrentModel(OnnxEngine((folder / _GRAPH).read_bytes(), **facts["graph"]))
 
 
-def _describe(path: Path, layer: str | None) -> RecurrentModel:
+def _note(path: Path, layer: str | None, form: dict[str, Any] | None, *, isolated: bool) -> None:
     """Write beside a network's file how to run it."""
-    model = open_rnn(path, layer)
-    form = None
-    if isinstance(engine := model.engine, OnnxEngine):
-        with replacing(path.parent / _GRAPH) as temporary:
-            temporary.write_bytes(engine.graph)
-        form = {
-            "layer": engine.layer,
-            "steps": engine.steps,
-            "features": engine.features,
-            "batch": engine.batch,
-        }
-    write_json(path.parent / "rnn.json", {"file": path.name, "layer": layer, "graph": form})
-    return model
+    facts = {"file": path.name, "layer": layer, "graph": form}
+    write_json(path.parent / _NOTE, facts | ({"isolated": True} if isolated else {}))

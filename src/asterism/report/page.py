@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.core.artifacts import replacing
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.report.document import write_document
 from asterism.report.links import SWEEPS
 from asterism.report.section import SECTIONS, Section
-from asterism.report.templating import render
 
 log = get_logger(__name__)
 
@@ -34,6 +33,4 @@ def write_page(workspace: Path, target: Path) -> None:
     if not sections:
         raise UserError("no stage has left results to report: run `dvc repro`")
     ordered = sorted(sections, key=lambda s: s.order)
-    page = render("page.html.j2", sections=ordered, sweeps=SWEEPS)
-    with replacing(target) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_document(target, ordered, SWEEPS)

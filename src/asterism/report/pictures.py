@@ -1,8 +1,13 @@
-"""Pictures as markup: the same content gives the same bytes, and nothing is fetched."""
+"""Pictures as markup: the same content gives the same bytes, and nothing is fetched or run.
+
+An SVG may hold scripts and addresses. As an image, browsers neither run nor fetch what is in it:
+https://www.w3.org/TR/SVG2/conform.html#secure-static-mode.
+"""
 
 from __future__ import annotations
 
 import base64
+from pathlib import Path
 
 import cv2
 import numpy as np
@@ -10,16 +15,34 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from asterism.core.errors import UserError
 from asterism.core.figures import svg_text
 
 _IMAGE = '<img class="pixels" width="{}" height="{}" alt="{}" src="data:image/png;base64,{}">'
 
 
+_FIGURE = '<div class="figure"><img alt="{}" src="data:image/svg+xml;base64,{}"></div>'
+
+
 def svg(figure: Figure, alt: str) -> Markup:
-    """A figure as inline SVG that scales with the page."""
-    return Markup('<div class="figure" role="img" aria-label="{}">{}</div>').format(
-        alt, Markup(svg_text(figure))
-    )
+    """A figure as an image that scales with the page."""
+    return _figure(svg_text(figure).encode(), alt)
+
+
+def svg_file(path: Path, alt: str) -> Markup:
+    """An SVG file as an image that scales with the page, whoever made it.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    try:
+        return _figure(path.read_bytes(), alt)
+    except OSError as error:
+        raise UserError(f"cannot read the picture {path}: {error}") from None
+
+
+def _figure(drawing: bytes, alt: str) -> Markup:
+    return Markup(_FIGURE).format(alt, base64.b64encode(drawing).decode())
 
 
 def png(image: NDArray[np.uint8], alt: str, size: int = 84) -> Markup:

@@ -67,10 +67,13 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
 
     Raises:
         UserError: see :func:`check_name`, :func:`hydra_settings`, :func:`make_shards`,
-            :func:`enumerate_points`, :func:`~asterism.sweep.workspace.require_clean` and
+            :func:`enumerate_points`, :func:`~asterism.sweep.workspace.require_clean`,
+            :func:`~asterism.config.check_params` and
             :func:`~asterism.sweep.targets.check_targets`,
             or there is no objective for an adaptive sweeper.
     """
+    from asterism.config import check_params  # points load this module without all parameters
+
     conf, overrides, targets = project / "conf", request.overrides, request.targets
     name = request.name if request.name is not None else sweep_name(overrides, targets)
     check_name(name)
@@ -96,6 +99,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
             "(fuzz-state:crashes)"
         )
     revision = workspace.require_clean(project)
+    check_params(project)  # of the commit: DVC reads it in every workspace before the point's own
     with open_repository(project) as repository:
         cache = Path(repository.cache.local_cache_dir)
         check_targets(repository, targets, compositions)

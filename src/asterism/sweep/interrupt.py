@@ -13,8 +13,7 @@ from types import FrameType
 
 import psutil
 
-#: How a stage ends that was interrupted (128 + SIGINT), as its process says.
-INTERRUPTED = 130
+from asterism.core.supervision import INTERRUPTED as INTERRUPTED
 
 #: Seconds after which a process that has lost its run is told once more.
 _AGAIN_SECONDS = 0.5

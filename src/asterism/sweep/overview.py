@@ -7,7 +7,7 @@ from pathlib import Path
 
 import polars as pl
 
-from asterism.core.artifacts import replacing
+from asterism.report.document import write_document
 from asterism.report.section import Section
 from asterism.report.templating import render
 from asterism.sweep.table import parameters, shared, varying
@@ -43,9 +43,7 @@ def write_overview(folder: Path) -> None:
         body=render("sweeps.html.j2", sweeps=sweeps),
         order=0,
     )
-    page = render("page.html.j2", sections=[section], sweeps="")
-    with replacing(folder / "index.html") as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_document(folder / "index.html", [section], "")
 
 
 def _outcome(path: Path) -> _Outcome:

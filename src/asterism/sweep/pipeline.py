@@ -25,9 +25,11 @@ from typing import Any
 from asterism.core.console import one_bar, progress
 from asterism.core.errors import UserError
 from asterism.core.locks import held
+from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
+from asterism.sweep.guard import guard_dvc, require_results
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
     INTERRUPTED,
@@ -78,10 +80,12 @@ class StageFailedError(Exception):
 def open_repository(root: Path) -> Iterator[Any]:
     """DVC's repository of a workspace, which waits for other DVC processes in it.
 
-    DVC looks up names of stages in the current directory, so that is the workspace meanwhile.
+    DVC looks up names of stages in the current directory, so that is the workspace meanwhile. It
+    is guarded in this process from here on, see :mod:`asterism.sweep.guard`.
     """
     from dvc.repo import Repo
 
+    guard_dvc()
     with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
         yield repository
 
@@ -95,7 +99,8 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
         hashes: takes in what is computed of the dependencies.
 
     Raises:
-        UserError: there is no such stage, DVC cannot read the pipeline, or a file is missing.
+        UserError: there is no such stage, DVC cannot read the pipeline, a stage writes
+            where no results belong, or a file is missing.
     """
     from dvc.dvcfile import PROJECT_FILE
     from dvc.exceptions import DvcException
@@ -115,6 +120,7 @@ def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[P
         raise UserError(f"dvc.yaml: {error}") from None
     planned: dict[Any, PlannedStage] = {}
     computed = [stage for stage in order if stage.cmd]  # data under `dvc add` are just files
+    require_results(Path(repository.root_dir), computed)
     produced = _Produced([Path(out.fs_path) for stage in computed for out in stage.outs])
     for stage in order:
         above = [planned[s] for s in graph.successors(stage) if s in planned]
@@ -237,6 +243,8 @@ def reproduce(
         raise UserError(f"stage {stage.name}: {error}") from None
     finally:
         helpers.stop()
+    if said.ran and stage.is_long:
+        tidy()  # in a workspace of its own no other stage may follow
     return said.ran
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from asterism.core.errors import UserError
+from asterism.core.labels import LONGEST, is_label
 from asterism.hydra_messages import as_one_line
 
 if TYPE_CHECKING:
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
-
-#: What a folder, a git reference and a job can all be called.
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,11 @@ def check_name(name: str) -> None:
     Raises:
         UserError: it cannot.
     """
-    if not _NAME.fullmatch(name) or ".." in name or name.endswith(".lock"):
+    if not all(map(is_label, name.split("."))) or len(name) > LONGEST or name.endswith(".lock"):
         raise UserError(
-            f"--name {name!r} cannot name a folder and an experiment: use letters, digits, "
-            "'_', '-' and single dots, a letter or a digit first, and no '.lock' at the end"
+            f"--name {name[:LONGEST]!a} cannot name a folder and an experiment: use at most "
+            f"{LONGEST} letters from a to z, digits, '_', '-' and single dots, a letter or a digit "
+            "first and after each dot, and no '.lock' at the end"
         )
 
 

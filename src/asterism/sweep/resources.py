@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import Field
 
 from asterism.core.errors import UserError
 from asterism.core.params import Section, validate
+from asterism.core.yaml_files import read_yaml
 
 #: The table, in a project.
 TABLE = Path("conf/hydra/resources.yaml")
@@ -82,11 +82,9 @@ def read_table(root: Path) -> Table:
         UserError: it is missing, or a value is impossible.
     """
     try:
-        document = yaml.safe_load((root / TABLE).read_text(encoding="utf-8"))
+        document = read_yaml(root / TABLE)
     except FileNotFoundError:
         raise UserError(f"{TABLE} is missing: it says what stages need on a cluster") from None
-    except yaml.YAMLError as error:
-        raise UserError(f"{TABLE} is not YAML: {' '.join(str(error).split())}") from None
     return validate(Table, document or {}, source=str(TABLE))
 
 

@@ -13,8 +13,9 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.artifacts import replacing, write_table
+from asterism.core.artifacts import write_table
 from asterism.core.figures import PALETTE, write_svg
+from asterism.report.document import write_document
 from asterism.report.pictures import svg
 from asterism.report.section import Section
 from asterism.report.templating import render
@@ -159,9 +160,7 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
         figures.append((parameter, svg(figure, f"metrics against {parameter}")))
     section = _section(name, table, records, figures, ranked)
-    page = render("page.html.j2", sections=[section], sweeps="../index.html")
-    with replacing(folder / "index.html") as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_document(folder / "index.html", [section], "../index.html")
     return table
 
 

@@ -20,7 +20,7 @@ from typing import Any
 from asterism.core.artifacts import read_json, write_json
 from asterism.core.errors import UserError
 from asterism.core.locks import held
-from asterism.core.processes import end_with_parent
+from asterism.core.processes import interrupt_group_with_parent
 from asterism.core.refusals import refusals_told
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
@@ -105,7 +105,7 @@ def main(workspace: Path) -> int:
     use_this_python()
     # A shell starts background jobs so that they ignore it, and so would the stages.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    end_with_parent(signal.SIGINT)
+    interrupt_group_with_parent()
     started = time.perf_counter()
     try:
         with refusals_told():

@@ -207,7 +207,7 @@ def test_an_interrupted_campaign_goes_on_to_the_same_result(
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path))
     monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
     undisturbed = run(world, criterion)
-    store = FragileCheckpoint("fuzz", "key")
+    store = FragileCheckpoint(tmp_path / "checkpoint")
     arguments = (world.network, world.model, world.seeds, params(), criterion, 5, 0, 1500)
     for lives in (1, 4, 2):
         store.lives = lives

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -25,9 +24,8 @@ def start(network: Path, folder: Path, state: Path) -> subprocess.Popen[bytes]:
 
 def savings(state: Path, island: int) -> int:
     """How often an island's state was saved."""
-    for pointer in state.glob(f"checkpoints/fuzz-island-{island}/*/latest.json"):
-        return int(json.loads(pointer.read_text())["state"])
-    return -1
+    states = state.glob(f"parts/fuzz/*/island-{island}.checkpoint/[0-9]*")
+    return max((int(folder.name) for folder in states), default=-1)
 
 
 def kill_after(process: subprocess.Popen[bytes], state: Path, island: int, count: int) -> None:

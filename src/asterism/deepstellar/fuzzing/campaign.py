@@ -62,6 +62,17 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class _State:
+    """Where a campaign goes on: what its checkpoint holds."""
+
+    population: Population
+    levels: NDArray[Any]
+    last: int
+    fruitless: int
+    plan: Plan
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What the mutants of one chunk did.
 
@@ -172,9 +183,11 @@ class Campaign:
 
     def _begin(self, checkpoint: Checkpoint | None) -> Plan:
         """The first plan, or the one that was in progress when the state was saved."""
-        state = checkpoint.load() if checkpoint is not None else None
+        state = checkpoint.restore(self._read) if checkpoint is not None else None
         if state is not None:
-            return self._restore(state)
+            self.population, self._guidance.levels[:] = state.population, state.levels
+            self._last, self._fruitless = state.last, state.fruitless
+            return state.plan
         outcome = self._observe(
             Lineages(self.seeds.images, self.seeds.images, np.zeros(len(self.seeds), np.bool_)),
             np.arange(len(self.seeds)),
@@ -271,9 +284,14 @@ class Campaign:
 
         return fill
 
-    def _restore(self, directory: Path) -> Plan:
-        self.population = Population.load(directory)
+    def _read(self, directory: Path) -> _State:
+        """What :meth:`_saver` wrote."""
         now = read_arrays(directory / "progress.npz")
-        self._last, self._fruitless, generation = now["numbers"].tolist()
-        self._guidance.levels[:] = now["levels"]
-        return Plan(generation, now["parents"])
+        last, fruitless, generation = now["numbers"].tolist()
+        return _State(
+            Population.load(directory),
+            now["levels"].reshape(self._guidance.levels.shape),
+            last,
+            fruitless,
+            Plan(generation, now["parents"]),
+        )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from asterism.core.errors import UserError
 from asterism.core.registry import closest
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 
 #: Runs in float64 that the oracle compares with; not libraries under test.
 REFERENCES = ("tensorflow:float64", "pytorch:float64")
@@ -33,6 +33,12 @@ def converter_of(route: str) -> str | None:
 def under_test(routes: Iterable[str]) -> list[str]:
     """Routes under test: no references."""
     return [r for r in routes if r not in FLOAT64]
+
+
+def is_route(name: str) -> bool:
+    """Whether there is a route, a reference or a converter of that name."""
+    library, option = library_of(name), option_of(name)
+    return name in CONVERTERS or (library in LIBRARIES and option in LIBRARIES[library].options)
 
 
 def check_routes(routes: Iterable[str]) -> None:

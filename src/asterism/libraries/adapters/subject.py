@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from asterism.core.artifacts import read_json
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import arguments, layer_name
+from asterism.memo.graphs.store import read_graph
 from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config
 
@@ -57,7 +57,7 @@ class Subject:
 
     def graph(self) -> Graph:
         """What is to be built."""
-        return Graph.from_json(read_json(self.folder / "graph.json"))
+        return read_graph(self.folder / "graph.json")
 
     def variables(self) -> dict[str, list[Variable]]:
         """Name and shape of the weights of each layer that has some, by its node."""

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
+from asterism.core.artifacts import read_json
+from asterism.core.errors import UserError, concerning
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.routes import is_route
 from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.running.inputs import GRADIENT
+from asterism.libraries.running.inputs import DRAWS, GRADIENT
+from asterism.libraries.running.outcomes import STAGES
+from asterism.libraries.running.records import record_from
+
+#: Blamed for models that it refuses: ours are invalid.
+KERAS = "keras"
+FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
+SYMPTOMS = (*FAILURES, *DIFFERENCES)
+SEVERITIES = ("normal", "special")
+
+#: A type with its module, a signal, or how a process ended; nothing where none of them is known.
+_EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
 
 
 @dataclass(frozen=True)
@@ -16,8 +33,7 @@ class Finding:
 
     Args:
         model: index of the model.
-        symptom: ``invalid model``, ``converter crash``, ``runtime crash``, ``hang``, ``memory``, or
-            one of :data:`~asterism.libraries.judging.compare.DIFFERENCES`.
+        symptom: one of :data:`SYMPTOMS`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
         routes: its routes that fail so, or all whose values are wrong, the one that is farthest
@@ -68,10 +84,51 @@ class Finding:
         return {**asdict(self), "excess": round(min(self.excess, 1e30), 2)}
 
     @staticmethod
-    def from_json(value: dict[str, Any]) -> Finding:
-        """What :meth:`to_json` wrote."""
-        lists = {k: tuple(v) for k, v in value.items() if isinstance(v, list)}
-        return Finding(**{**value, **lists})
+    def from_json(value: Any) -> Finding:
+        """What :meth:`to_json` wrote, or whoever else: names must be of what there is.
+
+        Raises:
+            UserError: a field is not of its type, or names what there is not.
+        """
+        finding = record_from(Finding, value)
+        plugins = (*LIBRARIES, *CONVERTERS, KERAS)
+        known = {
+            "symptom": finding.symptom in SYMPTOMS,
+            "stage": finding.stage in STAGES,
+            "severity": finding.severity in SEVERITIES,
+            "library": finding.library in plugins,
+            "routes": bool(finding.routes) and all(map(is_route, finding.routes)),
+            "witnesses": all(map(is_route, finding.witnesses)),
+            "draws": all(draw in DRAWS for draw in finding.draws),
+            "exception": _EXCEPTION.fullmatch(finding.exception) is not None,
+            "frame": finding.frame.isprintable(),
+        }
+        for name in (name for name, right in known.items() if not right):
+            raise UserError(f"{name} is {reprlib.repr(value[name])}, and there is none like it")
+        return finding
+
+
+def read_findings(path: Path, models: int) -> list[Finding]:
+    """The findings of a file.
+
+    Args:
+        path: the file.
+        models: how many there are, which findings number from 0.
+
+    Raises:
+        UserError: it holds something else.
+    """
+    listed = read_json(path)
+    if not isinstance(listed, list):
+        raise UserError(f"{path} holds no list of findings")
+    findings = []
+    for number, value in enumerate(listed):
+        with concerning(f"{path}: finding {number}"):
+            finding = Finding.from_json(value)
+            if not 0 <= finding.model < models:
+                raise UserError(f"there is no model {finding.model}")
+            findings.append(finding)
+    return findings
 
 
 def signature(finding: Finding, layer: str = "") -> str:

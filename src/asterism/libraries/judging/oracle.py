@@ -27,7 +27,7 @@ from asterism.libraries.judging.compare import (
     first_difference,
     spread_of,
 )
-from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.finding import KERAS, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.bench import Result
 from asterism.libraries.running.inputs import SPECIAL_DRAWS, compared_nodes
@@ -143,7 +143,7 @@ def _failure(symptom: str, group: list[Outcome], witnesses: tuple[str, ...]) -> 
         first.model,
         symptom,
         first.stage,
-        "keras" if symptom == "invalid model" else library_of(first.route),
+        KERAS if symptom == "invalid model" else library_of(first.route),
         tuple(o.route for o in group),
         witnesses=witnesses,
         exception=first.exception,

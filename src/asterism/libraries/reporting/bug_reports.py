@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from asterism.core.artifacts import write_json
 from asterism.core.errors import UserError
 from asterism.core.files import NO_FILE
 from asterism.core.machine import available_threads
+from asterism.core.yaml_files import read_yaml
 from asterism.libraries.adapters.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of
@@ -23,6 +22,7 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import tolerance_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
+from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
@@ -124,7 +124,8 @@ class Reporter:
         links = (link for part, link in self._known_issues.items() if part in signature)
         report = Report(name, signature, confirmed, next(links, ""))
         folder = self._target / name
-        (folder / "report.md").write_text(_markdown(found, report, folder), encoding="utf-8")
+        text = _markdown(found, report, folder)
+        (folder / "report.md").write_text(text, encoding="utf-8", errors="replace")
         return report
 
 
@@ -144,9 +145,8 @@ def read_known_issues(name: str) -> dict[str, str]:
     try:
         if name == NO_FILE:
             return {}
-        path = Path(name)
-        document = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (OSError, yaml.YAMLError) as error:
+        document = read_yaml(Path(name)) or {}
+    except FileNotFoundError as error:
         raise UserError(f"cannot read the known issues {name}: {error}") from None
     if not isinstance(document, dict):
         raise UserError(f"{name} must map parts of signatures to links")
@@ -175,17 +175,18 @@ def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
     statuses = ", ".join(map(str, report.confirmed))
-    ablation = "\n".join(f"| {what} | {answer} |" for what, answer in found.ablation.items())
-    known = f"\nKnown: {report.known}\n" if report.known else ""
-    packages = "\n".join(f"- {name} {v}" for name, v in installed_versions().items())
-    return f"""# {finding.library}: {finding.symptom} ({found.layer or finding.exception})
+    ablation = "\n".join(f"| {cell(what)} | {cell(a)} |" for what, a in found.ablation.items())
+    known = f"\nKnown: {shown(report.known)}\n" if report.known else ""
+    packages = "\n".join(f"- {name} {shown(v)}" for name, v in installed_versions().items())
+    where = shown(str(found.layer or finding.exception))
+    return f"""# {shown(finding.library)}: {shown(finding.symptom)} ({where})
 {known}
 ## Description
 
-`{found.signature}`
+{code(found.signature)}
 
 The model is {found.minimality}. \
-{len(found.models)} generated model(s) showed it. Routes: {", ".join(finding.routes)}.
+{len(found.models)} generated model(s) showed it. Routes: {", ".join(map(shown, finding.routes))}.
 
 ## Steps to reproduce
 
@@ -227,11 +228,11 @@ def _script_of(folder: Path) -> str:
     script = (folder / "repro.py").read_text(encoding="utf-8")
     if len(script) > LONGEST:
         return f"The script, of {len(script):,} characters, is too long for an issue: attach it."
-    return f"```python\n{script}```"
+    return block(script, "python")
 
 
 def _expected(finding: Finding) -> str:
-    witnesses = ", ".join(finding.witnesses[:3])
+    witnesses = ", ".join(map(shown, finding.witnesses[:3]))
     if finding.by_values:
         return f"The output of a float64 run, within float32's rounding; {witnesses} give it."
     if witnesses:
@@ -250,13 +251,11 @@ def _actual(finding: Finding) -> str:
     if finding.by_values:
         distance = _DISTANCES.get(finding.symptom, "").format(finding.excess)
         return f"{finding.symptom}{distance}; D_MAD {finding.d_mad:.3g}."
-    said = f"`{finding.exception or finding.symptom}`"
+    said = code(finding.exception or finding.symptom)
     if not finding.message:
         return f"{said}."
     lines = textwrap.fill(finding.message, 100, break_long_words=False, break_on_hyphens=False)
     return f"""{said}, with this message. NAME, NUMBER, ADDRESS and _N stand for what differs from \
 run to run, and … for the rest of a long one.
 
-```text
-{lines}
-```"""
+{block(lines, "text")}"""

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.artifacts import read_json
 from asterism.core.console import get_logger
+from asterism.core.processes import run_alone
 from asterism.libraries.running.launch import variables
-from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.light_keras import import_keras
-from asterism.memo.graphs.store import read_weights
+from asterism.memo.graphs.store import read_graph, read_weights
 
 log = get_logger(__name__)
 
@@ -43,10 +41,10 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
         command = [sys.executable, "-m", "asterism.libraries.reporting.keras_files"]
         command += map(str, (weights, made, *folders))
         environment = {**os.environ, **variables("numpy"), "TMPDIR": made}
-        try:
-            subprocess.run(command, check=True, env=environment, timeout=_SECONDS * len(folders))
-        except subprocess.SubprocessError as error:
-            log.warning("not all minimal models have files of Keras' own", reason=str(error))
+        status = run_alone(command, _SECONDS * len(folders), env=environment)
+        if status != 0:
+            reason = "it hangs" if status is None else f"exit status {status}"
+            log.warning("not all minimal models have files of Keras' own", reason=reason)
         for folder in folders:
             with suppress(FileNotFoundError):
                 shutil.move(_file(Path(made), folder), folder / MODEL)
@@ -62,7 +60,7 @@ def main(weights: Path, target: Path, folders: Sequence[Path]) -> None:
     for folder in folders:
         keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
         try:
-            model = build(Graph.from_json(read_json(folder / GRAPH)), stored)
+            model = build(read_graph(folder / GRAPH), stored)
         except Exception as error:  # whatever Keras raises where it refuses a graph
             log.warning("Keras refuses a minimal model", folder=folder.name, error=str(error))
         else:

@@ -18,9 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.console import get_logger
+from asterism.core.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.adapters.routes import library_of, option_of
 from asterism.libraries.judging.compare import Tolerance
+from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.bench import Described
 from asterism.libraries.running.inputs import compared_nodes
@@ -29,7 +32,10 @@ from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.graphs.weights import Stored, layer_weights
+from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
+
+log = get_logger(__name__)
 
 #: A reproducer runs alone on a machine that may be busy.
 _SECONDS = 300
@@ -73,9 +79,9 @@ def script_of(
     steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
     parts = [
         _HEAD.format(
-            title=found.signature.replace('"""', "'''"),
+            title=in_docstring(found.signature),
             environment=_environment(backend or "tensorflow"),
-            versions=_version_lines(library, converter),
+            versions=in_docstring(_version_lines(library, converter)),
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
@@ -92,20 +98,23 @@ def script_of(
 
 
 def exit_status(script: Path) -> int:
-    """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late."""
+    """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late.
+
+    Python ends with 1 where a script is no Python. That is no bug of a library, and so 2.
+    """
+    if not compiles(script.read_text(encoding="utf-8")):
+        log.warning("a script is no Python and confirms nothing", script=str(script))
+        return 2
     with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
-        try:
-            done = subprocess.run(
-                [sys.executable, str(script.resolve())],
-                cwd=folder,
-                env={**os.environ, "TMPDIR": folder},
-                capture_output=True,
-                timeout=_SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return 124
-    return done.returncode
+        status = run_alone(
+            [sys.executable, str(script.resolve())],
+            _SECONDS,
+            cwd=folder,
+            env={**os.environ, "TMPDIR": folder},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    return 124 if status is None else status
 
 
 def _running(library: Library | None, option: str, *, gradients: bool) -> str:
@@ -135,9 +144,8 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
     for identity, node in graph.nodes.items():
         if node.type == INPUT:
             shape, dtype = tuple(node.config["shape"]), node.config["dtype"]
-            lines.append(
-                f"    n{identity} = keras.Input({shape}, dtype={dtype!r}, name='n{identity}_input')"
-            )
+            made = f"keras.Input({literal(shape)}, dtype={literal(dtype)}"
+            lines.append(f"    n{identity} = {made}, name='n{identity}_input')")
             continue
         said = layers.get(identity) or Described(arguments(graph, node), [])
         lines.append(f"    layer{identity} = {_layer(node.type, said.arguments)}")
@@ -159,9 +167,10 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
 
 
 def _layer(kind: str, config: Config) -> str:
+    layer = f"keras.layers.{universe()[kind].name}"  # one that is declared
     if any(isinstance(v, dict) for v in config.values()):
-        return f"keras.layers.{kind}.from_config({config!r})"
-    return f"keras.layers.{kind}({', '.join(f'{k}={v!r}' for k, v in config.items())})"
+        return f"{layer}.from_config({literal(config)})"
+    return call(layer, config)
 
 
 def _arrays(arrays: Sequence[NDArray[Any]]) -> str:

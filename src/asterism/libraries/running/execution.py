@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -13,9 +13,10 @@ from typing import Any, Self
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.checkpoints import Checkpoint
 from asterism.core.console import progress
+from asterism.core.errors import UserError, concerning
 from asterism.core.parts import ALONE, Parts
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.routes import FLOAT64, library_of
+from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
 from asterism.libraries.running.bench import Bench, Result, Task
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import GRADIENT, SPECIAL_DRAWS, compared_nodes, draw_inputs
@@ -56,7 +57,7 @@ class Record:
         return Result(
             model["index"],
             tuple(model["draws"]),
-            {o["route"]: Outcome(**o) for o in model["outcomes"]},
+            {o["route"]: Outcome.from_json(o) for o in model["outcomes"]},
             {
                 route: {draw: [self.arrays[n] for n in names] for draw, names in draws.items()}
                 for route, draws in model["outputs"].items()
@@ -72,6 +73,28 @@ class Record:
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
         return cls(read_json(folder / "outcomes.json"), read_arrays(folder / "outputs.npz"))
+
+    def results(self, models: int) -> Iterator[Result]:
+        """The results of all tasks.
+
+        Args:
+            models: how many there are, which tasks number from 0.
+
+        Raises:
+            UserError: what was read is no record of runs of so many models.
+        """
+        for at in range(len(self.tasks)):
+            with concerning(f"task {at} of what was executed"):
+                try:
+                    result = self.result(at)
+                except (KeyError, TypeError, AttributeError, IndexError) as error:
+                    raise UserError(f"it is none: {error!r}") from None
+                if not isinstance(result.index, int) or not 0 <= result.index < models:
+                    raise UserError(f"there is no model {result.index!r}")
+                named = {r for r in (*result.outcomes, *result.outputs) if not is_route(r)}
+                for route in sorted(named):
+                    raise UserError(f"there is no route {route!r}")
+            yield result
 
     @classmethod
     def merged(cls, groups: Iterable[Self]) -> Self:
@@ -121,8 +144,8 @@ def _execute(
 ) -> Record:
     """Run a group of models, by number; a killed run is taken up where it was last saved."""
     bench.start()
-    saved = checkpoint.load() if checkpoint is not None else None
-    record = Record.load(saved) if saved is not None else Record()
+    saved = checkpoint.restore(Record.load) if checkpoint is not None else None
+    record = saved if saved is not None else Record()
     planned = _planned(graphs, draws)[len(record.tasks) :]
     differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
     tasks = (

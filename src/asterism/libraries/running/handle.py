@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from asterism.core.console import get_logger
+from asterism.core.processes import Patience
 from asterism.libraries.running.launch import START_SECONDS, LaunchError, Nursery, Process, spawn
 from asterism.libraries.running.outcomes import steady
 
@@ -23,6 +24,9 @@ log = get_logger(__name__)
 
 _LOG_LINES = 8
 _LOOK_SECONDS = 0.1
+
+#: Seconds in which a worker that has closed its end, as a crash does, has ended.
+_END_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +74,13 @@ class Handle:
         self._given_up = False
 
     def start(self) -> bool:
-        """Whether the worker runs; the first answer says so, or why not."""
+        """Whether the worker runs; the first answer says so, or why not.
+
+        Raises:
+            CancelledError: :meth:`give_up` was called: none is started any more.
+        """
+        if self._given_up:
+            raise CancelledError
         if self._process is not None:
             return True
         if self.broken is not None:
@@ -134,7 +144,7 @@ class Handle:
 
     def _receive(self, limits: Limits) -> dict[str, Any]:
         assert self._process is not None
-        deadline = time.monotonic() + limits.seconds
+        patience = Patience(limits.seconds)
         # The process appears a moment before its memory can be read.
         watched = psutil.Process(self._process.pid)
         ceiling = watched.memory_info().rss + limits.memory_mb * 2**20
@@ -148,7 +158,7 @@ class Handle:
                     return self._died("crash")
                 self._buffer += data
                 continue
-            if time.monotonic() > deadline:
+            if patience.is_over():
                 return self._died("hang")
             if _resident(watched) > ceiling:
                 return self._died("memory")
@@ -159,6 +169,7 @@ class Handle:
     def _died(self, status: str) -> dict[str, Any]:
         assert self._process is not None
         if status == "crash":
+            self._await_end()
             code = self._process.wait()
             message = f"{signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         else:
@@ -168,6 +179,18 @@ class Handle:
         log.warning("worker restarts", library=self.library, after=status, reason=message)
         exception = message if status == "crash" else ""
         return {"status": status, "exception": exception, "message": tail}
+
+    def _await_end(self) -> None:
+        """Wait for a process that answers no more: it may hang while it ends, and is killed."""
+        assert self._process is not None
+        patience = Patience(_END_SECONDS)
+        with contextlib.suppress(psutil.NoSuchProcess):
+            ending = psutil.Process(self._process.pid)
+            while ending.status() != psutil.STATUS_ZOMBIE:
+                if patience.is_over():
+                    os.killpg(self._process.pid, signal.SIGKILL)
+                    return
+                time.sleep(0.01)
 
     def _tail(self) -> str:
         self._log.seek(0, os.SEEK_END)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asterism
+from asterism.core.processes import Patience, killed_with_parent, started_to_last
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.running.outcomes import steady
 from asterism.libraries.running.worker import start_worker
@@ -29,6 +31,9 @@ from asterism.memo.graphs.light_keras import import_keras
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0
 _MESSAGE = 1 << 16
+
+#: Seconds between two looks at whether a reply is still wanted, and for the last replies of all.
+_LOOK_SECONDS, _FAREWELL_SECONDS = 0.1, 10.0
 
 
 class LaunchError(Exception):
@@ -61,14 +66,16 @@ def spawn(
         environment: more variables.
     """
     command = [sys.executable, "-m", "asterism.libraries.running.worker", library, str(request)]
-    return subprocess.Popen(
-        [*command, str(answer)],
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=log,
-        pass_fds=(request, answer),
-        env={**os.environ, **variables(LIBRARIES[library].keras_backend), **environment},
-        start_new_session=True,
+    return started_to_last(
+        lambda: subprocess.Popen(
+            [*command, str(answer)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=(request, answer),
+            env={**os.environ, **variables(LIBRARIES[library].keras_backend), **environment},
+            start_new_session=True,
+        )
     )
 
 
@@ -112,9 +119,6 @@ class Nursery:
     def give_up(self) -> None:
         """Let other threads wait for no import any more; what has workers stays, to reap them."""
         self._given_up = True
-        process = self._process
-        if process is not None and not self._has_forked:
-            process.kill()
 
     def stop(self) -> None:
         """End the process; its workers have ended before."""
@@ -132,7 +136,7 @@ class Nursery:
                 self._start()
             try:
                 socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
-                data = self._socket.recv(_MESSAGE)
+                data = self._receive()
             except OSError:
                 data = b""
             if not data:
@@ -144,25 +148,32 @@ class Nursery:
         reply: dict[str, Any] = json.loads(data)
         return reply
 
+    def _receive(self) -> bytes:
+        """The reply; nothing where none comes in time, or nobody waits for it any more."""
+        patience, farewell = Patience(START_SECONDS), Patience(_FAREWELL_SECONDS)
+        while not select.select([self._socket], [], [], _LOOK_SECONDS)[0]:
+            if patience.is_over():
+                return b""
+            if self._given_up and (not self._has_forked or farewell.is_over()):
+                return b""
+        return self._socket.recv(_MESSAGE)
+
     def _start(self) -> None:
         self._has_forked = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._socket.settimeout(START_SECONDS)
+        module = "asterism.libraries.running.launch"
         with theirs:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "asterism.libraries.running.launch",
-                    self._backend,
-                    str(theirs.fileno()),
-                ],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(theirs.fileno(),),
-                env={**os.environ, **variables(self._backend), **self._environment},
-                start_new_session=True,  # Ctrl-C is for the parent, which still needs the workers
+            self._process = started_to_last(
+                lambda: subprocess.Popen(
+                    [sys.executable, "-m", module, self._backend, str(theirs.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=(theirs.fileno(),),
+                    env={**os.environ, **variables(self._backend), **self._environment},
+                    # Ctrl-C is for the parent, which still needs the workers.
+                    start_new_session=True,
+                )
             )
 
 
@@ -198,6 +209,8 @@ def variables(backend: str | None) -> dict[str, str]:
 
 def main(backend: str, descriptor: int) -> None:
     """Import Keras, then fork workers until the parent closes its end."""
+    killed_with_parent()
+    here = os.getpid()
     warnings.simplefilter("ignore")
     broken = _imported(backend)
     gc.freeze()  # the collector would touch, and so copy, every page that is shared
@@ -217,7 +230,7 @@ def main(backend: str, descriptor: int) -> None:
                 if pid == 0:
                     parent.detach()
                     os.close(descriptor)
-                    _become(message["library"], *descriptors)
+                    _become(here, message["library"], *descriptors)
                 reply = {"pid": pid}
             for inherited in descriptors:
                 os.close(inherited)
@@ -234,7 +247,7 @@ def _imported(backend: str) -> str:
     return "" if threads == 1 else f"importing Keras on {backend} starts threads"
 
 
-def _become(library: str, request: int, answer: int, log: int) -> None:
+def _become(parent: int, library: str, request: int, answer: int, log: int) -> None:
     """Be a worker, and nothing after that."""
     status = 1
     try:
@@ -242,7 +255,7 @@ def _become(library: str, request: int, answer: int, log: int) -> None:
         for stream in (1, 2):
             os.dup2(log, stream)
         os.close(log)
-        start_worker(library, request, answer)
+        start_worker(library, request, answer, parent)
         status = 0
     finally:
         os._exit(status)

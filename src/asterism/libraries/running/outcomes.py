@@ -7,8 +7,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from asterism.core.errors import UserError
+from asterism.libraries.running.records import record_from
+
 #: How a step can end. Everything from ``error`` on is a failure of the library.
 STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
+
+#: Where a step can end.
+STAGES = ("build", "convert", "compile", "run")
 
 #: Those that reports call otherwise.
 _WORDS = {"blocked": "no file to read"}
@@ -52,8 +58,20 @@ class Outcome:
         return _WORDS.get(self.status, self.status)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON value; ``Outcome(**value)`` reads it."""
+        """A JSON value that :meth:`from_json` reads."""
         return asdict(self)
+
+    @staticmethod
+    def from_json(value: Any) -> Outcome:
+        """What :meth:`to_json` wrote.
+
+        Raises:
+            UserError: a field is not of its type, or is a status or a stage that there is not.
+        """
+        outcome = record_from(Outcome, value)
+        if outcome.status not in STATUSES or outcome.stage not in STAGES:
+            raise UserError(f"no step ends with {outcome.status!r} in {outcome.stage!r}")
+        return outcome
 
 
 def is_unsupported(exception: str, message: str, patterns: Iterable[str]) -> bool:

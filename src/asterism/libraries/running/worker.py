@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import traceback
 import warnings
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.artifacts import read_arrays
-from asterism.core.processes import end_with_parent
+from asterism.core.processes import killed_with_parent
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.branches import SWITCH, BranchMeter
@@ -139,9 +138,11 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
         send(answer if meter is None else {**answer, "news": meter.news()})
 
 
-def start_worker(name: str, request_descriptor: int, answer_descriptor: int) -> None:
+def start_worker(
+    name: str, request_descriptor: int, answer_descriptor: int, parent: int | None = None
+) -> None:
     """Serve the library called ``name`` in this process, which leads its group."""
-    end_with_parent(signal.SIGKILL)  # a library that hangs hears of nothing else
+    killed_with_parent(parent)
     warnings.simplefilter("ignore")
     with (
         os.fdopen(request_descriptor, encoding="utf-8") as requests,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from asterism.core.artifacts import read_json, write_json
 from asterism.memo.generating.choice import broadest
-from asterism.memo.graphs.coverage import Coverage, elements_of
+from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.graph import Graph
 
 
@@ -97,15 +98,32 @@ def write_state(campaign: Campaign, proposals: int, learnt: Any, previous: Path 
     return fill
 
 
-def read_state(folder: Path, campaign: Campaign) -> tuple[int, Any]:
-    """Bring a campaign to where :func:`write_state` left it.
+@dataclass(frozen=True)
+class State:
+    """Where a campaign goes on.
 
-    Returns:
-        How many proposals were made, and what had been learnt.
+    Attributes:
+        campaign: as far as it had come.
+        proposals: how many were made.
+        learnt: what guides it had learnt, by ``strategy`` and ``extra``.
     """
+
+    campaign: Campaign
+    proposals: int
+    learnt: dict[str, Any]
+
+
+def read_state(folder: Path, seeds: Iterable[Graph]) -> State:
+    """What :func:`write_state` wrote.
+
+    Args:
+        folder: the checkpoint's.
+        seeds: the campaign's seed models.
+    """
+    campaign = Campaign(coverage_of(seeds))
     for part in sorted(folder.glob("mutants-*.json")):
         for value in read_json(part):
             campaign.add(Mutant.from_json(value))
     facts = read_json(folder / "state.json")
     campaign.refused.update(facts["refused"])
-    return int(facts["proposals"]), facts["learnt"]
+    return State(campaign, int(facts["proposals"]), dict(facts["learnt"]))

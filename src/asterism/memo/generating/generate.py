@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -98,14 +99,18 @@ def campaign(
         checkpoint: where a killed campaign goes on, to the very same result.
         extra: a further reward.
     """
+    begun, result = 0, Campaign(coverage_of(seeds.values()))
     made = STRATEGIES[strategy](seeds, params)
-    result = Campaign(coverage_of(seeds.values()))
-    begun, saved = 0, checkpoint.load() if checkpoint is not None else None
-    if saved is not None:
-        begun, learnt = read_state(saved, result)
-        made.restore(learnt["strategy"])
+
+    def read(folder: Path) -> tuple[int, Campaign, Strategy]:
+        state, learning = read_state(folder, seeds.values()), STRATEGIES[strategy](seeds, params)
+        learning.restore(state.learnt["strategy"])
         if extra is not None:
-            extra.restore(learnt["extra"])
+            extra.restore(state.learnt["extra"])
+        return state.proposals, state.campaign, learning
+
+    if checkpoint is not None and (saved := checkpoint.restore(read)) is not None:
+        begun, result, made = saved
     for number, rng in _draws(made, params, seed, strategy, chain, begun):
         if len(result.mutants) == params.models:
             break
@@ -118,7 +123,7 @@ def campaign(
         made.reward(replace(gained, gain=gained.gain + more))
         if checkpoint is not None and checkpoint.is_due():
             learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
-            checkpoint.save(write_state(result, number + 1, learnt, checkpoint.load()))
+            checkpoint.save(write_state(result, number + 1, learnt, checkpoint.latest()))
     return result
 
 

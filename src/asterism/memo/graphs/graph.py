@@ -216,21 +216,15 @@ class Graph:
 
     @staticmethod
     def from_json(value: Any) -> Graph:
-        """The graph that :meth:`to_json` wrote."""
-        return Graph(
-            {
-                int(n["id"]): Node(
-                    n["type"],
-                    n["config"],
-                    tuple(n["inputs"]),
-                    n["seed"],
-                    n.get("weights"),
-                    tuple(WeightEdit(*e) for e in n.get("edits", ())),
-                    n.get("repair", False),
-                )
-                for n in value["nodes"]
-            }
-        )
+        """The graph that :meth:`to_json` wrote, or whoever else: all of it is checked.
+
+        Raises:
+            UserError: a node has a key, a type or a value that no graph has, or does not fit
+                those that it reads.
+        """
+        from asterism.memo.graphs.graph_json import checked_graph  # which makes graphs
+
+        return checked_graph(value)
 
 
 def input_node(shape: Sequence[int], dtype: str = "float32") -> Node:

@@ -25,9 +25,6 @@ _WITHOUT_EFFECT = frozenset(
 #: Neither do these objects, of which the universe has some by name.
 _OF_TRAINING = ("_initializer", "_regularizer", "_constraint")
 
-#: Arguments that no shape rule reads and the graph keeps for Keras.
-_KEPT = ("value_dim", "attention_axes")
-
 _NO_DEFAULT = inspect.Parameter.empty
 
 #: What arguments were in Keras 2 that today's layers do not know, where they had no effect.
@@ -49,13 +46,11 @@ def declared_config(spec: LayerSpec, config: Config) -> Config:
     defaults = _keras_defaults(specs)
     taken: Config = {}
     for argument, value in flat.items():
-        found = (s.parameter(argument) for s in specs)
-        parameter = next((p for p in found if p is not None), None)
+        declarations = [s.known[argument] for s in specs if argument in s.known]
+        parameter = next(iter(declarations), None)
         if argument in _WITHOUT_EFFECT:
             continue
-        if argument in _KEPT:
-            taken |= {} if value is None else {argument: _word(value)}
-        elif argument.endswith(_OF_TRAINING):
+        if argument.endswith(_OF_TRAINING):
             word = "none" if value is None else _word(value)
             if parameter is not None and word in parameter.options:
                 taken[argument] = word

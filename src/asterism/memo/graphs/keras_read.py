@@ -58,7 +58,10 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
     if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():
         raise UserError("this JSON is no Keras model: it has no class_name and config")
     reader = _Reader(open_size, seed)
-    return reader.graph(reader.read(document["config"], None, document["class_name"], []))
+    try:
+        return reader.graph(reader.read(document["config"], None, document["class_name"], []))
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UserError(f"this JSON is no Keras model that can be read: {error!r}") from None
 
 
 def _compare(model: keras.Model, outputs: Sequence[Tensor]) -> None:
@@ -89,6 +92,8 @@ class _Reader:
         A graph's outputs are what nobody reads. An output that is read too, or put out twice,
         or an input, goes through a layer that passes it on.
         """
+        if len(outputs) == 0:
+            raise UserError("the model has no output")
         reads = Counter(source for node in self.nodes.values() for source in node.inputs)
         times = Counter(outputs)
         ends = list(outputs)
@@ -196,6 +201,8 @@ class _Reader:
     def _add(self, node: Node, name: str) -> int:
         identity = len(self.nodes)
         try:
+            if node.type != INPUT:
+                universe()[node.type].check(node.config)
             self.tensors[identity] = output_of(node, [self.tensors[i] for i in node.inputs])
         except InvalidLayerError as error:
             raise UserError(f"{name!r}, a {node.type}, cannot be in a graph: {error}") from None
@@ -265,8 +272,9 @@ def _call_defaults(kind: str) -> Config:
     """Arguments of a layer's call that Keras fills in; some layers are called as in training."""
     import keras
 
-    layer = getattr(keras.layers, kind, None)
-    found = {} if layer is None else inspect.signature(layer.call).parameters
+    if kind not in universe():
+        return {}
+    found = inspect.signature(getattr(keras.layers, kind).call).parameters
     return {name: argument.default for name, argument in found.items()}
 
 

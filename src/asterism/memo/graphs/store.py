@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import reprlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import Arrays, Stored
+
+#: A layer's name, the number of an array there, and its variable's name.
+_KEY = re.compile(r".+/[0-9]{1,9}/[^/]+", re.DOTALL)
 
 
 def write_models(folder: Path, models: dict[str, Graph]) -> None:
@@ -19,9 +25,34 @@ def write_models(folder: Path, models: dict[str, Graph]) -> None:
 
 
 def read_models(folder: Path) -> dict[str, Graph]:
-    """What :func:`write_models` wrote."""
-    listed: list[dict[str, Any]] = read_json(folder / "models.json")
-    return {str(m["name"]): Graph.from_json(m) for m in listed}
+    """What :func:`write_models` wrote.
+
+    Raises:
+        UserError: the file is no list of models with a name each, or a model is none that the
+            universe declares.
+    """
+    path = folder / "models.json"
+    listed: Any = read_json(path)
+    if not isinstance(listed, list):
+        raise UserError(f"{path} holds no list of models")
+    models: dict[str, Graph] = {}
+    for number, model in enumerate(listed):
+        name = model.get("name") if isinstance(model, dict) else None
+        if not isinstance(name, str) or name in models:
+            raise UserError(f"{path}: model {number} has no name of its own")
+        with concerning(f"{path}: the model {reprlib.repr(name)}"):
+            models[name] = Graph.from_json({k: v for k, v in model.items() if k != "name"})
+    return models
+
+
+def read_graph(path: Path) -> Graph:
+    """One graph from a file of its own.
+
+    Raises:
+        UserError: it is no graph that the universe declares.
+    """
+    with concerning(str(path)):
+        return Graph.from_json(read_json(path))
 
 
 def write_weights(path: Path, layers: Arrays) -> None:
@@ -38,9 +69,20 @@ def write_weights(path: Path, layers: Arrays) -> None:
 
 
 def read_weights(path: Path) -> Stored:
-    """What :func:`write_weights` wrote."""
+    """What :func:`write_weights` wrote.
+
+    Raises:
+        UserError: an array has another name than those have, or no float32 numbers.
+    """
     layers: Arrays = {}
-    for key, array in sorted(read_arrays(path).items(), key=lambda item: _parts(item[0])):
+    arrays = read_arrays(path)
+    for key, array in arrays.items():
+        if _KEY.fullmatch(key) is None or array.dtype != np.float32:
+            raise UserError(
+                f"{path}: the array {reprlib.repr(key)} is no weight of a layer: such have names "
+                f"as layer/0/kernel and float32 numbers, and these are of {array.dtype}"
+            )
+    for key, array in sorted(arrays.items(), key=lambda item: _parts(item[0])):
         layer, _, variable = _parts(key)
         layers.setdefault(layer, []).append((variable, array))
     return layers

@@ -81,8 +81,17 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
 
 
 def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
-    """A model file of the user's; an architecture without weights gets drawn ones."""
-    if path.suffix == ".json" and not path.with_suffix(".h5").exists():
+    """A model file of the user's; an architecture without weights gets drawn ones.
+
+    Raises:
+        UserError: an architecture with weights beside it, or a file that cannot be read.
+    """
+    if path.suffix == ".json":
+        if (weights := path.with_suffix(".h5")).exists():
+            raise UserError(
+                f"reduce.user_model is {path}, and no stage would know of changes of {weights}: "
+                "save both as one .keras or .h5 file, or move the weights away"
+            )
         graph = graph_of_json(read_json(path), open_size, seed)
         return build(graph), graph, {}
     model = load_keras(path)

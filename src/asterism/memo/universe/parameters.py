@@ -2,15 +2,18 @@
 
 A parameter declares its *options*: the labels that coverage counts. A numeric range has five
 (its bins), a choice one for each value. ``labels`` of a value outside the declaration is empty,
-so such a value counts nowhere.
+so such a value counts nowhere. What a model that is read may have beyond that, ``accepts`` says:
+published models have larger sizes than generated ones, but no other kinds of values.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,26 @@ from asterism.memo.universe.tensors import Tensor
 
 BINS = 5
 _BIN_NAMES = tuple(f"bin{i}" for i in range(BINS))
+
+#: No whole number of a configuration is larger.
+LARGEST = 2**31 - 1
+#: A name of Keras' own, as of an activation.
+_WORD = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def is_whole(value: Any, low: int = -LARGEST) -> bool:
+    """Whether a value is a whole number of at least ``low``; truth values are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= LARGEST
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number."""
+    return is_whole(value) or (isinstance(value, float) and isfinite(value))
+
+
+def are_whole(values: Any, low: int = -LARGEST) -> bool:
+    """Whether a value is a list of whole numbers of at least ``low``."""
+    return isinstance(values, list | tuple) and all(is_whole(v, low) for v in values)
 
 
 class Parameter(ABC):
@@ -37,6 +60,10 @@ class Parameter(ABC):
         """Options that ``value`` covers; none where it lies outside the declaration."""
 
     @abstractmethod
+    def accepts(self, value: Any) -> bool:
+        """Whether a model that is read may have ``value``, counted or not."""
+
+    @abstractmethod
     def draw(
         self, rng: np.random.Generator, inputs: Sequence[Tensor], wanted: str | None = None
     ) -> Any:
@@ -51,11 +78,13 @@ class Choice(Parameter):
         name: Keras' name.
         default: Keras' default.
         listed: the values, or what reads them off Keras when they are first needed.
+        uncounted: words that models may have too, and no coverage counts.
     """
 
     name: str
     default: Any
     listed: tuple[Any, ...] | Callable[[], tuple[Any, ...]]
+    uncounted: tuple[str, ...] = ()
 
     @cached_property
     def values(self) -> tuple[Any, ...]:
@@ -70,6 +99,22 @@ class Choice(Parameter):
     def labels(self, value: Any) -> tuple[str, ...]:
         """The value itself."""
         return (str(value),) if str(value) in self.options else ()
+
+    def accepts(self, value: Any) -> bool:
+        """One of its words or switches; where numbers are listed, any such number or a list.
+
+        Which names Keras lists is not asked here, where no Keras is loaded: any word may be one,
+        and Keras refuses those that are none.
+        """
+        if callable(self.listed):
+            return isinstance(value, str) and _WORD.fullmatch(value) is not None
+        if isinstance(value, str | bool):
+            words = (*self.listed, *self.uncounted)
+            return any(type(word) is type(value) and word == value for word in words)
+        if isinstance(value, float):
+            return is_number(value) and any(isinstance(v, float) for v in self.listed)
+        numbers = any(isinstance(v, list) or is_number(v) for v in self.listed)
+        return numbers and (is_whole(value) or are_whole(value))
 
     def draw(
         self, rng: np.random.Generator, inputs: Sequence[Tensor], wanted: str | None = None
@@ -90,6 +135,7 @@ class Number(Parameter):
         low: smallest value.
         high: largest value.
         integer: whole numbers only; their bins hold equally many numbers, give or take one.
+        channels: models may have a list instead, with a number for each channel.
     """
 
     name: str
@@ -97,6 +143,7 @@ class Number(Parameter):
     low: float
     high: float
     integer: bool = True
+    channels: bool = False
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -111,6 +158,14 @@ class Number(Parameter):
         if not self.low <= value <= self.high:
             return ()
         return (f"bin{self._bin(value)}",)
+
+    def accepts(self, value: Any) -> bool:
+        """A number, also above the range; none below it that a size cannot be."""
+        if self.integer:
+            return is_whole(value, min(int(self.low), 1))
+        if self.channels and isinstance(value, list | tuple):
+            return all(map(is_number, value))
+        return is_number(value)
 
     def _bin(self, value: float) -> int:
         count = len(self.options)
@@ -169,6 +224,10 @@ class Sizes(Parameter):
         found = [self._number.labels(v) for v in values]
         return tuple(sorted({b for bins in found for b in bins})) if all(found) else ()
 
+    def accepts(self, value: Any) -> bool:
+        """A size, also above the range, or one for each axis."""
+        return is_whole(value, 1) or (are_whole(value, 1) and len(value) == self.axes)
+
     def draw(
         self, rng: np.random.Generator, inputs: Sequence[Tensor], wanted: str | None = None
     ) -> Any:
@@ -190,6 +249,7 @@ class Shaped(Parameter):
         kinds: the labels that coverage counts.
         kind_of: the label of a value.
         draw_value: draws a value for the inputs.
+        is_one: whether something is such a value at all, of whatever kind.
     """
 
     name: str
@@ -197,6 +257,7 @@ class Shaped(Parameter):
     kinds: tuple[str, ...]
     kind_of: Callable[[Any], str]
     draw_value: Callable[[np.random.Generator, Sequence[Tensor]], Any]
+    is_one: Callable[[Any], bool]
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -210,6 +271,10 @@ class Shaped(Parameter):
         except (TypeError, ValueError, IndexError):
             return ()
         return (kind,) if kind in self.kinds else ()
+
+    def accepts(self, value: Any) -> bool:
+        """What it is, whether or not its kind is declared."""
+        return self.is_one(value)
 
     def draw(
         self, rng: np.random.Generator, inputs: Sequence[Tensor], wanted: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,7 +12,7 @@ import numpy as np
 
 from asterism.core.registry import Registry
 from asterism.memo.universe.parameters import Choice, Parameter
-from asterism.memo.universe.tensors import FLOATS, Config, Tensor, require
+from asterism.memo.universe.tensors import FLOATS, Config, InvalidLayerError, Tensor, require
 
 #: Shape of a layer's output for one configuration and its inputs; raises InvalidLayerError.
 ShapeRule = Callable[[Config, Sequence[Tensor]], tuple[int, ...]]
@@ -43,6 +44,8 @@ class LayerSpec:
         keras_config: the arguments of Keras' constructor for a configuration and its inputs; a
             wrapper builds the layer that it wraps there.
         from_keras: a configuration for what Keras' ``get_config`` gives, where the two differ.
+        uncounted: parameters that only models that are read have: no shape rule and no coverage
+            asks for them, and Keras gets them.
         in_paper: whether the layer belongs to the families that the paper covers.
     """
 
@@ -56,14 +59,18 @@ class LayerSpec:
     steps: Callable[[Config, Sequence[Tensor]], int] = lambda config, inputs: 1
     keras_config: Callable[[Config, Sequence[Tensor]], Config] = lambda config, inputs: config
     from_keras: Callable[[Config], Config] = dict
+    uncounted: tuple[Parameter, ...] = ()
     in_paper: bool = True
 
     def output(self, config: Config, inputs: Sequence[Tensor]) -> Tensor:
         """The output for ``inputs``.
 
         Raises:
-            InvalidLayerError: the layer cannot take them.
+            InvalidLayerError: the layer cannot take them, or has no parameter of some name.
         """
+        if not config.keys() <= self.names:
+            unknown = min(map(str, config.keys() - self.names))
+            raise InvalidLayerError(f"{self.name} has no parameter {reprlib.repr(unknown)}")
         low, high = self.arity
         require(low <= len(inputs) <= high, f"{self.name} takes {low} to {high} inputs")
         for tensor in inputs:
@@ -87,6 +94,47 @@ class LayerSpec:
     def all_parameters(self) -> tuple[Parameter, ...]:
         """Its own parameters and the dtype, which all layers have."""
         return (*self.parameters, DTYPE)
+
+    @cached_property
+    def known(self) -> dict[str, Parameter]:
+        """Every parameter that a configuration may have, by name."""
+        return {p.name: p for p in (*self.all_parameters, *self.uncounted)}
+
+    @property
+    def wraps(self) -> bool:
+        """Whether it wraps another layer, whose parameters are then its own too."""
+        return "layer" in self.known
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Names of all parameters that a configuration may have.
+
+        A wrapper keeps those of a layer that it wrapped before its own was changed.
+        """
+        others = [spec.known for spec in universe().values() if not spec.wraps]
+        return frozenset(self.known).union(*(others if self.wraps else ()))
+
+    def check(self, config: Config) -> None:
+        """Refuse a configuration that no model can have, whatever its inputs.
+
+        Raises:
+            InvalidLayerError: the layer has no parameter of some name, or a parameter has a value
+                that it cannot take.
+        """
+        inside = universe().get(config["layer"]) if self._wraps_one(config) else None
+        for name, value in config.items():
+            parameters = [s.known[name] for s in (self, inside) if s and name in s.known][:1]
+            if not parameters and self.wraps:
+                specs = (spec for spec in universe().values() if not spec.wraps)
+                parameters = [spec.known[name] for spec in specs if name in spec.known]
+            require(bool(parameters), f"{self.name} has no parameter {reprlib.repr(name)}")
+            require(
+                any(parameter.accepts(value) for parameter in parameters),
+                f"its {name} is {reprlib.repr(value)}, which the universe does not declare",
+            )
+
+    def _wraps_one(self, config: Config) -> bool:
+        return self.wraps and isinstance(config.get("layer"), str)
 
     def defaults(self) -> Config:
         """Every parameter that has a default at it."""

@@ -7,6 +7,7 @@ a small model's run.
 
 from __future__ import annotations
 
+import math
 import threading
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,7 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from ai_edge_litert.interpreter import Interpreter
 
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, reading
+from asterism.core.reading import read_within, require_room
 from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
 
@@ -26,6 +28,7 @@ class LiteRtRuntime:
     """A LiteRT model on the CPU, one thread a call."""
 
     def __init__(self, path: Path) -> None:
+        _require_small_tensors(path)
         self._path = path
         self._local = threading.local()
         first = self._interpreter(None)
@@ -118,6 +121,28 @@ class LiteRtRuntime:
                 raise
             raise UserError(f"LiteRT cannot open {self._path}: {error}") from None
         return interpreter
+
+
+def _require_small_tensors(path: Path) -> None:
+    """Refuse a file whose tensors together take more than they may, or that lie in other files.
+
+    Raises:
+        UserError: so it is, or the file is larger than ``limits.model_mb``, or is damaged.
+    """
+    from ai_edge_litert import schema_py_generated as schema
+
+    with reading(str(path)):
+        model = schema.Model.GetRootAs(read_within(path, "limits.model_mb"))
+        if model.ExternalBufferGroupsLength() or model.ExternalBuffersLength():
+            raise UserError(f"{path} keeps data in other files: convert it into one file")
+        declared = 0
+        for number in range(model.SubgraphsLength()):
+            graph = model.Subgraphs(number)
+            for index in range(graph.TensorsLength()):
+                sizes = graph.Tensors(index).ShapeAsNumpy()  # 0 where there is none
+                declared += math.prod(max(1, int(size)) for size in np.atleast_1d(sizes))
+        # A byte each: most tensors of a compressed model are no wider.
+        require_room(declared, "limits.array_mb", f"{path} declares tensors")
 
 
 @FORMATS.register("tflite")

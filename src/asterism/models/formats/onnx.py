@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import onnxruntime
@@ -11,6 +11,10 @@ import onnxruntime
 from asterism.core.errors import UserError
 from asterism.models.formats import FORMATS, Batch, Format
 from asterism.models.formats.layout import Layout, require_vector
+from asterism.models.onnx_files import read_onnx
+
+if TYPE_CHECKING:
+    import onnx
 
 _FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 
@@ -19,13 +23,14 @@ class OnnxRuntime:
     """An ONNX model on the CPU, one thread a call."""
 
     def __init__(self, path: Path) -> None:
+        model = read_onnx(path)
         onnxruntime.set_default_logger_severity(3)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1  # several calls run side by side instead
         options.log_severity_level = 3
         try:
             self._session = onnxruntime.InferenceSession(
-                path, options, providers=["CPUExecutionProvider"]
+                path.read_bytes(), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # ONNX Runtime's own errors share no base class
             raise UserError(f"ONNX Runtime cannot open {path}: {error}") from None
@@ -40,7 +45,7 @@ class OnnxRuntime:
         self.input_shape = self._layout.input_shape
         self.fixed_batch = self._layout.fixed_batch
         self.outputs = require_vector(outputs[0].shape, path)
-        self.output_step = _output_step(path, outputs[0].name)
+        self.output_step = _output_step(model.graph, outputs[0].name)
         self.notes: tuple[str, ...] = ()
 
     def run(self, batch: Batch) -> Batch:
@@ -51,12 +56,10 @@ class OnnxRuntime:
         return raw
 
 
-def _output_step(path: Path, output: str) -> float:
+def _output_step(graph: onnx.GraphProto, output: str) -> float:
     """The scale of the last node where that makes floats of integers; 0 where it does not."""
-    import onnx
     from onnx import numpy_helper
 
-    graph = onnx.load(path, load_external_data=False).graph
     last = next((node for node in graph.node if output in node.output), None)
     if last is None or last.op_type != "DequantizeLinear":
         return 0.0

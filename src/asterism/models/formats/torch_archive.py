@@ -8,15 +8,15 @@ the archive is inspected first, and refused where anything in it could act on mo
 from __future__ import annotations
 
 import io
-import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from asterism.core.errors import UserError
+from asterism.core.archives import opened_zip
+from asterism.core.errors import UserError, telling_line
+from asterism.core.reading import parse_json, require_room
 
 _OPERATOR = re.compile(r"torch\.ops\.aten\.(\w+)\.(\w+)")
 _ARITHMETIC = re.compile(
@@ -55,15 +55,21 @@ def inspected(path: Path) -> io.BytesIO:
     """
     copy = io.BytesIO()
     try:
-        with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as anew:
+        with opened_zip(path, "limits.model_mb") as archive, zipfile.ZipFile(copy, "w") as anew:
             names = archive.namelist()
             _inspect_names([_inside(name) for name in names], path)
             for name in names:
+                if name.lower().endswith(".json"):
+                    size = archive.getinfo(name).file_size
+                    require_room(size, "limits.text_mb", f"{path} declares {name}")
                 content = archive.read(name)
                 _inspect_file(_inside(name), content, path)
                 anew.writestr(name, content)
-    except (zipfile.BadZipFile, zlib.error, ValueError, KeyError, RuntimeError) as error:
-        raise UserError(f"{path} is no archive of torch.export.save: {error}") from None
+    except UserError:
+        raise
+    except Exception as error:  # whatever a damaged archive makes zipfile raise
+        reason = telling_line(str(error)) or type(error).__name__
+        raise UserError(f"{path} is no archive of torch.export.save: {reason}") from None
     copy.seek(0)
     return copy
 
@@ -90,7 +96,7 @@ def _inspect_names(names: list[str], path: Path) -> None:
 
 def _inspect_file(name: str, content: bytes, path: Path) -> None:
     if name.endswith(".json"):
-        _inspect_document(json.loads(content), path)
+        _inspect_document(parse_json(content, str(path)), path)
     elif name.startswith("data/sample_inputs/"):
         _inspect_pickle(content, path)
 

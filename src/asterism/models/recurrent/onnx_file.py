@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.core.errors import UserError
 from asterism.core.registry import closest
+from asterism.models.onnx_files import read_onnx
 from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
@@ -27,10 +28,11 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
             recurrent node.
 
     Raises:
-        UserError: unreadable, of another form, without such a node, or with weights of NaN.
+        UserError: unreadable, of another form, with data in other files, without such a node, or
+            with weights of NaN.
     """
+    model = read_onnx(path)
     try:
-        model = onnx.load(path)
         onnx.checker.check_model(model)
     except Exception as error:  # protobuf and the checker raise types of their own
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from error

@@ -47,6 +47,16 @@ class OnnxEngine:
         self._outputs = [output.name for output in self._session.get_outputs()[:2]]
         self.layer, self.steps, self.features, self.batch = layer, steps, features, batch
 
+    @property
+    def form(self) -> dict[str, Any]:
+        """The arguments beside the graph."""
+        return {
+            "layer": self.layer,
+            "steps": self.steps,
+            "features": self.features,
+            "batch": self.batch,
+        }
+
     def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
         try:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from asterism.core.console import get_logger
 from asterism.core.errors import UserError
+from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.model import Engine, RecurrentModel
 
 if TYPE_CHECKING:
@@ -20,35 +21,44 @@ if TYPE_CHECKING:
 log = get_logger(__name__)
 
 
-def open_rnn(path: Path, layer: str | None) -> RecurrentModel:
+def open_rnn(path: Path, layer: str | None, *, isolated: bool = False) -> RecurrentModel:
     """A recurrent network with the hidden states of one layer.
 
     Args:
         path: a Keras model (``.keras``, ``.h5``) or an ``.onnx`` file.
         layer: whose states to give; None for the last recurrent layer. In an ONNX file the name
             of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``.
+        isolated: run it in processes of its own, which costs time: for a file that may crash its
+            process or never answer.
 
     Raises:
         UserError: unreadable, of the wrong form, no such layer, no recurrent layer, or weights of
-            NaN or infinity.
+            NaN or infinity; or, isolated, it crashes or hangs.
     """
-    if path.suffix == ".onnx":
-        from asterism.models.recurrent.onnx_file import open_onnx
+    return told(RecurrentModel((IsolatedEngine if isolated else open_engine)(path, layer)), path)
 
-        engine: Engine = open_onnx(path, layer)
-    else:
-        from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
 
-        if path.suffix not in KERAS_SUFFIXES:
-            raise UserError(
-                f"{path} is no recurrent network: the suffix must be "
-                f"{', '.join(KERAS_SUFFIXES)} or .onnx"
-            )
-        engine = engine_for(load_keras(path), layer)
-    model = RecurrentModel(engine)
+def told(model: RecurrentModel, path: Path) -> RecurrentModel:
+    """The model of a file, after a word in the log where a softmax is applied."""
     if model.logits:
         log.info("outputs are no probabilities; a softmax is applied", model=str(path))
     return model
+
+
+def open_engine(path: Path, layer: str | None) -> Engine:
+    """What computes the network of a file, in this process; see :func:`open_rnn`."""
+    if path.suffix == ".onnx":
+        from asterism.models.recurrent.onnx_file import open_onnx
+
+        return open_onnx(path, layer)
+    from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
+
+    if path.suffix not in KERAS_SUFFIXES:
+        raise UserError(
+            f"{path} is no recurrent network: the suffix must be "
+            f"{', '.join(KERAS_SUFFIXES)} or .onnx"
+        )
+    return engine_for(load_keras(path), layer)
 
 
 def engine_for(model: keras.Model, layer: str | None) -> Engine:

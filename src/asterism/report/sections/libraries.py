@@ -11,7 +11,8 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.artifacts import read_json, read_table
+from asterism.core.artifacts import read_json, read_table, require_file
+from asterism.core.errors import UserError, concerning
 from asterism.core.figures import PALETTE
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
@@ -126,13 +127,19 @@ def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
-    script = folder / unique["folder"] / "repro.py"
-    graph = Graph.from_json(unique["graph"])
+    """A finding with its picture and its script, which lies in a folder of the stage's own."""
+    name = str(unique["folder"])
+    with concerning(str(folder / "unique.json")):
+        graph = Graph.from_json(unique["graph"])
+        if name in ("", ".", "..") or Path(name).name != name:
+            raise UserError(f"{name!r} is no name of a folder")
+    script = folder / name / "repro.py"
+    require_file(script, "script")
     return {
         **unique,
         "special_weights": any(node.is_special for node in graph.nodes.values()),
         "picture": _model(graph),
-        "script": script.read_text(encoding="utf-8"),
+        "script": script.read_text(encoding="utf-8", errors="replace"),
     }
 
 

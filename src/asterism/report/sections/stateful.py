@@ -22,7 +22,7 @@ from asterism.report.campaigns import (
     spoken,
 )
 from asterism.report.galleries import galleries
-from asterism.report.pictures import svg
+from asterism.report.pictures import svg, svg_file
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render
 
@@ -46,13 +46,14 @@ def stateful(workspace: Path) -> Section | None:
     campaigns = load_campaigns(workspace, coverage)
     guides = [campaign.guide for campaign in campaigns]
     seeds = Seeds.load(workspace / "artifacts/select_seeds").images
-    graph = (workspace / "plots/build_dtmc/graph.svg").read_text(encoding="utf-8")
     body = render(
         "stateful.html.j2",
         training=training,
         profile=read_json(metrics / "profile_states.json"),
         chain=chain,
-        graph=Markup(graph),
+        graph=svg_file(
+            workspace / "plots/build_dtmc/graph.svg", "Most visited states of the Markov chain"
+        ),
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
         guides=[

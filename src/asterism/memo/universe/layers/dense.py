@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,6 +64,13 @@ def _draw_equation(rng: np.random.Generator, inputs: Sequence[Tensor]) -> str:
     return f"{given},{last}yz->{rest}yz" if len(given) < 5 else f"{given},{last}z->{rest}z"
 
 
+_EQUATION = re.compile(r"[a-zA-Z]{1,8},[a-zA-Z]{1,8}->[a-zA-Z]{1,8}")
+
+
+def _is_equation(value: Any) -> bool:
+    return isinstance(value, str) and _EQUATION.fullmatch(value.replace(" ", "")) is not None
+
+
 def _equation_kind(equation: Any) -> str:
     subscripts, output = str(equation).split("->")
     given, weights = subscripts.split(",")
@@ -99,6 +107,7 @@ declare(
                 ),
                 _equation_kind,
                 _draw_equation,
+                _is_equation,
             ),
             Number("new_axis", 3, 1, 5),
             Choice("bias_axes", "none", ("none", "last")),
@@ -144,8 +153,8 @@ declare(
         ANY_RANK,
         unchanged,
         (
-            Number("scale", 0.5, -2.0, 2.0, integer=False),
-            Number("offset", 0.0, -1.0, 1.0, integer=False),
+            Number("scale", 0.5, -2.0, 2.0, integer=False, channels=True),
+            Number("offset", 0.0, -1.0, 1.0, integer=False, channels=True),
         ),
         in_paper=False,
     )

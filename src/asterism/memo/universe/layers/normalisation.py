@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from asterism.memo.universe.keras_options import activation, vector, vector_initializers
-from asterism.memo.universe.layers.recurrent import unwrapped, wrapped
+from asterism.memo.universe.layers.recurrent import Inner, inner_config, unwrapped, wrapped
 from asterism.memo.universe.parameters import Choice, Number
 from asterism.memo.universe.shapes import flag
 from asterism.memo.universe.spec import ANY_RANK, LayerSpec, declare, universe
@@ -87,7 +87,8 @@ def _completed(config: Config) -> Config:
 
 def _spectral(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     require(config["layer"] in _SPECTRAL, "spectral normalisation wraps a layer with a kernel")
-    return universe()[config["layer"]].output(_completed(config), inputs).shape
+    completed = inner_config(_completed(config))
+    return universe()[config["layer"]].output(completed, inputs).shape
 
 
 declare(
@@ -96,7 +97,7 @@ declare(
         ANY_RANK,
         _spectral,
         (
-            Choice("layer", "Dense", tuple(_SPECTRAL)),
+            Inner("layer", "Dense", tuple(_SPECTRAL)),
             Number("power_iterations", 1, 1, 5),
             activation(),
             flag("use_bias", True),

@@ -96,6 +96,24 @@ for axes in (1, 2, 3):
     )
 
 
+class Inner(Choice):
+    """The layer that a wrapper wraps: coverage counts some, and models that are read have others.
+
+    None of them is a wrapper.
+    """
+
+    def accepts(self, value: Any) -> bool:
+        """The name of a declared layer that wraps none."""
+        spec = universe().get(value) if isinstance(value, str) else None
+        return spec is not None and not spec.wraps
+
+
+def inner_config(config: Config) -> Config:
+    """What of a wrapper's configuration the layer that it wraps declares itself."""
+    inner = universe()[config["layer"]]
+    return {name: value for name, value in config.items() if name in inner.known}
+
+
 def only_of_inner(config: Config, parameters: Sequence[Parameter]) -> None:
     """Refuse a wrapper's parameter off its default where the layer inside has none like it."""
     inner = universe()[config["layer"]]
@@ -112,9 +130,7 @@ def wrapped(config: Config, inputs: Sequence[Tensor], **wrapper: Any) -> Config:
 
     That layer gets what of the configuration it declares itself.
     """
-    spec = universe()[config["layer"]]
-    own = {name: value for name, value in config.items() if spec.parameter(name) is not None}
-    inner = spec.keras_config(own, inputs)
+    inner = universe()[config["layer"]].keras_config(inner_config(config), inputs)
     return {
         "layer": {
             "module": "keras.layers",
@@ -165,7 +181,7 @@ declare(
         frozenset({3}),
         _bidirectional,
         (
-            Choice("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
+            Inner("layer", "LSTM", ("LSTM", "GRU", "SimpleRNN")),
             Choice("merge_mode", "concat", ("concat", "sum", "mul", "ave")),
             _UNITS,
             _ACTIVATION,
@@ -200,7 +216,8 @@ _STEPWISE_OPTIONS = (activation(), flag("use_bias", True))
 def _time_distributed(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
     only_of_inner(config, _STEPWISE_OPTIONS)
     inner = universe()[config["layer"]]
-    return (inputs[0].shape[0], *inner.output(_stepwise(config), [_frame(inputs)]).shape)
+    frame = inner.output(inner_config(_stepwise(config)), [_frame(inputs)])
+    return (inputs[0].shape[0], *frame.shape)
 
 
 def _each_frame(config: Config, inputs: Sequence[Tensor]) -> int:
@@ -221,7 +238,7 @@ declare(
         "TimeDistributed",
         frozenset({3, 4, 5}),
         _time_distributed,
-        (Choice("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
+        (Inner("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
         out_ranks=lambda rank: frozenset(range(3, rank + 1)),
         steps=_each_frame,
         keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from asterism.memo.universe.parameters import Choice, Number, Parameter, Shaped, Sizes
+from asterism.memo.universe.parameters import (
+    Choice,
+    Number,
+    Parameter,
+    Shaped,
+    Sizes,
+    are_whole,
+    is_whole,
+)
 from asterism.memo.universe.shapes import DATA_FORMAT, factorise, flag, join, pairs, per_axis, split
 from asterism.memo.universe.spec import ANY_RANK, MAX_RANK, LayerSpec, declare
 from asterism.memo.universe.tensors import Config, Tensor, require
@@ -85,6 +93,7 @@ declare(
                 + tuple(f"{axes} axes, one open" for axes in range(1, MAX_RANK - 1)),
                 lambda t: f"{len(t)} axes" + (", one open" if -1 in t else ""),
                 _draw_target,
+                partial(are_whole, low=-1),
             ),
         ),
         out_ranks=_any_rank_up,
@@ -95,7 +104,16 @@ declare(
         "Permute",
         frozenset({3, 4, 5}),
         _permuted,
-        (Shaped("dims", None, ("identity", "reversal", "other"), _permutation_kind, _draw_dims),),
+        (
+            Shaped(
+                "dims",
+                None,
+                ("identity", "reversal", "other"),
+                _permutation_kind,
+                _draw_dims,
+                partial(are_whole, low=1),
+            ),
+        ),
     )
 )
 declare(
@@ -141,7 +159,22 @@ def _border(name: str, axes: int) -> Parameter:
         return amounts[0] if axes == 1 else amounts
 
     default = [1, 1] if axes == 1 else [[1, 1]] * axes
-    return Shaped(name, default, kinds, kind_of, draw)
+
+    def is_border(value: Any) -> bool:
+        if is_whole(value, 0):
+            return True
+        if axes == 1:
+            return are_whole(value, 0) and len(value) in (1, 2)
+        each = value if isinstance(value, list | tuple) else ()
+        return len(each) == axes and all(
+            is_whole(one, 0) or (are_whole(one, 0) and len(one) == 2) for one in each
+        )
+
+    return Shaped(name, default, kinds, kind_of, draw, is_border)
+
+
+_NEAREST_FIRST = ("nearest", "bilinear", "bicubic", "lanczos3")
+_OTHER_INTERPOLATIONS = ("lanczos5",)
 
 
 def _grown(config: Config, inputs: Sequence[Tensor]) -> tuple[int, ...]:
@@ -170,7 +203,7 @@ for axes in (1, 2, 3):
         )
     )
     interpolations = (
-        (Choice("interpolation", "nearest", ("nearest", "bilinear", "bicubic", "lanczos3")),)
+        (Choice("interpolation", "nearest", _NEAREST_FIRST, _OTHER_INTERPOLATIONS),)
         if axes == 2
         else ()
     )
@@ -195,7 +228,12 @@ declare(
         _resized,
         (
             *_HEIGHT_WIDTH,
-            Choice("interpolation", "bilinear", ("bilinear", "nearest", "bicubic", "lanczos3")),
+            Choice(
+                "interpolation",
+                "bilinear",
+                ("bilinear", "nearest", "bicubic", "lanczos3"),
+                _OTHER_INTERPOLATIONS,
+            ),
             flag("crop_to_aspect_ratio", False),
             flag("pad_to_aspect_ratio", False),
             flag("antialias", False),

@@ -1,0 +1,100 @@
+"""Whether DVC has committed what a stage wrote, seen in ``dvc.lock`` and the cache, without DVC.
+
+Loading DVC takes a second and more. What is relied upon here is documented: the entries of
+``dvc.lock``, the option ``cache.dir``, and the cache's folders (``files/md5/ab/…``; a folder's
+object is a JSON list of its files). Where it is not so, nothing counts as committed.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+#: MD5 of a file, or of each of a folder's files by relative path.
+Content = str | dict[str, str]
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+#: What comes of files that are not as DVC writes them, or not there.
+_OTHERWISE = (
+    OSError,
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    yaml.YAMLError,
+    configparser.Error,
+)
+
+_MD5 = re.compile(r"[0-9a-f]{32}(\.dir)?")
+
+
+def content_of(paths: Iterable[Path]) -> dict[str, Content]:
+    """The content of outputs, by path; those that are not there are left out."""
+    return {path.as_posix(): _content(path) for path in paths if path.exists()}
+
+
+def is_committed(stage: str, outputs: dict[str, Content], workspace: Path = Path()) -> bool:
+    """Whether ``dvc.lock`` names these outputs of a stage, and the cache has every file.
+
+    ``dvc.lock`` alone does not tell: it comes with a clone, whose cache is empty.
+
+    Args:
+        stage: as DVC calls it, ``fuzz@state``.
+        outputs: see :func:`content_of`.
+        workspace: where ``dvc.lock`` and ``.dvc`` are.
+    """
+    try:
+        text = (workspace / "dvc.lock").read_text(encoding="utf-8")
+        entry = yaml.load(text, _LOADER)["stages"][stage]  # noqa: S506 - it is a safe one
+        locked = {out["path"]: out["md5"] for out in entry["outs"]}
+        files = _cache(workspace) / "files" / "md5"
+        return locked.keys() == outputs.keys() and all(
+            _has(files, locked[path], content) for path, content in outputs.items()
+        )
+    except _OTHERWISE:
+        return False
+
+
+def _content(path: Path) -> Content:
+    if not path.is_dir():
+        return _md5(path)
+    found = sorted(file for file in path.rglob("*") if file.is_file())
+    return {file.relative_to(path).as_posix(): _md5(file) for file in found}
+
+
+def _md5(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
+
+
+def _has(files: Path, locked: str, content: Content) -> bool:
+    """Whether the object is of this content and, as all that it lists, there."""
+    if isinstance(content, str):
+        return locked == content and _object(files, content).is_file()
+    listed: list[dict[str, Any]] = json.loads(_object(files, locked).read_text(encoding="utf-8"))
+    return {item["relpath"]: item["md5"] for item in listed} == content and all(
+        _object(files, md5).is_file() for md5 in content.values()
+    )
+
+
+def _object(files: Path, md5: str) -> Path:
+    if not _MD5.fullmatch(md5):
+        raise ValueError(f"{md5!r} is no MD5")
+    return files / md5[:2] / md5[2:]
+
+
+def _cache(workspace: Path) -> Path:
+    """The folder of DVC's cache, as the project's own configuration names it."""
+    folder = workspace / ".dvc"
+    settings = configparser.ConfigParser(interpolation=None, strict=False)
+    settings.read([folder / "config", folder / "config.local"], encoding="utf-8")
+    return folder / Path(settings.get("cache", "dir", fallback="cache")).expanduser()

@@ -1,0 +1,37 @@
+"""Sizes of pictures, read from their headers: what decoding them would take."""
+
+from __future__ import annotations
+
+import struct
+
+_PNG = b"\x89PNG\r\n\x1a\n"
+#: Markers of JPEG that begin a frame, which states the size (ITU-T T.81, table B.1).
+_FRAMES = {0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF}
+#: Markers that stand alone, without a length.
+_ALONE = {0x01, *range(0xD0, 0xD9)}
+
+
+def size_of_image(content: bytes) -> tuple[int, int] | None:
+    """Height and width that a PNG or a JPEG declares; None of anything else."""
+    if content.startswith(_PNG) and content[12:16] == b"IHDR" and len(content) >= 24:
+        width, height = struct.unpack(">II", content[16:24])
+        return height, width
+    return _size_of_jpeg(content) if content.startswith(b"\xff\xd8") else None
+
+
+def _size_of_jpeg(content: bytes) -> tuple[int, int] | None:
+    """The largest that any of its frames declares: decoders do not agree on which counts."""
+    sizes, at = [], 2
+    while at + 9 <= len(content) and content[at] == 0xFF:
+        marker = content[at + 1]
+        if marker == 0xFF:  # padding
+            at += 1
+        elif marker in _ALONE:
+            at += 2
+        elif marker == 0xDA:  # the picture itself follows
+            break
+        else:
+            if marker in _FRAMES:
+                sizes.append(struct.unpack(">HH", content[at + 5 : at + 9]))
+            at += 2 + max(2, int.from_bytes(content[at + 2 : at + 4]))
+    return max(sizes, key=lambda size: size[0] * size[1], default=None)

@@ -1,0 +1,350 @@
+"""What lies below ``state.root``: who uses it, when it goes, and by whose clock."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+from typer.testing import CliRunner
+
+from asterism.cli import app
+from asterism.core import machine, tidying
+from asterism.core.errors import UserError
+from asterism.core.locks import held_now, is_held, shared
+from asterism.core.parts import SharedParts
+from asterism.core.state import runs
+from places import ROOT
+
+KEY, OTHER = "a" * 32, "b" * 32
+
+_DAY = 86400
+
+
+class Text:
+    def __init__(self, text):
+        self.text = text
+
+    def save(self, folder):
+        (folder / "text").write_text(self.text)
+
+    @classmethod
+    def load(cls, folder):
+        return cls((folder / "text").read_text())
+
+
+def make(stage="fuzz-state", key=KEY):
+    SharedParts(stage, key).gather(
+        {f"p-{n}": lambda _: Text("x" * 1000) for n in range(3)}, Text.load
+    )
+
+
+def shift(folder, days):
+    """Set a folder's times, as a server with such a clock would have."""
+    for path in [folder, *folder.rglob("*")]:
+        os.utime(path, (time.time() + _DAY * days,) * 2, follow_symlinks=False)
+
+
+#: Gathers three parts and then ends with them as a stage does; reading takes as long as it is held.
+READER = """
+import sys, time
+from pathlib import Path
+from asterism.core.parts import SharedParts
+
+notes, name = Path(sys.argv[1]), sys.argv[2]
+
+class Text:
+    def __init__(self, text): self.text = text
+    def save(self, folder): (folder / "text").write_text(self.text)
+    @classmethod
+    def load(cls, folder):
+        (notes / f"{name}-reads").touch()
+        while (notes / f"hold-{name}").exists():
+            time.sleep(0.01)
+        return cls((folder / "text").read_text())
+
+def compute(_checkpoint):
+    with (notes / "computed").open("a") as file:
+        file.write(name)
+    return Text("part")
+
+parts = SharedParts("fuzz-state", "a" * 32)
+found = parts.gather({f"p-{n}": compute for n in range(3)}, Text.load)
+(notes / f"{name}-merged").write_text(" ".join(part.text for part in found))
+parts.finish()
+"""
+
+
+def start(notes, name):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    return subprocess.Popen([sys.executable, "-c", READER, str(notes), name], env=environment)
+
+
+def wait_for(path):
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < deadline, f"{path} does not come"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("remover", ["finished", "command", "tidy"])
+def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
+    """Two checkouts with one state root: one ends, or cleans, while the other reads."""
+    (tmp_path / "hold-slow").touch()
+    slow = start(tmp_path, "slow")
+    wait_for(tmp_path / "slow-reads")
+    if remover == "finished":
+        assert start(tmp_path, "fast").wait(60) == 0
+    elif remover == "command":
+        asterism = "from asterism.cli import main; main()"
+        command = [sys.executable, "-c", asterism, "state", "--clean", "--older-than", "0"]
+        environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 0, ended.stderr
+        assert "in use; kept" in ended.stdout
+    else:
+        shift(state_root / "parts/fuzz-state" / KEY, -1000)
+        tidying.tidy()
+    (tmp_path / "hold-slow").unlink()
+    assert slow.wait(60) == 0
+    assert (tmp_path / "slow-merged").read_text() == "part part part"
+    assert (tmp_path / "computed").read_text() == "slow" * 3
+    (run,) = runs()
+    assert run.remove(), "nobody reads any more"
+
+
+def test_a_lock_is_shared_by_readers_and_kept_from_a_remover(tmp_path):
+    lock = tmp_path / "lock"
+    with shared(lock), shared(lock):
+        assert is_held(lock)
+        with pytest.raises(BlockingIOError), held_now(lock):
+            pass
+    assert not is_held(lock)
+    assert not is_held(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_who_waited_for_a_lock_whose_file_was_removed_takes_the_new_one(tmp_path):
+    """Otherwise two processes hold the lock of two files, and each thinks that it is alone."""
+    lock = tmp_path / "folder/lock"
+    program = (
+        "import sys; from pathlib import Path; from asterism.core.locks import held\n"
+        "with held(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", program, str(lock)]
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    with held_now(lock):
+        waiting = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        while f":{lock.stat().st_ino} " not in _waiting_locks():
+            assert waiting.poll() is None
+            time.sleep(0.01)
+        lock.unlink()
+    assert waiting.stdout.readline() == b"held\n"
+    assert is_held(lock)
+    waiting.communicate()
+    assert not is_held(lock)
+
+
+def _waiting_locks():
+    lines = Path("/proc/locks").read_text().splitlines()
+    return "\n".join(line for line in lines if "->" in line)
+
+
+def test_the_list_says_what_lies_there(state_root):
+    make()
+    make(key=OTHER)
+    (state_root / f"parts/fuzz-state/{OTHER}/p-0/text").write_text("damaged")
+    make(key=OTHER)
+    shift(state_root / f"parts/fuzz-state/{OTHER}", -3)
+    (state_root / "parts/not one of ours/x").mkdir(parents=True)
+    (state_root / "parts/fuzz-state/strange").mkdir()
+    (state_root / "parts/fuzz-state" / ("c" * 32)).symlink_to(state_root)
+    with SharedParts("trigger", KEY)._run.in_use():
+        ended = CliRunner().invoke(app, ["state"])
+    head, one, two, three, total = ended.output.splitlines()
+    assert head == f"state.root is {state_root}"
+    assert one == f"fuzz-state {KEY}: 3 parts, 0.0 MB, 0.0 days, unfinished"
+    assert two == f"fuzz-state {OTHER}: 3 parts, 0.0 MB, 3.0 days, unfinished, 1 damaged"
+    assert three == f"trigger {KEY}: 0 parts, 0.0 MB, 0.0 days, in use"
+    assert total.startswith("3 runs, ")
+    sizes = [run.size() for run in runs()]
+    assert 3000 < sizes[0] < 30_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "left"),
+    [
+        (["--clean"], [KEY]),
+        (["--clean", "--older-than", "50"], [KEY, OTHER]),
+        (["--clean", "--older-than", "0"], []),
+        (["--clean", "--older-than", "0", "--dry-run"], [KEY, OTHER]),
+    ],
+)
+def test_cleaning_removes_what_it_says(state_root, arguments, left):
+    make()
+    make(key=OTHER)
+    shift(state_root / f"parts/fuzz-state/{OTHER}", -30)
+    ended = CliRunner().invoke(app, ["state", *arguments])
+    assert ended.exit_code == 0
+    assert [run.key for run in runs()] == left
+    lines = ended.output.splitlines()[1:-1]
+    told = "would be removed" if "--dry-run" in arguments else "removed"
+    for key, line in zip([KEY, OTHER], lines, strict=True):
+        gone = key not in left or "--dry-run" in arguments
+        assert (f"; {told}: unused for" if gone else "; kept") in line
+
+
+def test_cleaning_removes_what_was_set_aside_and_keeps_the_rest(state_root):
+    for _ in range(2):
+        make()
+        (state_root / f"parts/fuzz-state/{KEY}/p-0/text").write_text("damaged")
+    ended = CliRunner().invoke(app, ["state", "--clean"])
+    assert "removed: 1 damaged" in ended.output
+    (run,) = runs()
+    assert run.parts() == ["p-0", "p-1", "p-2"]
+    assert run.damaged() == []
+
+
+def test_links_in_a_run_are_neither_counted_nor_followed(state_root, tmp_path):
+    make()
+    (run,) = runs()
+    before = run.size()
+    (run.folder / "p-0/again").symlink_to(run.folder)
+    (run.folder / "out").symlink_to("/usr")
+    assert run.parts() == ["p-0", "p-1", "p-2"]
+    assert before < run.size() < before + 1000
+
+
+@pytest.mark.parametrize(
+    "note",
+    [b"", b"{", b"[]", b"\xff", b"[" * 100_000, b'{"workspace": 1}', b'{"token": {}}', None],
+)
+def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
+    make()
+    (run,) = runs()
+    path = run.folder / "finished.json"
+    path.mkdir() if note is None else path.write_bytes(note)
+    assert not run.is_committed()
+    tidying.tidy()
+    assert [entry.parts for entry in tidying.entries()] == [4 if note is None else 3]
+    make()
+
+
+@pytest.mark.parametrize(
+    "outputs", [[], {}, 1, {"a": 1}, {"a": []}, {"../a": "x"}, {"a": {"b": 1}}]
+)
+def test_a_strange_note_of_the_end_is_never_a_commit(state_root, tmp_path, monkeypatch, outputs):
+    monkeypatch.chdir(tmp_path)
+    make()
+    (run,) = runs()
+    entry = [{"path": path, "md5": "../../../x"} for path in ("a", "../a")]
+    (tmp_path / "dvc.lock").write_text(json.dumps({"stages": {"fuzz@state": {"outs": entry[:1]}}}))
+    facts = {"workspace": str(tmp_path), "stage": "fuzz@state", "outputs": outputs}
+    (run.folder / "finished.json").write_text(json.dumps(facts))
+    assert not run.is_committed()
+
+
+def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path):
+    make()
+    (run,) = runs()
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / KEY).mkdir()
+    (tmp_path / "victim" / KEY / "precious").touch()
+    (state_root / "parts/fuzz-state").rename(tmp_path / "moved")
+    (state_root / "parts/fuzz-state").symlink_to(tmp_path / "victim")
+    assert not run.remove()
+    assert runs() == []
+    (state_root / "parts/fuzz-state").unlink()
+    (tmp_path / "moved").rename(state_root / "parts/fuzz-state")
+    (run.folder / "out").symlink_to(tmp_path / "victim")
+    assert run.remove()
+    assert (tmp_path / "victim" / KEY / "precious").exists()
+
+
+def test_a_read_only_option_of_another_command_is_refused():
+    with pytest.raises(UserError, match="belong to --clean"):
+        CliRunner().invoke(app, ["state", "--dry-run"], catch_exceptions=False)
+
+
+# Age, by the clock of the file server.
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A file server whose clock is years from this process's: its files' times, and its now."""
+
+    def at(days):
+        monkeypatch.setattr(tidying, "server_time", lambda: time.time() + _DAY * days)
+
+    return at
+
+
+def test_the_servers_time_is_asked_of_its_files(state_root):
+    assert abs(tidying.server_time() - time.time()) < 60
+    assert list(state_root.iterdir()) == []
+
+
+@pytest.mark.parametrize("ahead", [-10_000, 0, 10_000])
+def test_what_is_unused_goes_by_the_servers_clock_alone(state_root, server, ahead):
+    make()
+    (run,) = runs()
+    shift(run.folder, ahead - 13)
+    server(ahead)
+    tidying.tidy()
+    assert runs(), "13 days"
+    server(ahead + 2)
+    tidying.tidy()
+    assert runs(), "15 days, but this is the first time that it is seen"
+    mark = run.folder / "found-old"
+    os.utime(mark, (time.time() + _DAY * (ahead + 2),) * 2)
+    server(ahead + 2.9)
+    tidying.tidy()
+    assert runs()
+    server(ahead + 3.1)
+    with capture_logs() as told:
+        tidying.tidy()
+    assert runs() == []
+    assert [line["because"] for line in told] == ["unused for more than 14 days"]
+
+
+def test_a_clock_that_jumps_ahead_removes_nothing(state_root, server):
+    make()
+    for days in (10_000, 0, 10_000, 0, 20_000):
+        server(days)
+        tidying.tidy()
+        assert runs()
+
+
+def test_a_run_that_is_used_again_begins_a_new_age(state_root, server):
+    make()
+    (run,) = runs()
+    shift(run.folder, -15)
+    tidying.tidy()
+    assert (run.folder / "found-old").exists()
+    os.utime(run.folder / "found-old", (time.time() - 2 * _DAY,) * 2)
+    make()
+    tidying.tidy()
+    assert not (run.folder / "found-old").exists()
+    assert runs()
+
+
+def test_days_are_a_fact_of_the_machine(state_root, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert machine.state_days() == 14
+    Path("machine.yaml").write_text("state: {days: 2.5}\n")
+    assert machine.state_days() == 2.5
+    for wrong in ("0", "-1", "soon", "nan"):
+        monkeypatch.setenv("ASTERISM_STATE_DAYS", wrong)
+        with pytest.raises(UserError, match=r"state\.days in machine\.yaml .* above 0"):
+            machine.state_days()
+        tidying.tidy()  # which stops no stage
+
+
+def test_tidying_without_any_state_makes_none(state_root):
+    tidying.tidy()
+    assert not state_root.exists()

@@ -1,0 +1,185 @@
+"""Rules for what a cache from elsewhere may hold, in tables; and that DVC here keeps to them."""
+
+import json
+import os
+from copy import deepcopy
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from asterism.sweep import foreign
+
+HASH = "0123456789abcdef" * 2
+OUTPUT = {"path": "artifacts/a/b", "hash": "md5", "md5": HASH, "size": 3}
+ENTRY = {
+    "cmd": "python stages a",
+    "deps": [{"path": "stages/a.py", "hash": "md5", "md5": HASH, "size": 1}],
+    "params": {"params.yaml": {"seed": 0, "pairs.a": {"original": "x"}}},
+    "outs": [OUTPUT, {"path": "metrics/a.json", "hash": "md5", "md5": HASH, "isexec": True}],
+}
+
+
+def key_of(entry):
+    from dvc.stage.cache import _get_cache_hash
+
+    return _get_cache_hash(deepcopy(entry), key=True)
+
+
+def test_an_entry_as_dvc_writes_it_is_taken():
+    assert foreign.why_no_entry(ENTRY, key_of(ENTRY)) is None
+    folder = deepcopy(ENTRY)
+    folder["outs"][0] = OUTPUT | {"md5": f"{HASH}.dir", "nfiles": 2}
+    assert foreign.why_no_entry(folder, key_of(ENTRY)) is None
+
+
+CHANGES = {
+    "another output": lambda e: e["outs"].append(OUTPUT | {"path": "artifacts/c"}),
+    "an output less": lambda e: e["outs"].pop(),
+    "another command": lambda e: e.update(cmd="python stages b"),
+    "another dependency": lambda e: e["deps"].append({"path": "x", "md5": HASH}),
+    "another hash of a dependency": lambda e: e["deps"][0].update(md5="0" * 32),
+    "another parameter": lambda e: e["params"]["params.yaml"].update(seed=1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_an_entry_of_something_else_is_refused(change):
+    changed = deepcopy(ENTRY)
+    change(changed)
+    assert "not of the stage" in foreign.why_no_entry(changed, key_of(ENTRY))
+    assert foreign.why_no_entry(changed, key_of(changed)) is None
+
+
+PLACES = [
+    *("src/yaml.py", "stages/x.py", ".git/hooks/pre-commit", ".dvc/config", "dvc.yaml", "conf/a"),
+    *("artifacts", "artifacts/../src/x.py", "artifacts/./x", "artifacts//x", "/etc/passwd"),
+    *("../x", "artifacts/a/..", "artifacts/", "", "./artifacts/x", "artifacts/a\0b"),
+]
+
+
+@pytest.mark.parametrize("path", PLACES)
+def test_an_entry_writes_below_the_results_only_whatever_its_key(path):
+    changed = deepcopy(ENTRY)
+    changed["outs"][0]["path"] = path
+    assert repr(path) in foreign.why_no_entry(changed, key_of(changed))
+    assert not foreign.is_result(path)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"md5": "../../../../notes/mine"},
+        {"md5": HASH.upper()},
+        {"md5": HASH + ".dir.dir"},
+        {"md5": HASH + "\n"},
+        {"md5": None},
+        {"hash": "etag"},
+        {"hash": "md5-dos2unix"},
+        {"files": [{"relpath": "../x", "md5": HASH}]},
+        {"cloud": {"store": {"etag": "x"}}},
+        {"remote": "store"},
+        {"version_id": "1"},
+    ],
+)
+def test_an_output_is_a_path_and_a_hash(facts):
+    changed = deepcopy(ENTRY)
+    changed["outs"][0].update(facts)
+    assert foreign.why_no_entry(changed, key_of(changed)) is not None
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"cmd: [", "not YAML"),
+        (b"\xff\xfe\x00", "not YAML"),
+        (b"a: &a [1]\nb: *a\n", "references"),
+        (b"[" * 60 + b"]" * 60, "nested"),
+        (b"#" * (foreign.LARGEST_ENTRY + 1), "bytes"),
+    ],
+)
+def test_a_file_that_dvc_has_not_written_is_not_read_by_it(content, reason):
+    assert reason in foreign.why_no_text(content)
+
+
+def test_ten_lines_of_references_take_no_time():
+    lines = ["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 100))]
+    assert "references" in foreign.why_no_text("\n".join(lines).encode())
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {},
+        "x",
+        [1],
+        [{"relpath": "a"}],
+        [{"md5": HASH}],
+        [{"relpath": 1, "md5": HASH}],
+        [{"relpath": "a", "md5": f"{HASH}.dir"}],
+        [{"relpath": "a", "md5": "../../../x"}],
+        *(
+            [{"relpath": p, "md5": HASH}]
+            for p in ("", ".", "..", "../x", "a/../../x", "/x", "a//b")
+        ),
+    ],
+)
+def test_a_list_that_leaves_its_folder_is_refused(listed):
+    assert foreign.why_no_list(listed) is not None
+
+
+@given(st.text("ab./\\\0 ~", max_size=12))
+def test_a_file_of_a_list_that_is_taken_lies_in_the_folder(path):
+    if foreign.why_no_list([{"relpath": path, "md5": HASH}]) is None:
+        assert os.path.normpath(f"/project/out/{path}") == f"/project/out/{path}"
+        assert not path.startswith("/")
+
+
+@given(st.text("ab./\\ ~", max_size=20) | st.text("ab./", max_size=9).map("artifacts/".__add__))
+def test_an_output_that_is_taken_lies_below_the_results(path):
+    if foreign.is_result(path):
+        assert os.path.normpath(f"/project/{path}") == f"/project/{path}"
+        assert path.startswith(tuple(f"{folder}/" for folder in foreign.RESULTS))
+
+
+@pytest.mark.parametrize(
+    ("path", "taken"),
+    [
+        (f"s/runs/ab/ab{'0' * 62}/{'1' * 64}", True),
+        (f"s/runs/ab/cd{'0' * 62}/{'1' * 64}", False),
+        (f"s/runs/../ab/ab{'0' * 62}/{'1' * 64}", False),
+        (f"s/runs/ab/ab{'0' * 62}/..", False),
+        ("s/runs/../../../../src/yaml.py", False),
+        (f"s/runs/ab/ab{'0' * 62}/{'1' * 64}.tmp", False),
+    ],
+)
+def test_only_entries_names_are_taken_from_a_remote(path, taken, capsys):
+    from asterism.sweep.guard import _is_entry
+
+    assert _is_entry(path, "s/runs") is taken
+    assert (repr(path) in capsys.readouterr().err) is not taken
+
+
+def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
+    """Each guard, at the place where DVC itself calls: another version may have moved it."""
+    from dvc.stage.cache import StageCache
+    from dvc_data.hashfile import load
+    from dvc_data.hashfile.db import get_odb
+    from dvc_data.hashfile.hash_info import HashInfo
+    from dvc_objects.errors import ObjectFormatError
+    from dvc_objects.fs.local import LocalFileSystem
+
+    from asterism.sweep.guard import guard_dvc
+
+    guard_dvc()
+    store = get_odb(LocalFileSystem(), str(tmp_path))
+    (tmp_path / HASH[:2]).mkdir()
+    listed = [{"relpath": "../x", "md5": HASH}]
+    (tmp_path / HASH[:2] / f"{HASH[2:]}.dir").write_text(json.dumps(listed))
+    with pytest.raises(ObjectFormatError, match="no file of the folder"):
+        load(store, HashInfo("md5", f"{HASH}.dir"))
+    assert "'../x'" in capsys.readouterr().err
+    with pytest.raises(ObjectFormatError, match="no object's hash"):
+        store.check("..//../x")
+    for name in ("_load_cache", "transfer"):
+        assert getattr(StageCache, name).__module__ == "asterism.sweep.guard"

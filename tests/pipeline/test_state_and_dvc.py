@@ -1,0 +1,125 @@
+"""Parts of a long stage stay until DVC has committed what the stage wrote: with DVC itself."""
+
+import subprocess
+
+import pytest
+from small_pipeline import Project, call
+
+from rights import full
+
+PARTS = "".join(f"part {n} of 0\n" for n in range(12))
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def project(tmp_path):
+    project = Project(tmp_path, long=True)
+    project.expect(1)
+    return project
+
+
+def dvc(project, *arguments):
+    """Exit status and output of a DVC command in a project."""
+    ended = subprocess.run(
+        ["dvc", *arguments],
+        cwd=project.root,
+        env=project.environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=300,
+    )
+    return ended.returncode, ended.stdout
+
+
+def computed(project):
+    """How many parts were computed since the last call."""
+    count = len(project.shared())
+    (project.notes / "parts").unlink(missing_ok=True)
+    return count
+
+
+def kept(project):
+    """Keys of the runs of which there is state."""
+    folder = project.root.parent / "state/parts/long"
+    return sorted(path.name for path in folder.glob("*/"))
+
+
+def set_seed(project, seed):
+    params = project.root / "params.yaml"
+    lines = params.read_text().splitlines()
+    changed = [f"seed: {seed}" if line.startswith("seed:") else line for line in lines]
+    params.write_text("\n".join(changed) + "\n")
+
+
+@pytest.mark.parametrize("command", ["dvc", "asterism"])
+def test_a_disk_that_is_full_when_dvc_commits_costs_no_part(project, command):
+    """Also where dvc.lock comes with the project and names the very outputs."""
+
+    def repro():
+        return dvc(project, "repro") if command == "dvc" else call(project, "repro")
+
+    assert repro()[0] == 0
+    assert computed(project) == 12
+    subprocess.run(["rm", "-r", ".dvc/cache", "artifacts"], cwd=project.root, check=True)
+    # A clone that computes what its dvc.lock names: the first run's parts are another machine's.
+    subprocess.run(["rm", "-r", str(project.root.parent / "state")], check=True)
+    with full(project.root / ".dvc/cache") as cache:
+        (cache / "filler").write_bytes(b"x" * 65536)
+        status, output = repro()
+        assert status != 0, output
+        assert "No space left on device" in output
+        assert computed(project) == 12
+        assert repro()[0] != 0
+        assert computed(project) == 0, "nor does another try with the disk still full"
+    status, output = repro()
+    assert status == 0, output
+    assert "finished_parts='12 of 12'" in output
+    assert computed(project) == 0
+    assert (project.root / "artifacts/long").read_text() == PARTS
+
+
+def test_parts_go_when_the_next_stage_finds_the_stage_committed(project):
+    assert dvc(project, "repro")[0] == 0
+    (first,) = kept(project)
+    set_seed(project, 1)
+    assert dvc(project, "repro")[0] == 0
+    (second,) = kept(project)
+    assert first != second
+    assert computed(project) == 24
+
+
+def test_asterism_removes_parts_as_soon_as_their_stage_is_committed(project):
+    assert call(project, "repro")[0] == 0
+    assert kept(project) == []
+
+
+def test_a_forced_run_computes_everything_again(project):
+    for _ in range(2):
+        assert dvc(project, "repro", "--force")[0] == 0
+        assert computed(project) == 12
+    assert (project.root / "artifacts/long").read_text() == PARTS
+
+
+def test_a_stage_that_ran_without_dvc_keeps_its_parts(project):
+    for parts in (12, 0):
+        command = ["python", "stages", "long"]
+        subprocess.run(command, cwd=project.root, env=project.environment, check=True)
+        assert computed(project) == parts
+    assert len(kept(project)) == 1
+    status, output = call(project, "state")
+    assert status == 0
+    assert ": 12 parts, " in output
+    assert ", finished\n" in output
+
+
+def test_outputs_that_dvc_was_not_to_commit_are_not_taken_for_committed(project):
+    assert dvc(project, "repro", "--no-commit")[0] == 0
+    assert ", finished\n" in call(project, "state")[1]
+    assert dvc(project, "commit", "--force")[0] == 0
+    assert ", committed\n" in call(project, "state")[1]
+    status, output = call(project, "state", "--clean")
+    assert status == 0
+    assert "removed: its outputs are committed" in output
+    assert kept(project) == []

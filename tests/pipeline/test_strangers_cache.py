@@ -1,0 +1,186 @@
+"""A cache from a stranger is data: what its entries and lists of files cannot do, tried for real.
+
+Each attack puts files into a cache or a remote as somebody could who may write there, and runs the
+project's own commands on it.
+"""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+import yaml
+from sharing import add_remote, call, clone, make
+from small_pipeline import asterism
+from workspace import commit
+
+#: A module that a stage's script imports, as Python finds it first beside the script.
+SHADOW = "stages/json.py"
+
+
+def evil(project):
+    """Source that leaves a mark when it is imported."""
+    return f"open({str(project.notes / 'owned')!r}, 'w').close()\nraise SystemExit(9)\n"
+
+
+def put_object(cache, content, kind=""):
+    """Add a file to a cache or a remote as DVC would; its hash."""
+    digest = hashlib.md5(content).hexdigest() + kind
+    path = cache / "files/md5" / digest[:2] / digest[2:]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(0o444)
+    return digest
+
+
+def entry_of(cache, stage):
+    """The run-cache's file for a stage of the small pipeline."""
+    (path,) = (
+        path for path in cache.glob("runs/*/*/*") if f"small.py {stage}\n" in path.read_text()
+    )
+    return path
+
+
+def change_entry(cache, stage, change):
+    """Let a change be made to what the run-cache holds of a stage; the file."""
+    path = entry_of(cache, stage)
+    entry = yaml.safe_load(path.read_text())
+    change(entry)
+    path.chmod(0o644)
+    path.write_text(yaml.safe_dump(entry))
+    return path
+
+
+def forget_results(project, folder=None):
+    """Leave nothing of a run but what the cache has, so that results come from there."""
+    root = folder or project.root
+    for name in ("artifacts", "metrics", "report"):
+        shutil.rmtree(root / name, ignore_errors=True)
+    (root / "dvc.lock").unlink(missing_ok=True)
+    commit(root, "no results")
+    project.ran()
+
+
+def with_a_file_of_code(project, cache):
+    """A change to an entry that names a file of the project among the outputs."""
+    digest = put_object(cache, evil(project).encode())
+    return lambda entry: entry["outs"].append({"path": SHADOW, "hash": "md5", "md5": digest})
+
+
+def with_a_folder_that_leaves(project, cache):
+    """A change to an entry whose output becomes a folder with a file outside of it."""
+    digest = put_object(cache, evil(project).encode())
+    inside = "../../" + SHADOW
+    listed = json.dumps([{"md5": digest, "relpath": inside}, {"md5": digest, "relpath": "a"}])
+    folder = put_object(cache, listed.encode(), ".dir")
+
+    def change(entry):
+        entry["outs"][0]["md5"] = folder
+
+    return change
+
+
+CHANGES = pytest.mark.parametrize("hostile", [with_a_file_of_code, with_a_folder_that_leaves])
+
+RUNS = pytest.mark.parametrize(
+    "command",
+    [
+        asterism("repro"),
+        asterism("repro", "--jobs", "2"),
+        asterism("sweep", "--name", "s", "seed=0"),
+        [*make("repro"), "JOBS=1"],
+        [*make("repro"), "JOBS=2"],
+    ],
+    ids=["one by one", "side by side", "sweep", "make one by one", "make side by side"],
+)
+
+
+def require_harmless(project, output, entry, root=None):
+    """Nothing was executed or written beside the outputs; the rejection was told by name."""
+    assert not (project.notes / "owned").exists(), output
+    assert not ((root or project.root) / SHADOW).exists(), output
+    assert entry.name in output, output
+
+
+@RUNS
+@CHANGES
+@pytest.mark.slow
+def test_no_run_checks_out_what_is_no_output(project, hostile, command):
+    cache = project.root / ".dvc/cache"
+    entry = change_entry(cache, "left", hostile(project, cache))
+    forget_results(project)
+    _, output = call(project, *command, check=False)
+    output += "".join(log.read_text() for log in project.root.glob("sweeps/s/points/*/log.txt"))
+    if hostile is with_a_folder_that_leaves:
+        assert not (project.notes / "owned").exists(), output
+        assert not (project.root / SHADOW).exists(), output
+    else:
+        require_harmless(project, output, entry)
+    assert project.ran() == ["left"], output
+
+
+@pytest.mark.parametrize("target", ["pull", "pull-experiments"])
+@pytest.mark.slow
+def test_after_a_pull_plain_dvc_finds_none_of_it(project, tmp_path, target):
+    """Nor a list of a folder's files that leaves it, though nothing names that list yet."""
+    store = tmp_path / "store"
+    call(project, "git", "init", "-q", "--bare", "-b", "main", tmp_path / "origin")
+    call(project, "git", "remote", "add", "origin", tmp_path / "origin")
+    add_remote(project, store)
+    call(project, *make("push"))
+    call(project, "git", "push", "-q", "origin", "main")
+    entry = change_entry(store, "left", with_a_file_of_code(project, store))
+    other = clone(project, tmp_path, tmp_path / "origin")
+    put_object(other / ".dvc/cache", b'[{"relpath": "../x", "md5": "' + b"0" * 32 + b'"}]', ".dir")
+    _, output = call(project, *make(target), folder=other, check=False)
+    require_harmless(project, output, entry, other)
+    assert not list(other.glob(f".dvc/cache/runs/*/*/{entry.name}"))
+    assert not list(other.glob(".dvc/cache/files/md5/*/*.dir"))
+    forget_results(project, other)
+    call(project, "dvc", "repro", folder=other)
+    assert not (other / SHADOW).exists()
+
+
+@pytest.mark.slow
+def test_a_hash_is_no_path(project):
+    """DVC makes a path of it, and deletes the file there when it has another hash."""
+    mine = project.notes / "mine"
+    mine.write_text("of nobody else")
+    cache = project.root / ".dvc/cache"
+
+    def change(entry):
+        away = "../../../../../notes/mine"
+        assert (cache / "files/md5" / away).resolve() == mine
+        entry["outs"][0]["md5"] = f"..{away[3:]}"  # after two characters DVC puts a slash
+
+    entry = change_entry(cache, "left", change)
+    forget_results(project)
+    output = call(project, *asterism("repro"))
+    assert mine.read_text() == "of nobody else"
+    assert (project.root / "metrics/left.json").read_text() != "of nobody else"
+    assert entry.name in output
+    assert project.ran() == ["left"]
+
+
+@pytest.mark.slow
+def test_a_store_of_objects_may_have_any_name_and_none_leaves_the_cache(project, server, tmp_path):
+    address, boto3 = server
+    client = boto3.client(
+        "s3",
+        endpoint_url=address,
+        region_name="us-east-1",
+        aws_access_key_id="key",
+        aws_secret_access_key="secret",
+    )
+    client.create_bucket(Bucket="strangers")
+    add_remote(project, "s3://strangers/store", endpointurl=address)
+    call(project, *make("push"))
+    name = f"store/runs/../../../{SHADOW}"
+    client.put_object(Bucket="strangers", Key=name, Body=evil(project).encode())
+    other = clone(project, tmp_path)
+    _, output = call(project, *make("pull"), folder=other, check=False)
+    assert not (other / SHADOW).exists(), output
+    assert SHADOW in output
+    project.ran()
+    call(project, *make("repro"), folder=other)
+    assert project.ran() == []

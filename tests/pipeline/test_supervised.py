@@ -1,0 +1,214 @@
+"""A stage ends when it is told to, whatever its code is at, and takes along what it started."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from imports import ROOT
+
+from marked import Marked, wait_until
+
+#: Code that never comes back to Python's own loop, with the interpreter's lock and without.
+REGULAR_EXPRESSION = "import re; re.match('(a+)+$', 'a' * 60 + 'b')"
+SLEEP_WITH_THE_LOCK = "import ctypes; ctypes.PyDLL(None).sleep(1000)"
+SLEEP_WITHOUT = "import ctypes; ctypes.CDLL(None).sleep(1000)"
+ENDLESS = [REGULAR_EXPRESSION, SLEEP_WITH_THE_LOCK, SLEEP_WITHOUT]
+
+#: A child in a session of its own, whose own child is in another one, and both hold the lock.
+FAMILY = f"""
+import subprocess, sys
+child = '''
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {REGULAR_EXPRESSION!r}], start_new_session=True)
+{REGULAR_EXPRESSION}
+'''
+subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
+"""
+
+STAGE = """\
+\"\"\"A stage for the test.\"\"\"
+from asterism.core.params import Section
+class Params(Section):
+    seed: int
+def run(params):
+    import os, pathlib, tempfile
+    tempfile.mkdtemp(prefix="of-the-stage-")
+    exec(os.environ["FIRST"])
+    pathlib.Path("began").touch()
+    exec(os.environ["BODY"])
+    pathlib.Path("written").touch()
+"""
+
+#: A parent as DVC is one: it waits for the stage, in a session of its own.
+PARENT = "import subprocess, sys; subprocess.run([sys.executable, 'stages', 'one'])"
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "stages").mkdir()
+    (tmp_path / "src").symlink_to(ROOT / "src")
+    main = (ROOT / "stages" / "__main__.py").read_text(encoding="utf-8")
+    (tmp_path / "stages" / "__main__.py").write_text(main)
+    (tmp_path / "stages" / "one.py").write_text(STAGE)
+    (tmp_path / "params.yaml").write_text("seed: 1\n")
+    (tmp_path / "temporary").mkdir()
+    return tmp_path
+
+
+class Run:
+    """A stage that runs below a parent, and all that it has started."""
+
+    def __init__(self, project, body, first="pass", ignored=()):
+        self.project, self.marked = project, Marked()
+        environment = self.marked.environment | {
+            "FIRST": first,
+            "BODY": body,
+            "TMPDIR": str(project / "temporary"),
+        }
+        for name in ("began", "written"):
+            (project / name).unlink(missing_ok=True)
+
+        def dispositions():  # whatever the tests were started from
+            for number in (signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+
+        self.parent = subprocess.Popen(
+            [sys.executable, "-c", PARENT],
+            cwd=project,
+            env=environment,
+            start_new_session=True,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=dispositions,
+        )
+
+    def wait_until_it_began(self):
+        wait_until(lambda: (self.project / "began").exists() or self.parent.poll() is not None)
+        assert (self.project / "began").exists()
+        return self
+
+    def chain(self):
+        """The processes of the stage: front, guard and stage."""
+        found, below = [], psutil.Process(self.parent.pid)
+        for _ in range(3):
+            (below,) = [c for c in below.children() if "stages" in c.cmdline()]
+            found.append(below)
+        return found
+
+    def assert_nothing_is_left(self):
+        assert self.marked.left() == []
+        assert not (self.project / "written").exists()
+        assert list((self.project / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("body", ENDLESS)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_a_signal_ends_a_stage_that_hears_none(project, body, number):
+    """To the group, as a terminal sends it; SIGKILL to the parent alone."""
+    run = Run(project, body, FAMILY).wait_until_it_began()
+    if number == signal.SIGKILL:
+        run.parent.kill()
+    else:
+        os.killpg(run.parent.pid, number)
+    run.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_to_the_stage_alone_is_told_in_a_line(project, number):
+    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    os.kill(psutil.Process(run.parent.pid).children()[0].pid, number)
+    _, errors = run.parent.communicate(timeout=60)
+    assert errors.splitlines()[-1] == "error: one: interrupted; the same command goes on"
+    assert "Traceback" not in errors
+    run.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("who", [0, 1, 2])
+def test_whichever_of_its_processes_is_killed_the_others_go_too(project, who):
+    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    run.chain()[who].kill()
+    run.assert_nothing_is_left()
+
+
+def test_front_and_parent_may_be_killed_together(project):
+    """As a sweep ends a point that does not listen: by SIGKILL to the group."""
+    run = Run(project, REGULAR_EXPRESSION, FAMILY).wait_until_it_began()
+    os.killpg(run.parent.pid, signal.SIGKILL)
+    run.assert_nothing_is_left()
+
+
+def test_what_a_stage_leaves_running_ends_with_it(project):
+    run = Run(project, "pass", FAMILY)
+    assert run.parent.wait(60) == 0
+    assert run.marked.left() == []
+    assert (project / "written").exists()
+    assert list((project / "temporary").iterdir()) == []
+
+
+def test_a_signal_that_was_ignored_at_the_start_stays_so(project):
+    """A shell starts its background jobs so that Ctrl-C, which is for others, passes them by."""
+    hold = "import pathlib, time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)"
+    run = Run(project, hold, ignored=[signal.SIGINT]).wait_until_it_began()
+    os.killpg(run.parent.pid, signal.SIGINT)
+    time.sleep(0.5)
+    (project / "go").touch()
+    assert run.parent.wait(60) == 0
+    assert (project / "written").exists()
+
+
+def test_the_exit_status_tells_what_ended_the_work(project):
+    for body, expected, told in [
+        ("import os; os._exit(7)", 7, ""),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", 139, "SIGSEGV ended"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", 137, "memory ran out"),
+    ]:
+        environment = {**os.environ, "FIRST": "pass", "BODY": body}
+        command = [sys.executable, "stages", "one"]
+        ended = subprocess.run(
+            command, cwd=project, env=environment, text=True, capture_output=True, check=False
+        )
+        assert (ended.returncode, told in ended.stderr) == (expected, True), ended.stderr
+
+
+def test_ctrl_z_stops_the_work_and_fg_goes_on(project):
+    count = "import pathlib\nfor n in range(10**9): pathlib.Path('count').write_text(str(n))"
+    run = Run(project, count).wait_until_it_began()
+    front, _, stage = run.chain()
+    os.kill(front.pid, signal.SIGTSTP)
+    wait_until(lambda: {front.status(), stage.status()} == {psutil.STATUS_STOPPED})
+    before = (project / "count").read_text()
+    time.sleep(0.3)
+    assert (project / "count").read_text() == before
+    os.kill(front.pid, signal.SIGCONT)
+    wait_until(lambda: (project / "count").read_text() != before)
+    os.kill(front.pid, signal.SIGTERM)
+    run.assert_nothing_is_left()
+
+
+@pytest.mark.parametrize("attempts", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_no_moment_is_too_early_for_an_interrupt(project, attempts):
+    """While Python starts, while modules are imported, and while an object is taken down."""
+    body = "class A:\n    def __del__(self):\n        sum(range(2000))\nwhile True: A()"
+    moments = random.Random(9)
+    for attempt in range(attempts):
+        run = Run(project, body)
+        time.sleep(moments.uniform(0, 1.5))
+        if attempt % 2:
+            os.killpg(run.parent.pid, moments.choice([signal.SIGINT, signal.SIGTERM]))
+        else:
+            run.parent.kill()
+        run.assert_nothing_is_left()
+
+
+def test_without_a_place_for_temporary_files_the_stage_runs(project):
+    environment = {**os.environ, "FIRST": "pass", "BODY": "pass", "TMPDIR": "/nowhere"}
+    assert Path(tempfile.gettempdir()).is_dir()
+    command = [sys.executable, "stages", "one"]
+    assert subprocess.run(command, cwd=project, env=environment, check=False).returncode == 0

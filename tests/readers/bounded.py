@@ -1,0 +1,77 @@
+"""Readers run on crafted files in a child process whose memory is limited.
+
+The child may take a little memory beyond what it has when the readers' libraries are loaded. So a
+reader that allocates what a file declares fails here, whatever the machine has.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+#: MB that a reader may take for a crafted file, each of which has a few MB at most.
+ROOM = 600
+
+_CHILD = """
+import importlib, json, re, resource, sys
+from pathlib import Path
+from asterism.core.errors import UserError
+
+def held(key):
+    return int(re.search(key + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
+
+order = json.loads(sys.stdin.read())
+module, _, name = order["reader"].partition(":")
+for needed in order["imports"]:
+    importlib.import_module(needed)
+read = getattr(importlib.import_module(module), name)
+hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+resource.setrlimit(resource.RLIMIT_DATA, (held("VmData") + order["room"] * 10**6, hard))
+for path in order["paths"]:
+    before = held("VmRSS")
+    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    try:
+        read(Path(path))
+        answer = "read"
+    except UserError as error:
+        answer = f"UserError: {error}"
+    except BaseException as error:
+        answer = f"{type(error).__name__}: {error}"
+    taken = max(0, held("VmHWM") - before) // 10**6
+    print("ANSWER", json.dumps([path, answer, taken]), flush=True)
+"""
+
+
+def answers(reader, paths, imports=()):
+    """What a reader says of each file, and the MB that it took, by the file's name.
+
+    Args:
+        reader: ``package.module:function`` that takes a path.
+        paths: the files.
+        imports: modules that the reader loads late, whose own memory is not the files'.
+    """
+    order = {
+        "reader": reader,
+        "paths": [str(path) for path in paths],
+        "imports": imports,
+        "room": ROOM,
+    }
+    source = os.environ.get("PYTHONPATH", str(ROOT / "src"))
+    environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{Path(__file__).parent}"}
+    child = subprocess.run(
+        [sys.executable, "-c", _CHILD],
+        input=json.dumps(order),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+        check=False,
+    )
+    lines = [line[7:] for line in child.stdout.splitlines() if line.startswith("ANSWER ")]
+    found = {Path(path).name: (answer, taken) for path, answer, taken in map(json.loads, lines)}
+    for path in paths[len(lines) :][:1]:
+        found[path.name] = (f"ended the process ({child.returncode}): {child.stderr[-300:]}", 0)
+    return found

@@ -1,0 +1,49 @@
+"""Arrays, documents, tables and pictures that ask for too much: one line, and no memory."""
+
+import crafted_arrays as crafted
+import pytest
+from bounded import ROOM, answers
+
+#: Reader, suffix of its files, the crafted ones, and modules that it loads late.
+READERS = {
+    "arrays": ("asterism.core.artifacts:read_arrays", "npz", crafted.ARRAYS, ()),
+    "matrices": (
+        "asterism.core.artifacts:read_sparse",
+        "npz",
+        crafted.MATRICES,
+        ("scipy.sparse",),
+    ),
+    "documents": ("asterism.core.artifacts:read_json", "json", crafted.DOCUMENTS, ()),
+    "tables": ("asterism.core.artifacts:read_table", "csv", crafted.TABLES, ("polars",)),
+    "parameters": ("reading_settings:parameters", "yaml", crafted.SETTINGS, ()),
+    "machine": ("reading_settings:machine_file", "yaml", crafted.SETTINGS, ()),
+    "known issues": ("reading_settings:known_issues", "yaml", crafted.SETTINGS, ()),
+    "pictures": ("reading_settings:driving_image", "png", crafted.PICTURES, ()),
+}
+CASES = [
+    pytest.param(kind, craft.__name__, id=f"{kind}: {craft.__name__}")
+    for kind, (_, _, many, _) in READERS.items()
+    for craft in many
+]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    found = {}
+    for kind, (reader, suffix, many, imports) in READERS.items():
+        folder = tmp_path_factory.mktemp("crafted")
+        paths = [folder / f"{craft.__name__}.{suffix}" for craft in many]
+        for craft, path in zip(many, paths, strict=True):
+            craft(path)
+        for name, answer in answers(reader, paths, imports).items():
+            found[kind, name.partition(".")[0]] = answer
+    return found
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_a_crafted_file_is_one_line_and_takes_no_memory(told, kind, name):
+    answer, taken = told[kind, name]
+    assert answer.startswith("UserError: "), answer
+    assert name in answer, "the file is named"
+    assert "\n" not in answer
+    assert taken < ROOM / 2, "MB"

@@ -12,6 +12,7 @@ import tensorflow as tf
 from asterism.compression.compressor import COMPRESSORS, Material, compress, method_options
 from asterism.compression.methods.distillation import _with_logits
 from asterism.compression.params import CompressionParams
+from asterism.core.artifacts import read_json
 from asterism.data import Dataset
 from asterism.models.classifier import open_classifier
 from asterism.models.keras_files import load_keras, save_keras
@@ -217,3 +218,4 @@ def test_what_is_measured_is_what_the_files_say(tmp_path):
         "deviating_test_images": np.sum(found != labels),
     }
     assert 1 < facts["deviating_test_images"] < 60
+    assert read_json(tmp_path / "m" / "summary.json") == facts

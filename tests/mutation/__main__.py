@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="mutation", description=__doc__)
     parser.add_argument("--package", action="append", choices=packages_of(ROOT))
-    parser.add_argument("--sample", type=int, default=24, help="faults in each package")
+    parser.add_argument("--sample", type=int, default=21, help="faults in each package")
     parser.add_argument("--seed", type=int, default=0, help="chooses other faults")
     parser.add_argument("--seconds", type=int, default=40, help="processor time for each fault")
     parser.add_argument("--state", type=Path, default=ROOT / ".mutants", help="what is kept")
@@ -91,13 +91,13 @@ def key_of(value: dict[str, str]) -> str:
     return f"{value['file']}:{value['function']}: {value['change']}"
 
 
-def all_faults(package: str) -> list[Fault]:
+@cache
+def all_faults(package: str) -> tuple[Fault, ...]:
     """Every fault that can be put into a package."""
     source = ROOT / "src"
-    found = []
-    for path in sorted((source / "asterism" / package).rglob("*.py")):
-        found += faults_of(path.read_text(), path.relative_to(source).as_posix())
-    return found
+    paths = sorted((source / "asterism" / package).rglob("*.py"))
+    files = {path.relative_to(source).as_posix(): path.read_text() for path in paths}
+    return tuple(fault for file, text in files.items() for fault in faults_of(text, file))
 
 
 def sample(package: str, count: int, seed: int, left_out: dict[str, str]) -> list[Fault]:

@@ -16,8 +16,8 @@ from mutation.checkout import NOTING, Copy
 from mutation.faults import functions_of
 from mutation.running import run_tests
 
-#: Seconds of processor time that all tests of a file may take together.
-_SECONDS_OF_A_FILE = 900
+#: Seconds of processor time after which no further tests of a file are recorded.
+_SECONDS_OF_A_FILE = 90
 
 
 def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     def plugins() -> list[Any]:
         return [Profile(), _Recorder(notes, result, known)]
 
-    run_tests(copy.folder, [str(file), "--maxfail=1000"], _SECONDS_OF_A_FILE, log, plugins)
+    run_tests(copy.folder, [str(file), "--maxfail=1000"], 2 * _SECONDS_OF_A_FILE, log, plugins)
     recorded: dict[str, Any] = {"tests": {}, "imported": []}
     if result.is_file():
         recorded = json.loads(result.read_text())
@@ -121,6 +121,8 @@ class _Recorder:
         if item.nodeid not in self._failed:
             seconds = round(_processor_seconds() - before, 3)
             self._found[item.nodeid] = {"seconds": seconds, "functions": sorted(functions)}
+        if _processor_seconds() > _SECONDS_OF_A_FILE:
+            item.session.shouldstop = "recorded for long enough"
         return result
 
     @pytest.hookimpl(wrapper=True)

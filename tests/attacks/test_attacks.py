@@ -229,6 +229,16 @@ def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
         loaded = Addition.load(tmp_path / f"{name}.npz")
         np.testing.assert_array_equal(loaded.images, addition.images)
         assert loaded.summary() == addition.summary()
+    # Success is what the classifier itself says, of the images and of their 8-bit versions.
+    for addition in found.values():
+        own = np.where(addition.sources >= 0, addition.sources, addition.positions)
+        rounded = np.rint(addition.images * 255).astype(np.uint8)
+        for images, success in (
+            ((addition.images - 0.2) / 0.5, addition.success),
+            (CENTRED.apply(rounded), addition.success_rounded),
+        ):
+            wrong = classifier.predict(images, verbose=0).argmax(1) != digits.test_labels[own]
+            np.testing.assert_array_equal(success, wrong)
     # That each attack repeats itself is tested above; the choice of victims must as well.
     few = params(names=["fgsm", "noise"])
     again = make_additions(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import requests
 
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
@@ -339,6 +340,18 @@ def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     with pytest.raises(UserError, match="cannot download"):
         fetching.fetch("set", "file.gz", f"{server.url}/cut", checksum)
     assert left_behind(root) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (requests.ConnectionError("a long story"), "no connection"),
+        (requests.Timeout("it took too long"), "it took too long"),
+        (requests.Timeout(), "Timeout"),
+    ],
+)
+def test_why_a_download_failed_is_never_empty(error, told):
+    assert fetching._reason(error) == told
 
 
 def test_no_network(root, checksum):

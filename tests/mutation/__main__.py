@@ -28,7 +28,7 @@ NEAREST = {
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),
-    "core": ("core", "pipeline"),
+    "data": ("data", "readers", "deepimportance"),
     "libraries": ("libraries", "memo"),
 }
 #: Processor seconds of the tests that a fault is tried with, and at most how many they are.

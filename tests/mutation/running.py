@@ -106,8 +106,7 @@ def _run_here(
         os.dup2(source, target)
     os.chdir(folder)
     os.environ["PYTHONPATH"] = os.pathsep.join([str(folder / "src"), str(folder / "tests")])
-    kept = [p for p in sys.path if not p.startswith(str(folder.parents[1]) + os.sep + "src")]
-    sys.path[:] = [str(folder / "src"), str(folder / "tests"), *kept]
+    sys.path[:0] = [str(folder / "src"), str(folder / "tests")]
     for name in [n for n in sys.modules if n.partition(".")[0] in ("mutation", "asterism")]:
         del sys.modules[name]
     import pytest

@@ -9,6 +9,7 @@ from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.pictures import png
 from asterism.report.sections.compressed import (
     _first_queries,
+    _first_search,
     _gallery,
     _headline,
     _histogram,
@@ -94,6 +95,14 @@ def test_seeds_that_deviate_already_need_no_triggering_input():
     assert dict(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
     nothing = {"dflare": {**searches["b"]["dflare"], "seeds": 3, "triggered": 0}}
     assert dict(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
+
+
+@pytest.mark.parametrize(
+    ("names", "first"), [("x dflare a", "dflare"), ("x dflare_r b", "b"), ("x", "x")]
+)
+def test_dflare_is_shown_first_where_there_is_one(names, first):
+    one, *others = names.split()
+    assert _first_search({"p": {one: {}}, "q": {name: {} for name in others}}) == first
 
 
 def test_queries_are_a_share_of_those_of_each_other_search():

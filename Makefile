@@ -53,7 +53,7 @@ test-all: lint ## the slow tests too
 	python -m pytest -n auto --dist loadfile -m ''
 
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
-	cd tests && PYTHONPATH=../src:. python -m mutation $(OPTIONS)
+	cd tests && python -m mutation $(OPTIONS)
 
 lint: $(STAMP) ## check style and types
 	ruff check .

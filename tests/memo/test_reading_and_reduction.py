@@ -304,8 +304,24 @@ def with_operations():
     return keras.Model(inputs, layers.Dense(2)((first + second) * first - second))
 
 
+def called_twice():
+    """Only the second call's output is read."""
+    shared = layers.Dense(6, activation="tanh")
+    inputs = keras.Input((6,))
+    return keras.Model(inputs, layers.Dense(2)(shared(shared(inputs))))
+
+
+def scaled_sum():
+    """As in keras.applications' InceptionResNetV2."""
+    first, second = (layers.Dense(4)(inputs) for inputs in [keras.Input((6,))] * 2)
+    scaled = keras.src.applications.inception_resnet_v2.CustomScaleLayer(0.3)([first, second])
+    return keras.Model(first._keras_history.operation.input, scaled)
+
+
 READ = {
     "operations": with_operations,
+    "a layer called twice": called_twice,
+    "a scaled sum": scaled_sum,
     "time-distributed": lambda: sequential(
         (5, 6), layers.TimeDistributed(layers.Dense(8, activation="relu"))
     ),

@@ -24,6 +24,7 @@ from asterism.dflare.repair import (
     why_not,
 )
 from asterism.dflare.repairers import REPAIRERS
+from asterism.dflare.repairers.gradient_boosting import _rounded_down
 
 OPTIONS = {
     "perceptron": {"hidden_units": 16, "learning_rate": 0.003, "epochs": 100},
@@ -383,3 +384,12 @@ def test_seeds_without_an_answer_are_left_out():
     examples = gather(Answers(f, g, {1: "it crashed"}), Findings([], [trigger]))
     assert examples.original.tolist() == [0, 1, 1]
     assert np.array_equal(examples.probabilities, g[[0, 2, 0]])
+
+
+@given(st.floats(-1e30, 1e30))
+def test_a_threshold_is_rounded_down_to_what_the_file_can_hold(threshold):
+    """So that an input lies on the same side of it in the file as in the repairer."""
+    rounded = _rounded_down(threshold)
+    assert rounded <= threshold
+    assert np.float32(rounded) == rounded
+    assert np.nextafter(np.float32(rounded), np.float32(np.inf)) > threshold

@@ -391,5 +391,5 @@ def test_a_threshold_is_rounded_down_to_what_the_file_can_hold(threshold):
     """So that an input lies on the same side of it in the file as in the repairer."""
     rounded = _rounded_down(threshold)
     assert rounded <= threshold
-    assert np.float32(rounded) == rounded
-    assert np.nextafter(np.float32(rounded), np.float32(np.inf)) > threshold
+    assert float(np.float32(rounded)) == rounded
+    assert float(np.nextafter(np.float32(rounded), np.float32(np.inf))) > threshold

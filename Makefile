@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers lint format params dag lock clean
+.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers mutants lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -58,6 +58,9 @@ test-all: lint ## the slow tests too
 fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
 	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
 	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
+
+mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
+	cd tests && python -m mutation $(OPTIONS)
 
 lint: $(STAMP) ## check style and types
 	ruff check .

@@ -12,7 +12,7 @@ from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
-from asterism.attacks.pixels import as_pixels, l2
+from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
 from asterism.core.artifacts import write_arrays
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
@@ -180,6 +180,18 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     assert (reached <= shortest * 1.05).all()
 
 
+def test_distances_and_levels_are_their_definitions():
+    rng = np.random.default_rng(2)
+    one, two = (rng.random((4, 3, 2, 2)).astype(np.float32) for _ in range(2))
+    for i in range(4):
+        changes = [float(a) - float(b) for a, b in zip(one[i].ravel(), two[i].ravel(), strict=True)]
+        assert l2(one, two)[i] == pytest.approx(sum(c * c for c in changes) ** 0.5)
+        assert linf(one, two)[i] == pytest.approx(max(map(abs, changes)))
+    levels = np.arange(256, dtype=np.uint8).reshape(1, 16, 16, 1)
+    assert np.array_equal(as_levels(as_pixels(levels)), levels)
+    assert as_levels(np.float32([0.0, 0.0019, 0.0021, 0.999, 1.0])).tolist() == [0, 0, 1, 255, 255]
+
+
 def test_an_attack_that_fails_gives_the_input_back(classifier, victims):
     hopeless = attack("carlini_wagner", iterations=1, binary_search_steps=1, confidence=50.0)
     found = hopeless.perturb(PixelEstimator(classifier, CENTRED), victims)
@@ -229,6 +241,16 @@ def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
         loaded = Addition.load(tmp_path / f"{name}.npz")
         np.testing.assert_array_equal(loaded.images, addition.images)
         assert loaded.summary() == addition.summary()
+    # Success is what the classifier itself says, of the images and of their 8-bit versions.
+    for addition in found.values():
+        own = np.where(addition.sources >= 0, addition.sources, addition.positions)
+        rounded = np.rint(addition.images * 255).astype(np.uint8)
+        for images, success in (
+            ((addition.images - 0.2) / 0.5, addition.success),
+            (CENTRED.apply(rounded), addition.success_rounded),
+        ):
+            wrong = classifier.predict(images, verbose=0).argmax(1) != digits.test_labels[own]
+            np.testing.assert_array_equal(success, wrong)
     # That each attack repeats itself is tested above; the choice of victims must as well.
     few = params(names=["fgsm", "noise"])
     again = make_additions(

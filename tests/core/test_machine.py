@@ -2,6 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from asterism.core import artifacts, machine
 from asterism.core.errors import UserError
@@ -60,3 +61,13 @@ def test_what_is_over_a_limit_that_the_user_raises_is_read(tmp_path, monkeypatch
         artifacts.read_arrays(tmp_path / "x.npz")
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "3")
     assert artifacts.read_arrays(tmp_path / "x.npz")["a"].size == 250_001
+
+
+def test_a_sparse_matrix_that_declares_too_long_rows_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    artifacts.write_sparse(tmp_path / "s.npz", sparse.csr_array((2, 125_001)))
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
+    with pytest.raises(UserError, match=r"s\.npz declares rows.* 1 MB: check the file, or raise"):
+        artifacts.read_sparse(tmp_path / "s.npz")
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "2")
+    assert artifacts.read_sparse(tmp_path / "s.npz").shape == (2, 125_001)

@@ -5,7 +5,7 @@ from pydantic import Field
 
 from asterism.core.errors import UserError
 from asterism.core.files import File
-from asterism.core.params import Distinct, Section, read_params
+from asterism.core.params import Distinct, Section, read_params, validate
 
 
 class Grid(Section):
@@ -92,3 +92,27 @@ def test_a_file_that_holds_no_parameters(tmp_path, text):
 def test_a_missing_file_says_what_to_do(tmp_path):
     with pytest.raises(UserError, match="asterism params"):
         read_params(Whole, tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("items", [["a", "a"], ["a", "b", "a"], ["a", "b", "b"]])
+def test_a_list_of_different_things_holds_nothing_twice(items):
+    class Names(Section):
+        names: Distinct[str]
+
+    with pytest.raises(UserError, match="is there twice"):
+        validate(Names, {"names": items})
+    assert validate(Names, {"names": sorted(set(items))}).names == sorted(set(items))
+
+
+def test_what_the_user_has_to_give_is_named_with_the_keys_around_it():
+    class Inner(Section):
+        k: str
+
+    class Outer(Section):
+        inner: Inner
+        top: str
+
+    with pytest.raises(UserError, match=r"\binner\.k\b"):
+        validate(Outer, {"inner": {"k": "???"}, "top": "x"})
+    with pytest.raises(UserError, match=r"(?<![.\w])top\b"):
+        validate(Outer, {"inner": {"k": "x"}, "top": "???"})

@@ -9,6 +9,7 @@ import time
 import psutil
 import pytest
 
+from asterism.core import processes
 from asterism.core.processes import Patience, run_alone, started_to_last
 from marked import Marked, wait_until
 from places import ROOT
@@ -130,3 +131,16 @@ def test_time_in_which_this_process_is_stopped_does_not_count():
             assert not patience.is_over()
             time.sleep(0.1)
     assert Patience(-1.0).is_over()
+
+
+def test_where_the_system_does_not_mind_parents_a_thread_does(monkeypatch):
+    watched, killed = [], []
+    monkeypatch.setattr(processes, "_watch", lambda parent, end: watched.append((parent, end)))
+    monkeypatch.setattr(processes.os, "kill", lambda *what: killed.append(what))
+    monkeypatch.setattr(processes.sys, "platform", "darwin")
+    processes.killed_with_parent()
+    processes.killed_with_parent(17)
+    assert [parent for parent, _ in watched] == [os.getppid(), 17]
+    assert killed == []
+    watched[0][1]()
+    assert killed == [(os.getpid(), signal.SIGKILL)]

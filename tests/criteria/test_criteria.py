@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
 from asterism.core.errors import UserError
+from asterism.core.row_file import RowFile
 from asterism.criteria import density, distances, key_table
 from asterism.criteria.criterion import CRITERIA, Activations, build_criteria
 from asterism.criteria.families import surprise
@@ -116,6 +117,26 @@ def test_a_fork_goes_on_alone(name):
     fork.update(draw(200, 2, 1.5))
     assert first.value() == before
     assert fork.value() > before
+
+
+@pytest.mark.parametrize("name", ["neuron_boundary", "strong_neuron_activation"])
+def test_the_ends_of_a_training_range_are_not_beyond_it(name):
+    criterion = fitted(name)
+    criterion.update(TRAINING)
+    assert criterion.value() == 0
+    beyond = {
+        n: np.nextafter(v.max(axis=0), np.float32(9))[None] for n, v in TRAINING.layers.items()
+    }
+    criterion.update(Activations(beyond, beyond["hidden"], np.zeros(1, np.int64)))
+    assert criterion.value() == (0.5 if name == "neuron_boundary" else 1)
+
+
+def test_the_ends_of_a_training_range_are_in_its_outer_sections():
+    criterion, ends = fitted("k_multisection"), {}
+    for name, values in TRAINING.layers.items():
+        ends[name] = np.stack([values.min(axis=0), values.max(axis=0)])
+    criterion.update(Activations(ends, ends["hidden"], np.zeros(2, np.int64)))
+    assert criterion.value() == 2 / OPTIONS["k_multisection"]["sections"]
 
 
 @pytest.mark.parametrize("name", [n for n in NAMES if not CRITERIA[n].needs_classes])
@@ -253,13 +274,19 @@ def twin_likelihood_surprise(training, test):
 TWINS = {name.removeprefix("twin_"): f for name, f in globals().items() if name.startswith("twin_")}
 
 
+def moved(batch, by):
+    """Activations as they are behind no ReLU: all of them shifted."""
+    layers = {name: values + np.float32(by) for name, values in batch.layers.items()}
+    return Activations(layers, layers["hidden"], batch.decisions)
+
+
 @pytest.mark.parametrize("name", sorted(TWINS))
-@pytest.mark.parametrize("seed", [11, 12])
-def test_a_criterion_is_its_definition(name, seed):
-    test = draw(60, seed, 1.3)
-    criterion = fitted(name)
+@pytest.mark.parametrize(("seed", "by"), [(11, 0), (12, 0), (13, -0.5)])
+def test_a_criterion_is_its_definition(name, seed, by):
+    training, test = moved(TRAINING, by), moved(draw(60, seed, 1.3), by)
+    criterion = fitted(name, training)
     criterion.update(test)
-    assert criterion.value() == pytest.approx(TWINS[name](TRAINING, test))
+    assert criterion.value() == pytest.approx(TWINS[name](training, test))
 
 
 def test_every_criterion_has_a_twin():
@@ -287,6 +314,19 @@ def test_a_bound_below_every_surprise_is_refused(beyond):
     criterion.fit(TRAINING)
     with pytest.raises(UserError, match=r"surprise\.upper is .*: it has to be above that"):
         criterion.update(draw(5, 1))
+
+
+@pytest.mark.parametrize("chunk", [7, 1000])
+def test_the_density_at_an_own_point_is_that_under_all_others(monkeypatch, chunk):
+    """With the bandwidth of all points, in plain loops."""
+    monkeypatch.setattr(density, "CHUNK", chunk)
+    values = np.random.default_rng(3).normal(size=(24, 3))
+    rows = RowFile((3,), np.float64)
+    rows.append(values)
+    found = np.concatenate(list(density.Density.fit(rows, 0.0).of_its_own_points()))
+    for i, log_density in enumerate(found):
+        others = np.delete(values, i, axis=0)
+        assert log_density == pytest.approx(-_surprise(values[i], others, values))
 
 
 def test_a_class_without_references_surprises_infinitely():

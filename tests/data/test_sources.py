@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import requests
 
 from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data import fetch as fetching
 from asterism.data.sources import cifar10, idx
+
+DIGITS_MEAN = 79.597  # of the training images
 
 
 def params(name, **changes):
@@ -29,6 +32,12 @@ def test_digits_need_nothing_and_never_change():
     assert data.train_images.max() == 255
     assert sorted(set(data.test_labels.tolist())) == list(range(10))
     assert np.array_equal(load(params("digits")).train_images, data.train_images)
+
+
+def test_digits_keep_their_grey_levels():
+    """White stays white, and the mean is that of the 17 levels stretched to 0 to 255."""
+    images = load(params("digits")).train_images
+    assert images.mean() == pytest.approx(DIGITS_MEAN, abs=0.05)
 
 
 def test_a_part_of_the_data():
@@ -61,6 +70,65 @@ def test_cifar10_reads_the_files_that_it_needs(shared_data):
     data = load(params("cifar10", train=20_000, test=100))
     assert data.train_images.shape == (20_000, 32, 32, 3)
     assert np.bincount(data.train_labels).sum() == 20_000
+
+
+def write_idx(path, array):
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(n.to_bytes(4, "big") for n in array.shape)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(gzip.compress(header + array.tobytes()))
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4), (2, 3, 4), (2, 1, 3, 2)])
+def test_an_idx_file_holds_an_array_row_by_row(tmp_path, shape):
+    array = np.arange(np.prod(shape), dtype=np.uint8).reshape(shape)
+    write_idx(tmp_path / "a.gz", array)
+    np.testing.assert_array_equal(idx.read_idx(tmp_path / "a.gz"), array)
+
+
+@pytest.mark.parametrize(
+    ("name", "folder", "checksums"),
+    [("mnist", "mnist", "_MNIST"), ("fashion_mnist", "fashion-mnist", "_FASHION_MNIST")],
+)
+def test_the_four_files_of_a_set_go_to_their_places(root, monkeypatch, name, folder, checksums):
+    rng, arrays, sums = np.random.default_rng(0), {}, {}
+    for part, file in idx._FILES.items():
+        count = 12 if part.startswith("train") else 5
+        shape = (count, 28, 28) if part.endswith("images") else (count,)
+        arrays[part] = rng.integers(0, 10, shape, np.uint8)
+        write_idx(root / folder / file, arrays[part])
+        sums[part] = hashlib.sha256((root / folder / file).read_bytes()).hexdigest()
+    monkeypatch.setattr(idx, checksums, sums)
+    found = load(params(name))
+    assert found.classes == 10
+    for part, array in arrays.items():
+        expected = array[..., None] if part.endswith("images") else array
+        np.testing.assert_array_equal(getattr(found, part), expected)
+    assert found.train_images.dtype == np.uint8
+    assert found.test_labels.dtype == np.int64
+
+
+def test_a_record_of_cifar10_is_a_label_and_three_planes(tmp_path):
+    content = np.random.default_rng(0).integers(0, 256, (3, 3073), np.uint8)
+    (tmp_path / "batch.bin").write_bytes(content.tobytes())
+    images, labels = cifar10.read_batch(tmp_path / "batch.bin")
+    assert images.shape == (3, 32, 32, 3)
+    assert labels.tolist() == content[:, 0].tolist()
+    for number, row, column, colour in [(0, 0, 0, 0), (1, 3, 7, 1), (2, 31, 30, 2), (2, 0, 31, 1)]:
+        place = 1 + colour * 1024 + row * 32 + column
+        assert images[number, row, column, colour] == content[number, place]
+
+
+@pytest.mark.parametrize(("wanted", "files"), [(1, 1), (10_000, 1), (10_001, 2), (None, 5)])
+def test_so_many_files_of_cifar10_are_read_as_are_needed(monkeypatch, wanted, files):
+    asked = []
+
+    def read(names):
+        asked.append(list(names))
+        return np.zeros((50_000, 1, 1, 1), np.uint8), np.zeros(50_000, np.int64)
+
+    monkeypatch.setattr(cifar10, "_read", read)
+    load(params("cifar10", train=wanted))
+    assert asked == [list(cifar10._TRAIN)[:files], list(cifar10._TEST)]
 
 
 def cifar_archive(root, monkeypatch):
@@ -272,6 +340,18 @@ def test_a_download_that_breaks_off_leaves_nothing(server, root, checksum):
     with pytest.raises(UserError, match="cannot download"):
         fetching.fetch("set", "file.gz", f"{server.url}/cut", checksum)
     assert left_behind(root) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (requests.ConnectionError("a long story"), "no connection"),
+        (requests.Timeout("it took too long"), "it took too long"),
+        (requests.Timeout(), "Timeout"),
+    ],
+)
+def test_why_a_download_failed_is_never_empty(error, told):
+    assert fetching._reason(error) == told
 
 
 def test_no_network(root, checksum):

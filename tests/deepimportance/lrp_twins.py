@@ -1,20 +1,28 @@
 """The rules of LRP again, slowly and in float64: dense layers as matrices, one term at a time.
 
-A convolution is turned into the matrix that it is, column by column, so nothing is shared with
+A Keras layer is turned into the matrix that it is, column by column, so nothing is shared with
 the code under test.
 """
 
+import keras
 import numpy as np
 
 
-def matrix_of(function, shape):
-    """The matrix ``(outputs, inputs)`` of a linear function without bias."""
-    columns = []
-    for i in range(int(np.prod(shape))):
-        unit = np.zeros(int(np.prod(shape)))
-        unit[i] = 1
-        columns.append(np.asarray(function(unit.reshape(1, *shape))).ravel())
-    return np.stack(columns, axis=1)
+def in_float64(model):
+    """A sequential Keras model again, with its weights, computing in float64."""
+    layers = [layer.__class__.from_config({**layer.get_config(), "dtype": "float64"})
+              for layer in model.layers]  # fmt: skip
+    double = keras.Sequential([keras.Input(model.input_shape[1:], dtype="float64"), *layers])
+    double.set_weights(model.get_weights())
+    return double
+
+
+def matrix_of(layer, shape):
+    """The matrix ``(outputs, inputs)`` of a linear Keras layer, and its bias ``(outputs,)``."""
+    size = int(np.prod(shape))
+    bias = np.asarray(layer(np.zeros((1, *shape)))).ravel()
+    outputs = np.asarray(layer(np.eye(size).reshape(size, *shape)))
+    return outputs.reshape(size, -1).T - bias[:, np.newaxis], bias
 
 
 def _shared(numerators, extra, relevance, epsilon):

@@ -49,7 +49,7 @@ RULES = {
 def linear_layer(name):
     shape, layer = LAYERS[name]
     keras.utils.set_random_seed(3)
-    model = keras.Sequential([keras.Input(shape), layer()])
+    model = twins.in_float64(keras.Sequential([keras.Input(shape), layer()]))
     rng = np.random.default_rng(5)
     for weight in model.weights:
         weight.assign(rng.normal(size=weight.shape))
@@ -69,44 +69,43 @@ CASES = [
 
 @cache
 def matrix(name):
-    _, operation, shape = linear_layer(name)
-    kernel = tf.constant(operation.kernel)
-    return twins.matrix_of(lambda v: operation.function(tf.constant(v), kernel), shape)
+    model, _, shape = linear_layer(name)
+    return twins.matrix_of(model, shape)
 
 
 @pytest.mark.parametrize(("layer", "rule"), CASES)
 @pytest.mark.parametrize("nonnegative", [True, False])
 def test_a_rule_is_its_definition(layer, rule, nonnegative):
-    _, operation, shape = linear_layer(layer)
+    model, operation, shape = linear_layer(layer)
     rng = np.random.default_rng(7)
     x = rng.uniform(0 if nonnegative else -1, 2, (3, *shape))
-    z = operation.forward(tf.constant(x)).numpy()
-    relevance = rng.normal(size=z.shape)
-    bias = np.broadcast_to(operation.bias, z.shape[1:]).ravel()
+    relevance = rng.normal(size=(3, *model.output_shape[1:]))
     box = (tf.fill((1, *shape), np.float64(-1)), tf.fill((1, *shape), np.float64(2)))
     at = Crossing(operation, tf.constant(x), tf.constant(relevance), nonnegative, box)
     fast = RULES[rule][0].share(at).numpy()
     for i in range(len(x)):
-        slow = RULES[rule][1](matrix(layer), bias, x[i].ravel(), relevance[i].ravel())
+        slow = RULES[rule][1](*matrix(layer), x[i].ravel(), relevance[i].ravel())
         np.testing.assert_allclose(fast[i].ravel(), slow, rtol=1e-7, atol=1e-9)
 
 
 def test_the_flat_rule_counts_what_an_output_sees():
-    _, operation, shape = linear_layer("conv_same_strided")
-    ones = tf.ones_like(tf.constant(operation.kernel))
-    seen = twins.matrix_of(lambda v: operation.function(tf.constant(v), ones), shape)
-    x = np.random.default_rng(1).normal(size=(1, *shape))
-    r = operation.forward(tf.constant(x)).numpy()
+    model, operation, shape = linear_layer("conv_same_strided")
+    counting = twins.in_float64(model)
+    for weight in counting.weights:
+        weight.assign(np.full(weight.shape, float(weight.name == "kernel")))
+    seen, none = twins.matrix_of(counting, shape)
+    rng = np.random.default_rng(1)
+    x, r = rng.normal(size=(1, *shape)), rng.normal(size=(1, *model.output_shape[1:]))
     fast = Flat().share(Crossing(operation, tf.constant(x), tf.constant(r), False)).numpy()
-    slow = twins.flat_rule(seen, np.zeros(seen.shape[0]), x.ravel(), r.ravel())
+    slow = twins.flat_rule(seen, none, x.ravel(), r.ravel())
     np.testing.assert_allclose(fast.ravel(), slow, rtol=1e-7)
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_operations_compute_what_the_layer_does(layer):
     model, operation, shape = linear_layer(layer)
-    x = np.random.default_rng(2).normal(size=(4, *shape)).astype(np.float32)
-    np.testing.assert_allclose(operation.forward(tf.constant(x)), model(x), rtol=1e-4, atol=1e-5)
+    x = np.random.default_rng(2).normal(size=(4, *shape))
+    np.testing.assert_allclose(operation.forward(tf.constant(x)), model(x), rtol=1e-9, atol=1e-12)
 
 
 def test_impossible_settings_are_refused():

@@ -82,6 +82,19 @@ def test_states_far_outside_have_cells_of_their_own_up_to_the_margin():
     assert codes.min() >= 0
 
 
+@pytest.mark.parametrize(("m", "bits"), [(4, 4), (5, 4), (1, 3), (9, 8), (250, 9)])
+def test_a_code_has_as_many_cells_below_the_grid_as_above_or_one_fewer(m, bits):
+    states = random_states(2)
+    abstraction, _ = Abstraction.fit(states, grid(k=1, m=m, bits=bits, n_step=1))
+    everything = set(abstraction.cells(np.arange(2**bits)).ravel().tolist())
+    assert everything == set(range(min(everything), max(everything) + 1))
+    below, above = -min(everything), max(everything) - m  # profiled states have cells 0 to m
+    assert above - below in (0, 1)
+    assert below + m + 1 + above == 2**bits
+    extremes = abstraction.cells(abstraction.encode(np.concatenate([states, -states]) * 10**6))
+    assert (extremes.min(), extremes.max()) == (-below, m + above)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

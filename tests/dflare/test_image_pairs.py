@@ -22,10 +22,12 @@ from asterism.core.parts import ALONE, ShardEnded, SharedParts
 from asterism.core.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import search_images
-from asterism.dflare.image_repair import repair_images
+from asterism.dflare.image_repair import _on_test_images, repair_images
 from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import Answers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
+from asterism.dflare.trigger import Seeds
 from asterism.models.classifier import open_classifier
 from asterism.models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
@@ -349,3 +351,28 @@ def test_repair_asks_for_a_search_that_was_run(files, data, tmp_path):
             RepairParams(**(REPAIR | {"search": "diffchaser"})), TriggerParams(**TRIGGER),
             pair(*files[:2]), UNIT, data, 0, tmp_path / "t", tmp_path / "r",
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("failing", [{}, {0: "crash"}, dict.fromkeys(range(3), "crash")])
+def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
+    rng = np.random.default_rng(3)
+    f, g = (rng.random((10, 4)).astype(np.float32) for _ in range(2))
+    labels, numbers = rng.integers(0, 4, 10), np.array([2, 7, 9])
+    rest = [n for n in range(10) if n not in numbers]
+    found = _on_test_images(
+        Answers(f[numbers], g[numbers], failing),
+        Answers(f[rest], g[rest], {1: "crash"}),
+        Seeds(np.zeros((3, 1)), numbers),
+        labels,
+    )
+    left_out = {int(numbers[row]) for row in failing} | {rest[1]}
+    kept = [n for n in range(10) if n not in left_out]
+    assert found == {
+        "original_accuracy": sum(f[n].argmax() == labels[n] for n in kept) / len(kept),
+        "accuracy": sum(g[n].argmax() == labels[n] for n in kept) / len(kept),
+        "agreement": sum(g[n].argmax() == f[n].argmax() for n in kept) / len(kept),
+        "deviating_test_images": sum(g[n].argmax() != f[n].argmax() for n in kept),
+    }
+    none = Answers(f[:0], g[:0], {})
+    nobody = _on_test_images(none, none, Seeds(np.zeros((0, 1)), numbers[:0]), labels[:0])
+    assert set(nobody.values()) == {None, 0}

@@ -8,6 +8,7 @@ from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.searches.dflare import Dflare
+from asterism.models.isolation import ModelCrashError
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,30 @@ def test_with_time_enough_no_single_change_can_go(found):
             without[row, column] = reference[row, column]
             probe = without[np.newaxis]
             assert f.predict(probe).argmax() == g.predict(probe).argmax()
+
+
+def test_a_reversion_on_which_a_model_fails_is_not_kept(found):
+    """A failed model's outputs are NaN, whose label is 0: that is no deviation."""
+    items, references = found
+    rows = [r for r in range(len(items)) if (items[r] != references[r]).sum() > 1]
+    items, references = items[rows], references[rows]
+    allowed = {item.tobytes() for item in items}
+
+    def fragile(model):
+        healthy = model.predict
+
+        def predict(images):
+            if any(image.tobytes() not in allowed for image in images):
+                raise ModelCrashError("it crashed")
+            return healthy(images)
+
+        model.predict = predict
+        return model
+
+    f, g = models()
+    for original, compressed in ((f, fragile(g)), (fragile(models()[0]), models()[1])):
+        minimal = minimise(subject(original, compressed), items, references, 50)
+        assert np.array_equal(minimal, items)
 
 
 def test_none_gives_none():

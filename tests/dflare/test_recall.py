@@ -1,6 +1,7 @@
 """Asking about each input once: the answers are the models', the calls are fewer."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from subjects import CLASSES, models, seeds, subject
@@ -85,6 +86,27 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
     for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
         recall.submit(IMAGES[rows]).result()
     assert f.batches == [4, 0, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.lists(st.tuples(ROWS, ROWS), max_size=5))
+def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns):
+    """A plain list of what is known tells what is asked; two questions are under way at a time."""
+    f, g = models()
+    direct, known, asked = Pair(*models()), [], []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_KEPT_BYTES", room * (module._ENTRY_BYTES + 2 * 4 * CLASSES))
+        recall = Recall(Pair(f, g))
+        for questions in turns:
+            submitted = [recall.submit(IMAGES[rows]) for rows in questions]
+            new = [list(dict.fromkeys(r for r in rows if r not in known)) for rows in questions]
+            for rows, recollection, first_seen in zip(questions, submitted, new, strict=True):
+                answers, expected = recollection.result(), direct.ask(IMAGES[rows])
+                np.testing.assert_array_equal(answers.f, expected.f)
+                np.testing.assert_array_equal(answers.g, expected.g)
+                known = (known + [row for row in first_seen if row not in known][-room:])[-room:]
+                asked.append(len(first_seen))
+    assert f.batches == g.batches == asked
 
 
 def test_a_search_that_repeats_its_mutants_asks_about_few():

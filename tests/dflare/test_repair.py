@@ -16,6 +16,7 @@ from asterism.dflare.params import RepairParams
 from asterism.dflare.repair import (
     REPAIRED,
     Examples,
+    _averages,
     choose,
     compare_repairers,
     gather,
@@ -23,6 +24,7 @@ from asterism.dflare.repair import (
     why_not,
 )
 from asterism.dflare.repairers import REPAIRERS
+from asterism.dflare.repairers.gradient_boosting import _rounded_down
 
 OPTIONS = {
     "perceptron": {"hidden_units": 16, "learning_rate": 0.003, "epochs": 100},
@@ -310,6 +312,39 @@ def test_the_gain_on_seeds_is_counted_over_the_seeds():
     assert result["seed_agreement_gain"] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("seeds", [0, 1, 5])
+def test_averages_are_means_of_what_each_repetition_counts(seeds):
+    rng = np.random.default_rng(seeds)
+    data = Examples(rng.random((12, 3)).astype(np.float32), rng.integers(0, 3, 12), seeds)
+    repetitions = [rng.integers(0, 3, 12) for _ in range(4)]
+    own = [int(row.argmax()) for row in data.probabilities]
+    rows = [
+        [(int(f), g, int(r)) for f, g, r in zip(data.original, own, labels, strict=True)]
+        for labels in repetitions
+    ]
+
+    def mean(count, over=12):
+        return sum(sum(map(count, some[:over])) for some in rows) / 4
+
+    deviating = sum(f != g for f, g, _ in rows[0])
+    repaired = mean(lambda x: x[0] != x[1] and x[2] == x[0])
+    induced = mean(lambda x: x[0] == x[1] and x[2] != x[0])
+    gain = mean(lambda x: (x[2] == x[0]) - (x[1] == x[0]), seeds)
+    assert _averages(data, repetitions) == pytest.approx(
+        {
+            "inputs": 12,
+            "deviating": deviating,
+            "repair_count": repaired,
+            "inducing_count": induced,
+            "improvement_count": repaired - induced,
+            "repair_ratio": repaired / deviating,
+            "inducing_ratio": induced / deviating,
+            "improvement_ratio": (repaired - induced) / deviating,
+            "seed_agreement_gain": gain / seeds if seeds else 0,
+        }
+    )
+
+
 def test_an_anchored_repairer_that_learns_nothing_says_what_the_model_says():
     data = examples()
     kind = REPAIRERS["anchored"]
@@ -349,3 +384,12 @@ def test_seeds_without_an_answer_are_left_out():
     examples = gather(Answers(f, g, {1: "it crashed"}), Findings([], [trigger]))
     assert examples.original.tolist() == [0, 1, 1]
     assert np.array_equal(examples.probabilities, g[[0, 2, 0]])
+
+
+@given(st.floats(-1e30, 1e30))
+def test_a_threshold_is_rounded_down_to_what_the_file_can_hold(threshold):
+    """So that an input lies on the same side of it in the file as in the repairer."""
+    rounded = _rounded_down(threshold)
+    assert rounded <= threshold
+    assert float(np.float32(rounded)) == rounded
+    assert float(np.nextafter(np.float32(rounded), np.float32(np.inf))) > threshold

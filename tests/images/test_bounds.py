@@ -59,3 +59,6 @@ def test_limits_themselves_are_accepted() -> None:
     assert acceptable(faint, reference).all()
     assert not acceptable(faint + np.uint8(1), reference).any()
     assert acceptable(faint + np.uint8(1), reference, linf_share=0.31).all()
+    faint[:] = 51  # a fifth of 255, exactly
+    assert acceptable(faint, reference, linf_share=0.2).all()
+    assert not acceptable(faint + np.uint8(1), reference, linf_share=0.2).any()

@@ -375,6 +375,26 @@ def test_images_too_small_for_a_range_are_told_before_anything_is_drawn() -> Non
     assert "high is 17" in MUTATORS["pixel_change"](high=17).misfit((4, 4, 1))
 
 
+def test_what_fits_every_image_says_so() -> None:
+    assert {MUTATORS[name]().misfit((1, 1, 1)) for name in set(NAMES) - {"pixel_change"}} == {""}
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "strength"),
+    [
+        ("gaussian_noise", {"low": 1, "high": 50}, lambda d: d["noise"].std(axis=(1, 2, 3))),
+        ("multiplicative_noise", {"high": 0.5}, lambda d: d["factors"].std(axis=(1, 2, 3))),
+        ("salt_and_pepper_noise", {"high": 0.9}, lambda d: d["salt"].mean(axis=(1, 2, 3))),
+    ],
+)
+def test_each_image_has_a_strength_of_its_own(
+    name: str, options: dict[str, float], strength: Callable[[Draws], np.ndarray]
+) -> None:
+    found = strength(MUTATORS[name](**options).draw(stream(2), (50, 40, 40, 1)))
+    assert found.max() > 5 * found.min()
+    assert len(np.unique(np.round(found, 2))) > 20
+
+
 def test_salt_and_pepper_come_in_equal_shares() -> None:
     draws = MUTATORS["salt_and_pepper_noise"](low=0.1, high=0.1).draw(stream(0), (100, 28, 28, 1))
     assert draws["salt"].mean() == pytest.approx(0.05, abs=0.005)
@@ -411,7 +431,17 @@ def test_mutators_from_configuration() -> None:
     [
         ({"translatoin": {}}, "did you mean 'translation'"),
         ({"translation": {"lo": 1}}, "known: low, high"),
-        ({"translation": {"low": 3, "high": 1}}, "ends at 1, before 3"),
+        *(
+            ({name: {"low": 0.75, "high": 0.5}}, "ends at 0.5, before 0.75")
+            for name in (
+                *("scale", "shear", "contrast", "gaussian_noise", "multiplicative_noise"),
+                "salt_and_pepper_noise",
+            )
+        ),
+        *(
+            ({name: {"low": 3, "high": 1}}, "ends at 1, before 3")
+            for name in ("translation", "rotation", "brightness", "pixel_change")
+        ),
         ({"translation": {"low": "x"}}, "translation.low is 'x'"),
         ({"scale": {"low": 0}}, "above 0"),
         ({"median_blur": {"sizes": [2]}}, "odd"),

@@ -260,6 +260,32 @@ def test_rounding_passes_and_a_hundredth_does_not(scale, depth):
     assert first_difference([wrong], [exact], ["float32"], [0.0], tolerance) is not None
 
 
+@pytest.mark.parametrize(("epsilon", "coarser"), [(2.0**-52, 1), (2.0**-23, 1), (2.0**-10, 8192)])
+def test_the_perturbation_was_of_float32_and_counts_for_more_in_coarser_dtypes(epsilon, coarser):
+    reference, spread = np.array([3.0, -4.0, np.inf]), 0.01
+    mean_square = (9 + 16 + 0) / 3  # what is infinite has no size
+    expected = [
+        64 * epsilon * 5 * (size + mean_square**0.5) + 8 * spread * coarser for size in (3, 4, 0)
+    ]
+    found = Tolerance(64, 8, epsilon, 5).of(reference, spread)
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert Tolerance(64, 8, epsilon, 0).of(np.zeros(1), 0.0) == np.finfo(np.float32).tiny
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_judged_is_what_is_no_larger_than_a_quarter_of_the_dtypes_largest(dtype, sign):
+    quarter = sign * float(np.finfo(dtype).max) / 4
+    tolerance = Tolerance(64, 8, float(np.finfo(dtype).eps), 2)
+    wrong = {"NaN/Inf mask differs": sign * np.inf, "values differ": quarter / 2}
+    for symptom, value in wrong.items():
+        output = np.array([value, 1.0], dtype)
+        for exact, kind in ((quarter, symptom), (np.nextafter(quarter, sign * np.inf), None)):
+            reference = np.array([exact, 1.0])
+            found = first_difference([output], [reference], [dtype], [0.0], tolerance)
+            assert (found and found.kind) == kind
+
+
 def test_what_is_too_large_for_the_dtype_is_not_judged():
     huge = np.array([1e39, 1.0])
     overflowed = np.array([np.inf, 1.0], np.float32)

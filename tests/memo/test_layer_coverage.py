@@ -1,8 +1,5 @@
 """Coverage against slow twins, and its properties."""
 
-from functools import cache
-from itertools import product
-
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -10,9 +7,18 @@ from asterism.core.streams import stream
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.graphs.coverage import PAPER_PAIRS, Coverage, declared, elements_of, of_the_paper
 from asterism.memo.graphs.graph import Graph, Node, input_node
-from asterism.memo.universe.parameters import Choice, Number, Shaped, Sizes
-from asterism.memo.universe.spec import MAX_RANK, universe
-from asterism.memo.universe.tensors import InvalidLayerError, Tensor
+from asterism.memo.universe.parameters import Number
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import InvalidLayerError
+from memo.coverage_twins import (
+    slow_inputs,
+    slow_labels,
+    slow_meet,
+    slow_only_repaired,
+    slow_pairs,
+    slow_parameters,
+    slow_types,
+)
 from memo.small_graphs import branching, convolutional, recurrent
 
 
@@ -34,100 +40,6 @@ NUMBERS = sorted(
 )
 
 
-def slow_types(graphs):
-    seen = set()
-    for graph in graphs:
-        for node in graph.nodes.values():
-            if node.type != "InputLayer" and not node.repair:
-                seen.add(node.type)
-    return seen
-
-
-@cache
-def observed_ranks(name):
-    """Ranks that a layer's outputs have when it is configured at random, over all its inputs."""
-    spec, ranks = universe()[name], set()
-    count = spec.arity[0]
-    for chosen in product(sorted(spec.ranks), repeat=count if name == "Dot" else 1):
-        chosen = (chosen * count)[:count]
-        tensors = [Tensor((4,) * (rank - 1), spec.dtypes[0]) for rank in chosen]
-        for number in range(24):
-            config = spec.draw(stream(8, name, *chosen, number), tensors)
-            if name == "Reshape":  # its draws leave the highest rank to ConvLSTM3D's inputs
-                axes = number % (MAX_RANK - 1)
-                config["target_shape"] = [*[1] * axes, tensors[0].size]
-            try:
-                ranks.add(spec.output(config, tensors).rank)
-            except InvalidLayerError:
-                continue
-    return ranks
-
-
-def slow_meet(first, second):
-    """Whether some output of the first was seen that the second reads."""
-    reads_floats = any(dtype.startswith("float") for dtype in universe()[second].dtypes)
-    return reads_floats and any(r in universe()[second].ranks for r in observed_ranks(first))
-
-
-def slow_pairs(graphs):
-    """Every path from a layer to a layer over nothing but repairs, walked one by one."""
-    seen = set()
-    for graph in graphs:
-        for first in graph.nodes:
-            if graph.nodes[first].type == "InputLayer" or graph.nodes[first].repair:
-                continue
-            waiting = list(graph.consumers[first])
-            while waiting:
-                reader = waiting.pop()
-                if graph.nodes[reader].repair:
-                    waiting.extend(graph.consumers[reader])
-                elif slow_meet(graph.nodes[first].type, graph.nodes[reader].type):
-                    seen.add((graph.nodes[first].type, graph.nodes[reader].type))
-    return seen
-
-
-def slow_bin(value, low, high, integer):
-    """The bin of a number by going through all of them, or through the edges from below."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    if not low <= value <= high:
-        return None
-    if integer:
-        numbers = list(range(int(low), int(high) + 1))
-        bins = min(5, len(numbers))
-        return f"bin{bins * numbers.index(value) // len(numbers)}"
-    edges = [low + (high - low) * n / 5 for n in range(1, 5)]
-    return f"bin{sum(value >= edge for edge in edges)}"
-
-
-def slow_labels(parameter, value):
-    """Options that a value covers, by the meaning of each kind of declaration."""
-    if isinstance(parameter, Choice):
-        return {str(v) for v in parameter.values if str(v) == str(value)}
-    if isinstance(parameter, Number):
-        found = {slow_bin(value, parameter.low, parameter.high, parameter.integer)}
-    elif isinstance(parameter, Sizes):
-        values = value if isinstance(value, list) else [value]
-        found = {slow_bin(v, parameter.low, parameter.high, True) for v in values}
-    else:
-        assert isinstance(parameter, Shaped)
-        return {parameter.kind_of(value)} & set(parameter.kinds)
-    return set() if None in found else found
-
-
-def slow_parameters(graphs):
-    seen = set()
-    for graph in graphs:
-        for node in graph.nodes.values():
-            if node.type == "InputLayer" or node.repair:
-                continue
-            for name, value in node.config.items():
-                for parameter in universe()[node.type].all_parameters:
-                    if parameter.name == name:
-                        seen |= {(node.type, name, o) for o in slow_labels(parameter, value)}
-    return seen
-
-
 def covered(graphs):
     coverage = Coverage()
     for graph in graphs:
@@ -135,12 +47,18 @@ def covered(graphs):
     return coverage
 
 
-def test_the_three_coverages_equal_their_slow_twins():
+def test_the_coverages_equal_their_slow_twins():
     coverage = covered(MODELS)
     assert coverage.types == slow_types(MODELS)
     assert coverage.pairs == slow_pairs(MODELS)
+    assert coverage.pairs - coverage.direct_pairs == slow_only_repaired(MODELS)
     assert coverage.parameters == slow_parameters(MODELS)
+    assert coverage.inputs == slow_inputs(MODELS)
     assert len(coverage.pairs) > 10
+    for graph in MODELS:
+        elements = elements_of(graph)
+        assert elements.pairs == slow_pairs([graph])
+        assert elements.repaired == slow_only_repaired([graph])
 
 
 @given(st.permutations(range(len(MODELS))), st.integers(0, len(MODELS)))
@@ -183,6 +101,26 @@ def test_an_edge_through_a_repair_is_a_marked_pair_and_the_repair_no_layer():
     direct = Graph({**graph.nodes, 2: Node("Reshape", {"target_shape": [2, 3]}, (1,))})
     assert elements_of(direct).pairs == {("Dense", "Reshape"), ("Reshape", "LSTM")}
     assert not elements_of(direct).repaired
+
+
+def test_a_pair_that_also_meets_directly_is_not_one_that_only_a_repair_lets_meet():
+    both = Graph(
+        {
+            0: input_node((6, 4)),
+            1: Node("Dense", {"units": 3}, (0,)),
+            2: Node("LSTM", {"units": 6}, (1,)),
+            3: Node("Dense", {"units": 6}, (2,)),
+            4: Node("Reshape", {"target_shape": [2, 3]}, (3,), repair=True),
+            5: Node("LSTM", {"units": 2}, (4,)),
+            6: Node("GRU", {"units": 2}, (4,)),
+        }
+    )
+    elements = elements_of(both)
+    assert elements.pairs == {("Dense", "LSTM"), ("LSTM", "Dense"), ("Dense", "GRU")}
+    assert elements.repaired == slow_only_repaired([both]) == {("Dense", "GRU")}
+    coverage = covered([both])
+    assert coverage.direct_pairs == {("Dense", "LSTM"), ("LSTM", "Dense")}
+    assert coverage.rates()["pairs_only_repaired"] == 1 / len(declared().pairs)
 
 
 def test_values_outside_the_declaration_count_nowhere():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import h5py
 import keras
@@ -28,7 +29,9 @@ from asterism.memo.reducing.reduce import (
 )
 from asterism.memo.reducing.reduction import _inference, _opened, reduce_models
 from asterism.memo.reducing.seeds import SEED_MODELS, make_seed_model
+from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_files import load_keras
+from memo.coverage_twins import slow_pairs, slow_parameters, slow_types
 
 
 def residual():
@@ -301,8 +304,24 @@ def with_operations():
     return keras.Model(inputs, layers.Dense(2)((first + second) * first - second))
 
 
+def called_twice():
+    """Only the second call's output is read."""
+    shared = layers.Dense(6, activation="tanh")
+    inputs = keras.Input((6,))
+    return keras.Model(inputs, layers.Dense(2)(shared(shared(inputs))))
+
+
+def scaled_sum():
+    """As in keras.applications' InceptionResNetV2."""
+    first, second = (layers.Dense(4)(inputs) for inputs in [keras.Input((6,))] * 2)
+    scaled = keras.src.applications.inception_resnet_v2.CustomScaleLayer(0.3)([first, second])
+    return keras.Model(first._keras_history.operation.input, scaled)
+
+
 READ = {
     "operations": with_operations,
+    "a layer called twice": called_twice,
+    "a scaled sum": scaled_sum,
     "time-distributed": lambda: sequential(
         (5, 6), layers.TimeDistributed(layers.Dense(8, activation="relu"))
     ),
@@ -533,27 +552,140 @@ def test_reduction_loses_no_coverage_and_keeps_weights():
         assert any(np.array_equal(fit(a, weight.shape), weight) for a in alike)
 
 
-def test_nothing_can_be_taken_out_of_what_is_reduced():
-    """The slow twin: every single removal of a block or layer is tried and loses coverage."""
-    graph, _ = graph_of(residual(), 8)
-    reduced, wanted = reduce_model(graph), elements_of(graph)
-    for node in reduced.layers:
-        for source in reduced.nodes[node].inputs:
-            smaller = bypass(reduced, source, node)
-            if smaller is not None and smaller.layers:
-                assert not keeps(smaller, wanted) or work(smaller) > work(reduced)
+def multiplications(graph):
+    """What one inference costs, from the kernels that Keras makes and the places they are used at.
+
+    A layer without a kernel costs one operation an output, or one for each value in its window.
+    """
+    total = 0
+    model = build(graph)
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.InputLayer):
+            continue
+        output = layer.output.shape[1:]
+        kernels = [w.shape for w in layer.weights if w.name.endswith("kernel")]
+        if isinstance(layer, layers.DepthwiseConv2D) or not kernels:
+            window = getattr(layer, "kernel_size", (1, 1))
+            total += int(np.prod(window)) * int(np.prod(output))
+        for kernel in kernels if not isinstance(layer, layers.DepthwiseConv2D) else ():
+            total += int(np.prod(kernel)) * int(np.prod(output[:-1]))
+    return total
 
 
-def test_articulation_points_are_where_one_tensor_carries_everything():
-    graph, _ = graph_of(residual(), 8)
-    points = set(articulation_points(graph))
-    for point in points - set(graph.outputs):
-        without = {i: n for i, n in graph.nodes.items() if i != point}
-        reachable = set(graph.inputs) - {point}
-        for i, node in without.items():
-            if any(s in reachable for s in node.inputs):
-                reachable.add(i)
-        assert not reachable & set(graph.outputs)
+def covers(smaller, original):
+    """Whether one model covers all types, pairs and parameters that another does."""
+    twins = (slow_types, slow_pairs, slow_parameters)
+    return all(twin([original]) <= twin([smaller]) for twin in twins)
+
+
+def removals(graph):
+    """Every model that is left when one layer goes, and its readers read one of its sources."""
+    for gone, node in graph.nodes.items():
+        for source in dict.fromkeys(node.inputs):
+            nodes = {
+                i: replace(n, inputs=tuple(source if s == gone else s for s in n.inputs))
+                for i, n in graph.nodes.items()
+                if i != gone
+            }
+            outputs = [
+                i for i in graph.nodes if not any(i in n.inputs for n in graph.nodes.values())
+            ]
+            needed, waiting = set(), [source if o == gone else o for o in outputs]
+            while waiting:
+                needed.add(at := waiting.pop())
+                waiting.extend(nodes[at].inputs)
+            left = {i: n for i, n in nodes.items() if i in needed}
+            try:
+                if any(n.type != "InputLayer" for n in left.values()):
+                    yield Graph(left)
+            except InvalidLayerError:
+                continue
+
+
+def many_filters_behind_pooling():
+    """Without either pooling the last convolution would run on larger images."""
+    inputs = x = keras.Input((16, 16, 1))
+    for _ in range(2):
+        x = layers.MaxPooling2D(2)(layers.Conv2D(8, 3, padding="same")(x))
+    return keras.Model(inputs, layers.Conv2D(48, 3, padding="same")(x))
+
+
+def one_layer_of_another_kind():
+    """Only the first layer's activation tells it from the others."""
+    stack = [layers.Dense(4, activation=a) for a in ("tanh", "relu", "relu", "relu")]
+    return keras.Sequential([keras.Input((4,)), *stack])
+
+
+REDUCED = {
+    "residual": residual,
+    "many filters behind pooling": many_filters_behind_pooling,
+    "one layer of another kind": one_layer_of_another_kind,
+}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_what_is_reduced_covers_as_much_and_costs_no_more_and_nothing_else_can_go(name):
+    """The slow twin: every removal of one layer, with coverage and cost from the definitions."""
+    graph, _ = graph_of(REDUCED[name](), 8)
+    reduced = reduce_model(graph)
+    assert covers(reduced, graph)
+    cost = multiplications(reduced)
+    assert cost <= multiplications(graph)
+    for smaller in removals(reduced):
+        assert not covers(smaller, graph) or multiplications(smaller) > cost
+
+
+def test_a_pooling_that_keeps_a_late_convolution_cheap_is_not_taken_out():
+    graph, _ = graph_of(many_filters_behind_pooling(), 8)
+    dearer = [m for m in removals(graph) if multiplications(m) > multiplications(graph)]
+    assert any(covers(m, graph) for m in dearer), "but for the cost, layers could go"
+    kept = [node.type for node in reduce_model(graph).nodes.values()]
+    assert kept.count("MaxPooling2D") == 2
+
+
+def every_kernel():
+    """Layers whose kernels are used in different ways."""
+    stack = [
+        layers.Conv2D(6, 3, padding="same"),
+        layers.SeparableConv2D(8, (3, 2)),
+        layers.DepthwiseConv2D(2),
+        layers.AveragePooling2D(2),
+        layers.Conv2D(4, 3, groups=2),
+        layers.Flatten(),
+        layers.Dense(3),
+    ]
+    return keras.Sequential([keras.Input((12, 11, 2)), *stack])
+
+
+@pytest.mark.parametrize("make", [every_kernel, residual, many_filters_behind_pooling])
+def test_the_cost_is_that_of_the_kernels(make):
+    graph, _ = graph_of(make(), 8)
+    assert work(graph) == multiplications(graph)
+
+
+def two_branches():
+    """Branches of different length, and a second output in the middle of one."""
+    x = layers.Dense(4)(inputs := keras.Input((4,)))
+    y = layers.ReLU()(layers.Dense(4)(x))
+    z = layers.Dense(4)(layers.Add()([x, y]))
+    return keras.Model(inputs, [layers.Dense(2)(z), layers.ReLU()(z)])
+
+
+@pytest.mark.parametrize("make", [residual, many_filters_behind_pooling, two_branches])
+def test_articulation_points_are_where_one_tensor_carries_everything(make):
+    """Without such a node, no output is reached from the input by any path."""
+    graph, _ = graph_of(make(), 8)
+
+    def reached(without):
+        found = set(graph.inputs) - {without}
+        for i, node in graph.nodes.items():
+            if i != without and any(source in found for source in node.inputs):
+                found.add(i)
+        return found & set(graph.outputs)
+
+    expected = [i for i in graph.nodes if not reached(i)]
+    assert articulation_points(graph) == expected
+    assert len(expected) < len(graph.nodes) or make is many_filters_behind_pooling
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 from asterism.models import training
 from asterism.models.params import TrainingParams
@@ -42,3 +43,12 @@ def test_a_thread_count_that_comes_too_late_is_refused(monkeypatch):
     keras.ops.zeros(1)  # TensorFlow runs from here on
     with pytest.raises(RuntimeError, match="cannot be modified after initialization"):
         training.make_deterministic(0, "test", threads=97)
+
+
+def test_operations_run_one_after_another_on_as_many_threads_as_are_fixed(monkeypatch):
+    fixed = {}
+    for kind in ("intra", "inter"):
+        name = f"set_{kind}_op_parallelism_threads"
+        monkeypatch.setattr(tf.config.threading, name, lambda n, kind=kind: fixed.update({kind: n}))
+    FIX_THREADS(97)
+    assert fixed == {"intra": 97, "inter": 1}

@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
+from asterism.core.artifacts import read_arrays, write_arrays
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.report.pictures import png
 from asterism.report.sections.compressed import (
     _first_queries,
+    _first_search,
+    _gallery,
     _headline,
     _histogram,
     _made_by,
+    _ratios,
     _wilcoxon_tests,
 )
 from asterism.report.templating import counted, fixed
@@ -80,6 +85,71 @@ def test_the_headline_is_a_range_only_where_there_is_one():
     assert two["pairs searched"] == "2"
     assert two["mean queries to find one"] == "10 to 112"
     assert two["deviations repaired, net"] == "-170.0% to 20.0%"
+
+
+def test_seeds_that_deviate_already_need_no_triggering_input():
+    searches = {
+        "a": {"dflare": {"seeds": 20, "deviates_already": 10, "triggered": 4, "mean_queries": 3.0}},
+        "b": {"dflare": {"seeds": 9, "deviates_already": 3, "triggered": 4, "mean_queries": None}},
+    }
+    assert dict(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
+    nothing = {"dflare": {**searches["b"]["dflare"], "seeds": 3, "triggered": 0}}
+    assert dict(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
+
+
+@pytest.mark.parametrize(
+    ("names", "first"), [("x dflare a", "dflare"), ("x dflare_r b", "b"), ("x", "x")]
+)
+def test_dflare_is_shown_first_where_there_is_one(names, first):
+    one, *others = names.split()
+    assert _first_search({"p": {one: {}}, "q": {name: {} for name in others}}) == first
+
+
+def test_queries_are_a_share_of_those_of_each_other_search():
+    searches = {
+        "a": {
+            n: {"mean_queries": q} for n, q in (("dflare", 6.0), ("dflare_r", 24.0), ("x", None))
+        },
+        "b": {"x": {"mean_queries": 3.0}},
+    }
+    assert _ratios(searches) == {"a": {"dflare": 1, "dflare_r": 0.25, "x": None}, "b": {"x": None}}
+
+
+@pytest.mark.parametrize("minimal", [False, True])
+def test_the_gallery_shows_the_triggers_with_the_fewest_changed_pixels(tmp_path, minimal):
+    rng = np.random.default_rng(0)
+    seeds = rng.integers(50, 200, (3, 4, 4, 3)).astype(np.uint8)
+    changed = [5, 1, 9, 3, 3, 8, 2, 7]  # pixels of each trigger
+    findings, items = Findings([SeedRecord(n, "triggered", 9) for n in (2, 5, 9)]), []
+    for number, pixels in enumerate(changed):
+        item = seeds[number % 3].copy()
+        item.reshape(-1, 3)[:pixels, 1] += np.arange(1, pixels + 1, dtype=np.uint8)
+        items.append(item)
+        outputs = np.eye(4, dtype=np.float32)[number % 4] * 0.5 + 0.125
+        told = (outputs, outputs[::-1].copy())
+        findings.triggers.append(
+            Trigger(
+                (2, 5, 9)[number % 3], 10 * number, ("x",), 255 - item if minimal else item, *told
+            )
+        )
+    findings.save(tmp_path / "dflare")
+    write_arrays(tmp_path / "seeds.npz", items=seeds, numbers=np.array([2, 5, 9]))
+    if minimal:  # the smaller changes of the same triggers are shown
+        given = read_arrays(tmp_path / "dflare" / "triggers.npz")
+        write_arrays(tmp_path / "dflare" / "minimal.npz", **{**given, "items": np.stack(items)})
+    shown = _gallery(tmp_path, "dflare")
+    order = sorted(range(8), key=lambda n: (changed[n], n))[:6]
+    assert [entry["pixels"] for entry in shown] == [changed[n] for n in order]
+    assert [entry["queries"] for entry in shown] == [10 * n for n in order]
+    for number, entry in zip(order, shown, strict=True):
+        assert entry["seed"] == png(seeds[number % 3], "seed")
+        assert entry["item"] == png(items[number], "triggering input")
+        moved = np.zeros((16, 3), np.uint8)
+        pixels = changed[number]
+        moved[:pixels, 1] = [255 * n // pixels for n in range(1, pixels + 1)]
+        assert entry["difference"] == png(moved.reshape(4, 4, 3), "amplified difference")
+        assert entry["original"] == f"{number % 4} (0.625)"
+        assert entry["compressed"] == f"{3 - number % 4} (0.625)"
 
 
 ORIGINAL = "artifacts/train_classifier/model.keras"

@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 import yaml
 
@@ -9,7 +10,16 @@ from asterism.config import compose
 from asterism.core.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
-from asterism.report.sections.importance import _finding, _number, _verdict, importance
+from asterism.report.sections.importance import (
+    _control,
+    _diverging,
+    _finding,
+    _idc,
+    _number,
+    _others,
+    _verdict,
+    importance,
+)
 from places import ROOT
 from report.drawings import unfolded
 
@@ -76,6 +86,26 @@ def test_the_finding_is_what_the_controls_say(values, words):
     }
     additions["noise"] = {"idc_6": {"value": 99, **control}}  # no adversarial input
     assert words in _finding(additions, {"idc_6": 1})
+
+
+def test_relevance_is_drawn_relative_to_its_largest():
+    relevance = np.array([[4.0, -4.0], [0.0, 1.0]], np.float32)
+    half = [round(255 + (end - 255) / 2) for end in (178, 24, 43)]
+    expected = [[[178, 24, 43], [33, 102, 172]], [[255, 255, 255], half]]
+    assert np.abs(_diverging(relevance).astype(int) - expected).max() <= 1
+    assert np.array_equal(_diverging(1e-6 * relevance), _diverging(relevance))
+    assert (_diverging(np.zeros((2, 3), np.float32)) == 255).all()
+
+
+def test_coverages_stand_by_their_neurons_and_criteria_in_their_order():
+    facts = dict.fromkeys(["idc_12", "b", "inputs", "idc_4", "a", "c"], 1)
+    assert _idc(facts) == ["idc_4", "idc_12"]
+    assert _others(facts, ["a", "x", "c"]) == ["a", "c", "b"]
+
+
+def test_a_control_of_several_draws_has_a_deviation():
+    facts = {"clean_mean": 3.14, "clean_std": 0.26, "noise_mean": 2.0, "noise_std": None}
+    assert (_control(facts, "clean"), _control(facts, "noise")) == ("3.1 ± 0.3", "2.0")
 
 
 def test_one_draw_gives_no_verdict():

@@ -1,5 +1,7 @@
 """Chains, side by side and single, choose exactly what the paper's algorithm chooses."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,7 +15,7 @@ from asterism.search.chains import (
     MetropolisHastingsChains,
     UniformChains,
 )
-from asterism.search.metropolis import MetropolisHastings
+from asterism.search.metropolis import MetropolisHastings, Uniform
 
 
 class Replayed:
@@ -70,6 +72,33 @@ def test_uniform_is_uniform():
     for numbers in rng.random((10_000, 2)).tolist():
         counts[chains.select(NOWHERE, [0.0] * 5, numbers)] += 1
     assert counts / counts.sum() == pytest.approx(np.full(5, 0.2), abs=0.02)
+
+
+def test_a_candidate_that_is_added_can_be_chosen_and_the_chain_stays_where_it_is():
+    scores = {"a": 0.0, "b": 0.0, "c": 9.0}
+    chain = MetropolisHastings(["a", "b"], scores.__getitem__, 0.9)
+    uniform, rng = Uniform(["a", "b"]), np.random.default_rng(2)
+    assert {uniform.select(rng) for _ in range(50)} == {"a", "b"}
+    assert {chain.select(rng) for _ in range(50)} == {"a", "b"}
+    last = chain.current
+    chain.add("c")
+    uniform.add("c")
+    assert chain.current == last
+    counts = Counter(uniform.select(rng) for _ in range(6000))
+    assert all(abs(counts[candidate] - 2000) < 200 for candidate in scores)
+    chosen = Counter(chain.select(rng) for _ in range(600))
+    assert chosen["c"] > chosen["a"] + chosen["b"]
+
+
+def test_a_chain_needs_a_candidate():
+    with pytest.raises(ValueError, match="nothing to choose from"):
+        MetropolisHastings([], float, 0.5)
+
+
+@pytest.mark.parametrize("p", [0, 1, -0.1, 1.5])
+def test_a_single_chain_checks_p(p):
+    with pytest.raises(ValueError, match=r"\(0, 1\)"):
+        MetropolisHastings([1, 2], float, p)
 
 
 def test_numbers_whose_proposals_are_all_refused_choose_nothing():

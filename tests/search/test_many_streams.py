@@ -35,6 +35,40 @@ def test_a_stream_is_splitmix64(key, first, then):
     assert drawn == splitmix64(key, first + then)
 
 
+def finalised(word):
+    """SplitMix64's function of a word: the first word of the stream one step before it."""
+    return splitmix64(word - 0x9E3779B97F4A7C15, 1)[0]
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(0, 40))
+def test_a_stream_below_another_is_of_its_key_and_the_word_of_its_number(key, number):
+    below = ManyStreams(np.array([key], np.uint64)).below(np.array([number]))
+    own = finalised(key ^ splitmix64(0, number + 1)[number])
+    assert below.integers(0, 1 << 64, (1, 2), dtype=np.uint64)[0].tolist() == splitmix64(own, 2)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 30, 64, 65, 4096, 4097])
+def test_a_permutation_is_in_the_order_of_random_numbers(size):
+    """Of as many bits as are left beside a place, in 32 bits where at least 20 are left."""
+    key, bits = 77, max(1, (size - 1).bit_length())
+    left = 2 ** ((32 if bits <= 12 else 64) - bits)
+    words = splitmix64(key, size)
+    expected = sorted(range(size), key=lambda place: (words[place] % left, place))
+    streams = ManyStreams(np.array([key], np.uint64))
+    assert streams.permuted(np.arange(size)[None], axis=1)[0].tolist() == expected
+
+
+@given(st.integers(0, 2**64 - 1), st.floats(-9, 9), st.floats(0, 9))
+def test_numbers_of_a_range_are_those_from_0_to_1_stretched(key, low, length):
+    keys = np.array([key], np.uint64)
+    shares = [word / 2**64 for word in splitmix64(key, 5)]
+    assert ManyStreams(keys).random((1, 5))[0] == pytest.approx(shares, abs=1e-15)
+    found = ManyStreams(keys).uniform(low, low + length, (1, 5))[0]
+    assert found == pytest.approx([low + length * share for share in shares], abs=1e-12)
+    whole = ManyStreams(keys).integers(-3, 9, (1, 5))[0]
+    assert whole.tolist() == [-3 + int(12 * share) for share in shares]
+
+
 DRAWS = {
     "random": lambda s, n: s.random((n, 5)),
     "uniform": lambda s, n: s.uniform(-1.0, 3.0, (n, 1, 2)),

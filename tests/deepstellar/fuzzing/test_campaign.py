@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,7 @@ def test_first_visits_cover_what_the_kept_inputs_cover(world: World, name: str) 
     found = run(world)
     at_first = covering(world, name, world.seeds.images)
     assert np.array_equal(at_first.covered, found.visits.found[name] == 0)
+    assert found.visits.found[name].min() == -1
     assert found.visits.coverage(name, 0) == at_first.value()
     kept = covering(world, name, found.queue.rows["images"], found.crashes.rows["images"])
     assert (found.visits.found[name][kept.covered] >= 0).all()
@@ -127,6 +129,21 @@ def test_threads_do_not_change_the_result(
     several = run(world)
     monkeypatch.setattr(RecurrentModel, "workers", property(lambda _: 2))
     assert_same(several, run(world))
+
+
+@pytest.mark.parametrize("chunk", [1, 32, 50, 128])
+def test_every_parent_of_a_plan_is_bred_in_its_turn(
+    world: World, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign_module, "CHUNK", chunk)
+    campaign = Campaign(world.network, world.model, world.seeds, params(), "state", 5, 0, 1500)
+    monkeypatch.setattr(campaign, "_work", lambda plan, number, parents: (number, parents))
+    plan = campaign_module.Plan(0, np.arange(128) % 7)
+    with ThreadPoolExecutor(1) as threads:
+        done = [future.result() for future in campaign._submit(plan, threads)]
+    assert [number for number, _ in done] == list(range(len(done)))
+    assert max(len(parents) for _, parents in done) == chunk
+    assert np.array_equal(np.concatenate([parents for _, parents in done]), plan.parents)
 
 
 def test_another_seed_gives_another_result(world: World) -> None:
@@ -155,6 +172,16 @@ def test_every_selection_strategy_runs(world: World, selection: str) -> None:
 def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) -> None:
     with pytest.raises(UserError, match="hardly any mutant is acceptable"):
         run(world, mutators={"gaussian_noise": {"low": 90, "high": 90}}, weights={}, l0_share=0)
+
+
+def test_only_so_many_fruitless_generations_in_a_row_end_a_campaign(world: World) -> None:
+    campaign = Campaign(world.network, world.model, world.seeds, params(), "state", 5, 0, 1500)
+    for made in ([0] * (campaign_module.PATIENCE - 1) + [1]) * 2:
+        campaign._stop_if_fruitless(made)
+    for _ in range(campaign_module.PATIENCE - 1):
+        campaign._stop_if_fruitless(0)
+    with pytest.raises(UserError, match="hardly any mutant is acceptable"):
+        campaign._stop_if_fruitless(0)
 
 
 class Killed(Exception):  # noqa: N818

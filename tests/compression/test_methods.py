@@ -1,0 +1,221 @@
+"""What each compressor changes in a small network of random weights, quickly."""
+
+import logging
+import zlib
+
+import keras
+import numpy as np
+import onnx
+import pytest
+import tensorflow as tf
+
+from asterism.compression.compressor import COMPRESSORS, Material, compress, method_options
+from asterism.compression.methods.distillation import _with_logits
+from asterism.compression.params import CompressionParams
+from asterism.core.artifacts import read_json
+from asterism.data import Dataset
+from asterism.models.classifier import open_classifier
+from asterism.models.keras_files import load_keras, save_keras
+from asterism.models.preprocessing import PreprocessingParams
+
+L = keras.layers
+UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
+TUNING = {"optimizer": "sgd", "learning_rate": 1e-9, "batch_size": 20, "epochs": 1}
+LEARNING = TUNING | {"learning_rate": 0.5}
+CLASSES = 5
+
+
+def network():
+    keras.utils.set_random_seed(4)
+    return keras.Sequential(
+        [
+            keras.Input((12, 12, 1)),
+            L.Conv2D(8, 3, activation="relu", name="conv"),
+            L.MaxPooling2D(2),
+            L.Flatten(),
+            L.Dense(24, activation="relu", name="hidden"),
+            L.Dense(CLASSES, activation="softmax", name="scores"),
+        ]
+    )
+
+
+def images(count=60, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (count, 12, 12, 1), np.uint8)
+
+
+def compressed(name, options, folder, model=None):
+    """The file that a method makes of the small network."""
+    model = network() if model is None else model
+    labels = np.arange(60) % CLASSES
+    method = COMPRESSORS[name]
+    params = CompressionParams(method=name, options=options)
+    target = folder / f"{name}{method.suffix}"
+    method.compress(
+        model, method_options(params), Material(UNIT.apply(images()), labels, 0), target
+    )
+    return target
+
+
+def dtypes_of_tflite(path):
+    details = tf.lite.Interpreter(str(path)).get_tensor_details()
+    return [(np.dtype(d["dtype"]).name, int(np.prod(d["shape"]))) for d in details]
+
+
+def dtypes_of_onnx(path):
+    graph = onnx.load(path).graph
+    names = {v: k for k, v in onnx.TensorProto.DataType.items()}
+    return [(names[i.data_type], int(np.prod(i.dims))) for i in graph.initializer]
+
+
+def largest(numbers):
+    """The type of the largest array: the weights of the hidden layer."""
+    return max(numbers, key=lambda n: n[1])[0]
+
+
+QUANTISED = {
+    "litert_dynamic_range": ({}, dtypes_of_tflite, "int8"),
+    "litert_float16": ({}, dtypes_of_tflite, "float16"),
+    "litert_full_integer": ({"calibration_images": 20}, dtypes_of_tflite, "int8"),
+    "onnx_dynamic": ({}, dtypes_of_onnx, "UINT8"),
+    "onnx_static": ({"calibration_images": 20}, dtypes_of_onnx, "INT8"),
+}
+
+
+@pytest.mark.parametrize("name", QUANTISED)
+def test_weights_have_the_type_and_outputs_stay_close(name, tmp_path):
+    options, read, expected = QUANTISED[name]
+    level = logging.getLogger().level
+    path = compressed(name, options, tmp_path)
+    assert largest(read(path)) == expected
+    assert logging.getLogger().level == level
+    exact = network().predict(UNIT.apply(images(seed=1)), verbose=0)
+    found = open_classifier(path, UNIT).predict(images(seed=1))
+    np.testing.assert_allclose(found, exact, atol=2e-3 if name == "litert_float16" else 0.05)
+    assert not np.array_equal(found, exact)
+
+
+def test_only_full_integers_hold_activations_of_8_bits(tmp_path):
+    activations = {}
+    for name in ("litert_dynamic_range", "litert_full_integer"):
+        path = compressed(name, QUANTISED[name][0], tmp_path)
+        activations[name] = {d for d, size in dtypes_of_tflite(path) if size == 10 * 10 * 8}
+    assert activations == {"litert_dynamic_range": {"float32"}, "litert_full_integer": {"int8"}}
+
+
+def scales_of_tflite(path):
+    details = tf.lite.Interpreter(str(path)).get_tensor_details()
+    return sorted(tuple(d["quantization_parameters"]["scales"].tolist()) for d in details)
+
+
+@pytest.mark.parametrize(
+    ("name", "read"),
+    [("litert_full_integer", scales_of_tflite), ("onnx_static", lambda path: path.read_bytes())],
+)
+def test_ranges_are_measured_on_so_many_of_the_first_images(name, read, tmp_path, monkeypatch):
+    few = read(compressed(name, {"calibration_images": 3}, tmp_path))
+    others = images()
+    others[3:] = 255
+    monkeypatch.setitem(globals(), "images", lambda: others)
+    assert read(compressed(name, {"calibration_images": 3}, tmp_path)) == few
+    assert read(compressed(name, {"calibration_images": 4}, tmp_path)) != few
+
+
+def test_the_quantiser_s_advice_is_not_logged(tmp_path, caplog):
+    logging.getLogger().setLevel(logging.INFO)
+    compressed("onnx_static", {"calibration_images": 3}, tmp_path)
+    assert [r.message for r in caplog.records if "quant" in r.message.lower()] == []
+    assert logging.getLogger().level == logging.INFO
+
+
+def test_keras_own_quantisation_keeps_8_bits(tmp_path):
+    path = compressed("keras_int8", {}, tmp_path)
+    read = load_keras(path)
+    assert str(read.get_layer("hidden")._kernel.dtype) == "int8"
+    exact = network().predict(UNIT.apply(images(seed=1)), verbose=0)
+    np.testing.assert_allclose(
+        open_classifier(path, UNIT).predict(images(seed=1)), exact, atol=0.05
+    )
+
+
+def kernels(model):
+    return {la.name: np.asarray(la.kernel) for la in model.layers if hasattr(la, "kernel")}
+
+
+@pytest.mark.parametrize("scope", ["global", "layer"])
+@pytest.mark.parametrize("sparsity", [0.0, 0.3, 0.75])
+def test_the_smallest_weights_become_zero_and_stay_it(scope, sparsity, tmp_path):
+    options = {"sparsity": sparsity, "scope": scope, "tuning": LEARNING}
+    found = kernels(load_keras(compressed("magnitude_pruning", options, tmp_path)))
+    before = kernels(network())
+    everything = np.sort(np.abs(np.concatenate([k.ravel() for k in before.values()])))
+    for name, kernel in before.items():
+        among = everything if scope == "global" else np.sort(np.abs(kernel).ravel())
+        goes = np.abs(kernel) <= (among[: int(sparsity * among.size)].max(initial=-1))
+        assert np.array_equal(found[name] == 0, goes)
+        assert not np.array_equal(found[name][~goes], kernel[~goes]), "the others were tuned"
+
+
+def test_the_faintest_filters_go_and_the_rest_is_tuned(tmp_path):
+    for tuning, moved in ((TUNING, False), (LEARNING, True)):
+        path = compressed("filter_pruning", {"share": 0.4, "tuning": tuning}, tmp_path)
+        found, before = kernels(load_keras(path))["conv"], kernels(network())["conv"]
+        norms = np.abs(before).sum(axis=(0, 1, 2))
+        kept = sorted(np.argsort(norms)[3:])  # 0.4 of 8, rounded down, go
+        assert found.shape == (3, 3, 1, 5)
+        assert np.allclose(found, before[..., kept], atol=1e-6) != moved
+
+
+def test_a_student_learns_from_its_teacher(tmp_path):
+    big = np.random.default_rng(0).integers(0, 256, (40, 28, 28, 1), np.uint8)
+    keras.utils.set_random_seed(0)
+    teacher = keras.Sequential(
+        [keras.Input((28, 28, 1)), L.AveragePooling2D(4), L.Flatten(), L.Dense(3, "softmax")]
+    )
+    training = TUNING | {"optimizer": "adam", "learning_rate": 0.01, "epochs": 12}
+    away = []
+    for alpha in (0.0, 1.0):
+        options = {"student": "lenet1", "temperature": 2.0, "alpha": alpha, "training": training}
+        params = CompressionParams(method="distillation", options=options)
+        target = tmp_path / f"{alpha}.keras"
+        labels = np.zeros(40, np.int64)  # which the teacher does not give
+        COMPRESSORS["distillation"].compress(
+            teacher, method_options(params), Material(UNIT.apply(big), labels, 0), target
+        )
+        outputs = load_keras(target).predict(UNIT.apply(big), verbose=0)
+        assert outputs.shape == (40, 3)
+        away.append(np.abs(outputs - teacher.predict(UNIT.apply(big), verbose=0)).mean())
+    assert outputs[:, 0].min() > 0.9, "of the labels alone it learns the labels"
+    assert away[0] < 0.5 * away[1]
+
+
+def test_logits_are_those_of_the_same_softmax():
+    model, x = network(), UNIT.apply(images())
+    logits = _with_logits(model).predict(x, verbose=0)
+    exact = model.predict(x, verbose=0)
+    np.testing.assert_allclose(logits, np.log(exact), rtol=1e-5)
+
+
+def test_what_is_measured_is_what_the_files_say(tmp_path):
+    original, data = tmp_path / "original.keras", images()
+    save_keras(network(), original)
+    labels = network().predict(UNIT.apply(data), verbose=0).argmax(axis=1)
+    wrong = np.where(np.arange(60) < 15, (labels + 1) % CLASSES, labels)
+    dataset = Dataset(data, labels, data, wrong, CLASSES)
+    options = {"sparsity": 0.97, "scope": "global", "tuning": TUNING}
+    params = CompressionParams(method="magnitude_pruning", options=options)
+    facts = compress(params, original, tmp_path / "m", dataset, UNIT, 0)
+    file = tmp_path / "m" / "model.keras"
+    found = open_classifier(file, UNIT).predict(data).argmax(axis=1)
+    assert facts == {
+        "method": "magnitude_pruning",
+        "bytes": file.stat().st_size,
+        "original_bytes": original.stat().st_size,
+        "deflated_bytes": len(zlib.compress(file.read_bytes(), 9)),
+        "original_deflated_bytes": len(zlib.compress(original.read_bytes(), 9)),
+        "accuracy": np.mean(found == wrong),
+        "original_accuracy": 0.75,
+        "agreement": np.mean(found == labels),
+        "deviating_test_images": np.sum(found != labels),
+    }
+    assert 1 < facts["deviating_test_images"] < 60
+    assert read_json(tmp_path / "m" / "summary.json") == facts

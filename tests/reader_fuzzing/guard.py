@@ -93,7 +93,7 @@ class Guard:
             if name.partition(".")[0] in BAIT:
                 self._note(f"imported {name}")
             file = getattr(sys.modules[name], "__file__", None)
-            if isinstance(file, str) and not self._is_installed(file):
+            if isinstance(file, str) and os.path.isabs(file) and not self._is_installed(file):
                 self._note(f"imported {name} from {file}")
         return list(self.violations)
 

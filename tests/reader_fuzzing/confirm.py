@@ -18,6 +18,7 @@ _SCRIPT = """
 import sys
 from pathlib import Path
 from asterism.core.errors import UserError
+from reader_fuzzing import table  # which loads the others
 from reader_fuzzing.of_models import open_isolated
 try:
     open_isolated(sys.argv[1], Path(sys.argv[2]), float(sys.argv[3]))

@@ -93,7 +93,8 @@ class Guard:
             if name.partition(".")[0] in BAIT:
                 self._note(f"imported {name}")
             file = getattr(sys.modules[name], "__file__", None)
-            if isinstance(file, str) and not self._is_installed(file):
+            named = isinstance(file, str) and file.startswith("/")  # PyTorch makes others up
+            if named and not self._is_installed(file):
                 self._note(f"imported {name} from {file}")
         return list(self.violations)
 

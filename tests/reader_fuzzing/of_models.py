@@ -256,9 +256,11 @@ register(Reader("keras 2 .json", "keras", "model.json", _load_keras, _keras_2_se
 def _read_architecture(path: Path) -> object:
     """An architecture without weights, as a seed of the libraries lane."""
     from asterism.core.artifacts import read_json
+    from asterism.core.errors import naming
     from asterism.memo.graphs.keras_read import graph_of_json
 
-    graph = graph_of_json(read_json(path), 16, 0)
+    with naming(path):
+        graph = graph_of_json(read_json(path), 16, 0)
     return graph.outputs, graph.to_json()
 
 

@@ -55,6 +55,12 @@ def test_a_planted_defect_is_named(server, content, kind, told):
     assert after.kind == "value"
 
 
+def test_the_first_example_of_a_server_is_read_and_no_whole_file(tmp_path, seeds):
+    with Server("planted", tmp_path / "server", seeds) as server:
+        verdict = server.read(PLANTED, Example("file.txt", {"file.txt": b"traceback"}))
+        assert verdict.kind == "traceback"
+
+
 def test_a_server_reads_many_examples(tmp_path, seeds):
     with Server("planted", tmp_path / "server", seeds) as server:
         for content in (b"fine", b"refused", b"traceback", b"eval") * 5:

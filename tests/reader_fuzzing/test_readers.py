@@ -1,6 +1,7 @@
 """Every reader gives a value or one line of refusal, whatever its file holds.
 
-Crafted files all, and some hundreds of mutants; ``make fuzz-readers`` tries thousands.
+Some hundreds of crafted files and of mutants; all crafted ones in the slow tests, and thousands of
+mutants by ``make fuzz-readers``.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ from reader_fuzzing.watch import Server, Verdict
 
 #: Families whose libraries take seconds to load, and whose files take long to read.
 HEAVY = ("onnx", "litert", "torch", "keras")
+#: Readers, one of each format, that get all crafted files in the fast tests; others each eighth.
+THOROUGH = (
+    "json", "npz", "csv", "driving", "params.yaml", "models.json", "checkpoint", "run-cache entry",
+)  # fmt: skip
 #: Mutants of each reader.
-FEW = 15
+FEW = 8
 
 Servers = dict[str, Server]
 
@@ -55,8 +60,8 @@ def server_for(family: str, servers: Servers, home: Path) -> Server:
     return servers[family]
 
 
-@pytest.mark.parametrize("name", cases())
-def test_any_bytes_give_a_value_or_one_line(name: str, servers: Servers, home: Path) -> None:
+def campaign_of(name: str, servers: Servers, home: Path) -> tuple[Campaign, Server]:
+    """A campaign of a reader's crafted files, and who reads them."""
     reader = READERS[name]
     server = server_for(reader.family, servers, home)
 
@@ -65,18 +70,40 @@ def test_any_bytes_give_a_value_or_one_line(name: str, servers: Servers, home: P
 
     campaign = Campaign(reader, home / "seeds", 0, 0, confirm)
     campaign.count = len(campaign.examples.attacks)
+    return campaign, server
+
+
+def require_no_failure(campaign: Campaign, server: Server) -> None:
     outcome = campaign.run(server, shrink=False)
+    told = [
+        f"{failure.example.origin}: {failure.verdict.kind}: {failure.verdict.what}"
+        for failure in outcome.failures.values()
+    ]
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("name", cases())
+def test_any_bytes_give_a_value_or_one_line(name: str, servers: Servers, home: Path) -> None:
+    campaign, server = campaign_of(name, servers, home)
+    first = campaign.count
+    if name not in THOROUGH:
+        campaign.examples.attacks[:] = campaign.examples.attacks[::8]
+        campaign.count = len(campaign.examples.attacks)
+    require_no_failure(campaign, server)
 
     @settings(max_examples=FEW)
-    @given(st.integers(campaign.count, 2**32))
+    @given(st.integers(first, 2**32))
     def mutant(index: int) -> None:
-        verdict = server.read(reader, campaign.examples[index])
+        verdict = server.read(READERS[name], campaign.examples[index])
         assert not verdict.failed, f"example {index}: {verdict.kind}: {verdict.what}"
 
-    failures = [f"{f.verdict.kind}: {f.verdict.what}\n  {f.example.origin}"
-                for f in outcome.failures.values()]  # fmt: skip
-    assert not failures, "\n".join(failures)
     mutant()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [n for n, r in READERS.items() if r.family in FAMILIES])
+def test_all_crafted_files(name: str, servers: Servers, home: Path) -> None:
+    require_no_failure(*campaign_of(name, servers, home))
 
 
 def test_whole_files_are_read(servers: Servers, home: Path) -> None:

@@ -118,6 +118,8 @@ class Server:
         """Have an example read."""
         if self._process is not None and self._resident() > self._base + (_KEPT_MB << 20):
             self.end()
+        if self._process is None:
+            self._start()  # which reads whole files in the example's place
         path = example.write(self._home / "example")
         verdict = self._ask({"reader": reader.name, "path": str(path)}, self._cpu_s)
         touched = self._surroundings.touched()

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from asterism.core.errors import UserError
+from asterism.core.reading import parse_json
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, output_of
 from asterism.memo.graphs.keras_config import declared_config
 from asterism.memo.graphs.weights import Arrays, named_arrays_of
@@ -54,7 +54,7 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
     Raises:
         UserError: as for :func:`graph_of`.
     """
-    document = json.loads(text) if isinstance(text, str) else text
+    document = parse_json(text, "the model's JSON") if isinstance(text, str) else text
     if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():
         raise UserError("this JSON is no Keras model: it has no class_name and config")
     reader = _Reader(open_size, seed)

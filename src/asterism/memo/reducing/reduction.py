@@ -11,7 +11,7 @@ import numpy as np
 
 from asterism.core.artifacts import read_json
 from asterism.core.console import progress
-from asterism.core.errors import UserError
+from asterism.core.errors import UserError, naming
 from asterism.core.files import NO_FILE
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
@@ -92,10 +92,12 @@ def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, 
                 f"reduce.user_model is {path}, and no stage would know of changes of {weights}: "
                 "save both as one .keras or .h5 file, or move the weights away"
             )
-        graph = graph_of_json(read_json(path), open_size, seed)
+        with naming(path):
+            graph = graph_of_json(read_json(path), open_size, seed)
         return build(graph), graph, {}
     model = load_keras(path)
-    return model, *graph_of(model, open_size, seed)
+    with naming(path):
+        return model, *graph_of(model, open_size, seed)
 
 
 def _named(node: Node, model: str) -> Node:

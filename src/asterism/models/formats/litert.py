@@ -32,7 +32,8 @@ class LiteRtRuntime:
         self._path = path
         self._local = threading.local()
         first = self._interpreter(None)
-        inputs, outputs = first.get_input_details(), first.get_output_details()
+        with reading(str(path)):  # names may be no text
+            inputs, outputs = first.get_input_details(), first.get_output_details()
         if len(inputs) != 1 or not outputs:
             raise UserError(f"{path} has {len(inputs)} inputs; a classifier has one")
         self._input, self._output = inputs[0], outputs[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -108,7 +109,8 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
 def _legend(fault: str) -> str:
     """What a column does, by its function's docstring."""
     heading, disturb = DISTURBANCES[fault]
-    return f"- *{heading}*: {' '.join((disturb.__doc__ or '').split())}"
+    told = f"- *{heading}*: {' '.join((disturb.__doc__ or '').split())}"
+    return textwrap.fill(told, 110, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def _told(found: Found | None) -> str:

@@ -17,7 +17,7 @@ class Small(Library):
     packages = ("keras",)
     keras_backend = "numpy"
     forks = True
-    options = ("none", "abort", "talk", "hang", "hold", "shut")
+    options = ("none", "abort", "talk", "hang", "hold", "shut", "once")
 
     def script(self, option):
         raise NotImplementedError
@@ -29,13 +29,16 @@ class Small(Library):
         if option == "hang":
             subject.file(self.name, ".hangs").touch()
             time.sleep(1000)
+        if option == "once" and not (mark := subject.file(self.name, ".hangs")).exists():
+            mark.touch()
+            time.sleep(1000)
         if option == "hold":
             subject.file(self.name, ".hangs").touch()
             re.match("(a+)+$", "a" * 60 + "b")  # with the interpreter's lock
         if option == "shut":
             os.closerange(3, 200)  # as a crash does, but the process hangs while it ends
             time.sleep(1000)
-        if option != "none":
+        if option not in ("none", "once"):
             os.abort()
 
     def run(self, compiled, inputs):

@@ -243,6 +243,63 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(nursery, folder, monkeypatc
         handle.stop()
 
 
+@pytest.mark.parametrize("victim", ["fork", "nursery", "lone"])
+def test_a_worker_that_is_killed_from_outside_is_asked_once_more(nursery, folder, victim):
+    """As a system short of memory does: that is no answer of the library's."""
+    alone = victim == "lone"
+    handle = Handle("lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else nursery)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            asked = pool.submit(handle.ask, request(folder, "once"))
+            while not list(folder.glob("*.hangs")):
+                time.sleep(0.05)
+            os.kill(nursery._process.pid if victim == "nursery" else handle._process.pid, 9)
+            assert asked.result(60)["status"] == "ok"
+        finally:
+            handle.stop()
+
+
+def test_a_worker_that_is_always_killed_has_crashed(nursery, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    with ThreadPoolExecutor(1) as pool:
+        try:
+            asked = pool.submit(handle.ask, request(folder, "hang"))
+            for _ in range(2):
+                while not (marks := list(folder.glob("*.hangs"))):
+                    time.sleep(0.05)
+                marks[0].unlink()
+                os.kill(handle._process.pid, signal.SIGKILL)
+            answer = asked.result(60)
+            assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
+        finally:
+            handle.stop()
+
+
+def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder):
+    """Otherwise its library would be left out of the whole run."""
+    fake = tmp_path / "modules/keras.py"
+    fake.parent.mkdir()
+    fake.write_text(
+        "import os, pathlib, sys\n"
+        "mark = pathlib.Path(__file__ + '.killed')\n"
+        "if not mark.exists():\n"
+        "    mark.touch()\n"
+        "    os.kill(os.getpid(), 9)\n"
+        f"sys.path.remove({str(fake.parent)!r})\n"
+        "del sys.modules['keras']\n"
+        "import keras\n"
+    )
+    path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
+    nursery = Nursery("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    try:
+        assert handle.start(), handle.broken
+        assert handle.ask(request(folder, "none"))["status"] == "ok"
+    finally:
+        handle.stop()
+        nursery.stop()
+
+
 def test_an_interrupt_waits_for_no_import(tmp_path):
     fake = tmp_path / "modules/keras.py"
     fake.parent.mkdir()

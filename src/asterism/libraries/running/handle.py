@@ -17,7 +17,14 @@ import psutil
 
 from asterism.core.console import get_logger
 from asterism.core.processes import Patience
-from asterism.libraries.running.launch import START_SECONDS, LaunchError, Nursery, Process, spawn
+from asterism.libraries.running.launch import (
+    START_SECONDS,
+    KilledError,
+    LaunchError,
+    Nursery,
+    Process,
+    spawn,
+)
 from asterism.libraries.running.outcomes import steady
 
 log = get_logger(__name__)
@@ -72,9 +79,12 @@ class Handle:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
         self._buffer = b""
         self._given_up = False
+        self._was_killed = False
 
     def start(self) -> bool:
         """Whether the worker runs; the first answer says so, or why not.
+
+        One that is killed from outside meanwhile is started once more.
 
         Raises:
             CancelledError: :meth:`give_up` was called: none is started any more.
@@ -85,17 +95,24 @@ class Handle:
             return True
         if self.broken is not None:
             return False
+        self.broken = self._refusal()
+        if self._was_killed:
+            self.broken = self._refusal()
+        return self.broken is None
+
+    def _refusal(self) -> str | None:
+        """Start the worker: why it does not, None where it runs."""
+        self._was_killed = False
         try:
             self._launch()
         except LaunchError as error:
-            self.broken = str(error)
-            return False
+            self._was_killed = isinstance(error, KilledError)
+            return str(error)
         answer = self._receive(Limits(START_SECONDS, 1 << 20))
         if answer["status"] == "ready":
-            return True
-        self.broken = str(answer.get("message", answer["status"]))
+            return None
         self.stop()
-        return False
+        return str(answer.get("message", answer["status"]))
 
     def _launch(self) -> None:
         request, self._requests = os.pipe()
@@ -118,6 +135,8 @@ class Handle:
     def ask(self, request: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
         """The answer to a request; a worker that dies, hangs or blows up is an answer too.
 
+        One that is killed from outside, as by a system short of memory, is asked once more.
+
         Args:
             request: what to do.
             seconds: a limit in place of the handle's own.
@@ -125,13 +144,18 @@ class Handle:
         Raises:
             CancelledError: :meth:`give_up` was called meanwhile.
         """
+        answer = self._ask(request, seconds)
+        return self._ask(request, seconds) if self._was_killed else answer
+
+    def _ask(self, request: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         if not self.start():
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
         try:
             os.write(self._requests, json.dumps(request).encode() + b"\n")
         except BrokenPipeError:
             self.stop()
-            return self.ask(request, seconds)
+            return self._ask(request, seconds)
+        self._was_killed = False
         started = time.monotonic()
         limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
         answer = self._receive(limits)
@@ -169,8 +193,9 @@ class Handle:
     def _died(self, status: str) -> dict[str, Any]:
         assert self._process is not None
         if status == "crash":
-            self._await_end()
+            ended = self._await_end()
             code = self._process.wait()
+            self._was_killed = ended and code == -signal.SIGKILL
             message = f"{signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
         else:
             message = f"stopped after its {status} limit"
@@ -180,8 +205,8 @@ class Handle:
         exception = message if status == "crash" else ""
         return {"status": status, "exception": exception, "message": tail}
 
-    def _await_end(self) -> None:
-        """Wait for a process that answers no more: it may hang while it ends, and is killed."""
+    def _await_end(self) -> bool:
+        """Wait for a process that answers no more; False where it hung, and is killed here."""
         assert self._process is not None
         patience = Patience(_END_SECONDS)
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -189,8 +214,9 @@ class Handle:
             while ending.status() != psutil.STATUS_ZOMBIE:
                 if patience.is_over():
                     os.killpg(self._process.pid, signal.SIGKILL)
-                    return
+                    return False
                 time.sleep(0.01)
+        return True
 
     def _tail(self) -> str:
         self._log.seek(0, os.SEEK_END)

@@ -35,9 +35,16 @@ _MESSAGE = 1 << 16
 #: Seconds between two looks at whether a reply is still wanted, and for the last replies of all.
 _LOOK_SECONDS, _FAREWELL_SECONDS = 0.1, 10.0
 
+#: Seconds in which the status of a process that has closed its socket is known.
+_REAP_SECONDS = 1.0
+
 
 class LaunchError(Exception):
     """A worker cannot be started; the message says why."""
+
+
+class KilledError(LaunchError):
+    """The process that starts workers was killed from outside."""
 
 
 class Process(Protocol):
@@ -140,13 +147,20 @@ class Nursery:
             except OSError:
                 data = b""
             if not data:
+                failure = KilledError if self._was_killed() else LaunchError
                 self.stop()  # the next worker starts another one
         if not data:
-            raise LaunchError(
-                f"the process that imports Keras on {self._backend} has died or hangs"
-            )
+            raise failure(f"the process that imports Keras on {self._backend} has died or hangs")
         reply: dict[str, Any] = json.loads(data)
         return reply
+
+    def _was_killed(self) -> bool:
+        """Whether the process has been ended by a SIGKILL that is not this process' own."""
+        assert self._process is not None
+        try:
+            return not self._given_up and self._process.wait(_REAP_SECONDS) == -signal.SIGKILL
+        except subprocess.TimeoutExpired:  # it hangs, and is killed next
+            return False
 
     def _receive(self) -> bytes:
         """The reply; nothing where none comes in time, or nobody waits for it any more."""

@@ -87,7 +87,7 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
         f"({time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}, {_machine()}).",
         "A cell says in how many cases nothing was lost and nothing was left: the same command,",
         "given again, ended by itself with the bytes of an undisturbed run in results, cache and",
-        "`dvc.lock`. No process, half file or temporary name was there.",
+        "`dvc.lock`. No process, half file or temporary name was there. An empty cell was not run.",
         "",
         f"| command | {' | '.join(headings)} |",
         f"|---|{'---|' * len(faults)}",

@@ -134,17 +134,29 @@ def endless_graph(mine):
     return STATEFUL, STATEFUL[:1], f"{TRAINED}/graph.onnx holds 'And', which train_rnn"
 
 
+def code_in_a_network(mine):
+    """The network is a Keras file with a Lambda layer, without a graph of this project's."""
+    save_lambda(mine.root / TRAINED / "model.keras", mine.payload())
+    write_json(mine.root / TRAINED / "rnn.json", {"file": "model.keras", "layer": None})
+    return STATEFUL, STATEFUL[:1], f"{TRAINED}/model.keras holds a Lambda layer"
+
+
 def code_in_a_graph(mine):
     """A layer's parameter has a name that is code."""
-    artifacts, metrics = mine.root / "artifacts/generate_models", mine.root / "metrics"
-    write_models(artifacts, {"00000": GRAPHS[1]})
-    models = read_json(artifacts / "models.json")
+    generate(mine)
+    path = mine.root / "artifacts/generate_models/models.json"
+    models = read_json(path)
     code = f"name=__import__('os').system({mine.payload()!r}) or 'x', seed"
     models[0]["nodes"][-1]["config"][code] = 0
-    write_json(artifacts / "models.json", models)
-    write_json(metrics / "generate_models.json", {"models": 1})
-    write_table(mine.root / "plots/generate_models/growth.csv", {"models": [1], "pairs": [1]})
+    write_json(path, models)
     return LIBRARIES, LIBRARIES[:-1], "models.json: the model '00000'"
+
+
+def generate(mine):
+    """Results of a stage that has not run."""
+    write_models(mine.root / "artifacts/generate_models", {"00000": GRAPHS[1]})
+    write_json(mine.root / "metrics/generate_models.json", {"models": 1})
+    write_table(mine.root / "plots/generate_models/growth.csv", {"models": [1], "pairs": [1]})
 
 
 def code_in_a_model(mine):
@@ -187,7 +199,12 @@ def save_objects(path, command):
     np.savez(path, **dict.fromkeys(names, np.array([Pickled(command)], dtype=object)))
 
 
-RESULTS = [note_of_a_network_elsewhere, endless_graph, code_in_a_graph]
+RESULTS = [
+    note_of_a_network_elsewhere,
+    endless_graph,
+    code_in_a_network,
+    code_in_a_graph,
+]
 INPUTS = [code_in_a_model, objects_in_data]
 
 

@@ -152,6 +152,13 @@ def code_in_a_graph(mine):
     return LIBRARIES, LIBRARIES[:-1], "models.json: the model '00000'"
 
 
+def objects_in_weights(mine):
+    """The stored weights of the models are Python objects."""
+    generate(mine)
+    save_objects(mine.root / "artifacts/reduce_models/weights.npz", mine.payload())
+    return LIBRARIES, LIBRARIES[:-1], "artifacts/reduce_models/weights.npz"
+
+
 def generate(mine):
     """Results of a stage that has not run."""
     write_models(mine.root / "artifacts/generate_models", {"00000": GRAPHS[1]})
@@ -204,6 +211,7 @@ RESULTS = [
     endless_graph,
     code_in_a_network,
     code_in_a_graph,
+    objects_in_weights,
 ]
 INPUTS = [code_in_a_model, objects_in_data]
 

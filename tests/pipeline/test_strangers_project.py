@@ -42,7 +42,10 @@ LIBRARIES = ["library_versions", "reduce_models", "generate_models", "execute_mo
 COMPUTED = ["train_rnn", "library_versions", "reduce_models"]
 TRAINED = "artifacts/train_rnn"
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="folders of events are found by /proc"),
+]
 
 
 class Mine:

@@ -9,7 +9,7 @@ from asterism.core.stage import parts
 from asterism.libraries.running.execution import execute, open_bench
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.libraries.running.params import ExecuteParams
-from asterism.memo.graphs.store import read_models
+from asterism.memo.graphs.store import read_models, read_weights
 
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")
@@ -26,6 +26,7 @@ class Params(Section):
 def run(params: Params) -> None:
     """Write outcomes, outputs, and what was left out."""
     graphs = list(read_models(MODELS).values())
+    read_weights(WEIGHTS)  # or every route would be left out, and the stage would end well
     inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
     groups = parts("execute_models", params, inputs)
     with open_bench(params.execute, WEIGHTS) as bench:

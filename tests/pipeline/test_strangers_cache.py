@@ -34,10 +34,8 @@ def put_object(cache, content, kind=""):
 
 
 def entry_of(cache, stage):
-    """The run-cache's file for a stage of the small pipeline."""
-    (path,) = (
-        path for path in cache.glob("runs/*/*/*") if f"small.py {stage}\n" in path.read_text()
-    )
+    """The run-cache's file for a stage, by the end of its command."""
+    (path,) = (path for path in cache.glob("runs/*/*/*") if f" {stage}\n" in path.read_text())
     return path
 
 

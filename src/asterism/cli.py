@@ -111,12 +111,12 @@ def repro(
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
-        open_checked_repository,
         open_ends,
         read_plan,
         run_stages,
         use_this_python,
     )
+    from asterism.sweep.repository import open_checked_repository
     from asterism.sweep.settings import make_shards
 
     _require_root("dvc.yaml")

@@ -1,10 +1,6 @@
 """Minimal models as files of Keras' own."""
 
-import os
-import threading
-
 import numpy as np
-import psutil
 import pytest
 
 from asterism.core.artifacts import write_json
@@ -31,41 +27,56 @@ REFUSED = Graph(
 )
 
 
+#: Runs first in every Python process that has its folder on PYTHONPATH.
+AT_THE_SECOND = """
+import os, signal, sys, time
+
+def act(event, arguments):
+    if event == "open" and str(arguments[0]).endswith("second/model.json"):
+        {act}
+
+sys.addaudithook(act)
+"""
+
+
 @pytest.fixture
-def hanging(tmp_path):
-    """Three folders, the second one with a graph that is waited for without end."""
+def folders(tmp_path):
+    """Three folders of one graph each."""
     write_weights(tmp_path / "weights.npz", {})
-    folders = [tmp_path / name for name in ("first", "hangs", "third")]
     dense = Graph({0: input_node((6,)), 1: Node("Dense", {"units": 2}, (0,), 1)})
-    for folder in folders:
+    made = [tmp_path / name for name in ("first", "second", "third")]
+    for folder in made:
         write_json(folder / "model.json", dense.to_json())
-    os.mkfifo(folders[1] / "fifo")
-    (folders[1] / "fifo").replace(folders[1] / "model.json")
-    return folders
+    return made
 
 
-def test_a_graph_that_kills_keras_costs_the_files_that_are_left_and_no_more(hanging):
-    def kill_when_it_waits():
-        with (hanging[1] / "model.json").open("w"):  # opens when the other end does
-            children = psutil.Process().children()
-            (keras,) = [c for c in children if keras_files.__name__ in c.cmdline()]
-            keras.kill()
+@pytest.fixture
+def at_the_second(tmp_path, monkeypatch):
+    """Lets the process that writes Keras' files do something when it comes to the second graph."""
 
-    killer = threading.Thread(target=kill_when_it_waits, daemon=True)
-    killer.start()
-    write_keras_files(hanging, hanging[0].parent / "weights.npz")
-    killer.join()
-    assert [sorted(f.name for f in folder.iterdir()) for folder in hanging] == [
+    def make(act):
+        (tmp_path / "site").mkdir()
+        (tmp_path / "site/sitecustomize.py").write_text(AT_THE_SECOND.format(act=act))
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+
+    return make
+
+
+def test_a_graph_that_kills_keras_costs_the_files_that_are_left_and_no_more(folders, at_the_second):
+    at_the_second("os.kill(os.getpid(), signal.SIGKILL)")
+    write_keras_files(folders, folders[0].parent / "weights.npz")
+    assert [sorted(f.name for f in folder.iterdir()) for folder in folders] == [
         ["model.json", "model.keras"],
         ["model.json"],
         ["model.json"],
     ]
 
 
-def test_a_process_that_hangs_is_waited_for_a_while(hanging, monkeypatch):
+def test_a_process_that_hangs_is_waited_for_a_while(folders, at_the_second, monkeypatch):
+    at_the_second("time.sleep(600)")
     monkeypatch.setattr(keras_files, "_SECONDS", 0.1)
-    write_keras_files(hanging, hanging[0].parent / "weights.npz")
-    assert not list(hanging[0].parent.rglob("model.keras"))
+    write_keras_files(folders, folders[0].parent / "weights.npz")
+    assert not list(folders[0].parent.rglob("model.keras"))
 
 
 @pytest.mark.slow

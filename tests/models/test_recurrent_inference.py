@@ -354,7 +354,7 @@ def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     damaged.write_bytes(b"\x08\x07not a model")
     with pytest.raises(UserError, match="no ONNX model"):
         open_rnn(damaged, None)
-    with pytest.raises(UserError, match="no ONNX model"):
+    with pytest.raises(UserError, match="there is no model file"):
         open_rnn(tmp_path / "absent.onnx", None)
     with pytest.raises(UserError, match="suffix must be"):
         open_rnn(tmp_path / "net.pt", None)

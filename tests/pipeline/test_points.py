@@ -24,7 +24,6 @@ from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import (
     PlannedStage,
     StageFailedError,
-    open_repository,
 )
 from asterism.sweep.points import (
     Point,
@@ -32,6 +31,7 @@ from asterism.sweep.points import (
     check_space,
     with_slashes,
 )
+from asterism.sweep.repository import open_repository
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards

@@ -6,9 +6,9 @@ from imports import ROOT
 from asterism.core.errors import UserError
 from asterism.core.params import validate
 from asterism.sweep import launch
-from asterism.sweep.pipeline import open_repository
 from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point
+from asterism.sweep.repository import open_repository
 from asterism.sweep.resources import TABLE, Table, fill, read_table
 from asterism.sweep.shards import Shards
 

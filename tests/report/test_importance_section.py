@@ -150,7 +150,7 @@ def test_the_class_that_neurons_matter_to_is_named(workspace, changed):
 
 
 def test_every_important_neuron_has_its_histogram(workspace):
-    body = str(importance(workspace).body)
+    body = unfolded(importance(workspace).body)
     facts = read_json(workspace / "artifacts/measure_importance/neurons.json")
     assert len(facts["neurons"]) == 8
     for neuron in facts["neurons"]:

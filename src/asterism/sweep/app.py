@@ -15,7 +15,6 @@ from asterism.core.locks import held_now
 from asterism.core.supervision import INTERRUPTED
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
-from asterism.sweep.pipeline import open_checked_repository
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
 from asterism.sweep.points import (
     Point,
@@ -26,6 +25,7 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.records import Recorded, read_record
+from asterism.sweep.repository import open_checked_repository
 from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
 from asterism.sweep.targets import check_targets
 

@@ -15,9 +15,8 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import chdir, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,13 +29,14 @@ from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
-from asterism.sweep.guard import guard_dvc, require_plain, require_results
+from asterism.sweep.guard import require_results
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
     interrupt_postponed,
     interruptible,
     serve_run,
 )
+from asterism.sweep.repository import open_repository
 from asterism.sweep.shards import Helpers, Shards
 from asterism.sweep.targets import unknown_stage
 
@@ -74,34 +74,6 @@ class StageFailedError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StageFailedError, (self.stage, self.exit_code)
-
-
-@contextmanager
-def open_repository(root: Path) -> Iterator[Any]:
-    """DVC's repository of a workspace, which waits for other DVC processes in it.
-
-    DVC looks up names of stages in the current directory, so that is the workspace meanwhile. It
-    is guarded in this process from here on, see :mod:`asterism.sweep.guard`.
-    """
-    from dvc.repo import Repo
-
-    guard_dvc()
-    with chdir(root), Repo(str(root), _wait_for_lock=True) as repository:
-        yield repository
-
-
-@contextmanager
-def open_checked_repository(root: Path) -> Iterator[Any]:
-    """As :func:`open_repository`, after a scan of the whole cache for links.
-
-    A command does this once, when it starts: the scan takes longer the larger the cache is.
-
-    Raises:
-        UserError: the cache holds links.
-    """
-    with open_repository(root) as repository:
-        require_plain(repository)
-        yield repository
 
 
 def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[PlannedStage]:

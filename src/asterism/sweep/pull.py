@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from asterism.sweep.guard import clean
-from asterism.sweep.pipeline import open_checked_repository
+from asterism.sweep.repository import open_checked_repository
 
 
 def pull(root: Path, origin: str | None) -> int:

@@ -28,13 +28,13 @@ from asterism.sweep.hashes import Hashes
 from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
     StageFailedError,
-    open_repository,
     read_plan,
     run_one_by_one,
     run_stages,
     use_this_python,
 )
 from asterism.sweep.records import read_record
+from asterism.sweep.repository import open_repository
 from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 

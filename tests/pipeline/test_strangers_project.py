@@ -8,6 +8,8 @@ pulls and runs. Every Python process there is watched, and each payload would le
 import shutil
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import canary
 import numpy as np
@@ -55,9 +57,11 @@ class Mine:
         self.root, self.notes = folder / "project", folder / "notes"
         self.notes.mkdir(parents=True)
         self.mark = self.notes / "owned"
-        home, temporary = folder / "home", folder / "tmp"
-        for made in (home, temporary):
-            made.mkdir()
+        home = folder / "home"
+        home.mkdir()
+        # Its path is short: the system allows sockets, which lie there, some hundred characters.
+        self._temporary = tempfile.TemporaryDirectory(prefix="mine-")
+        temporary = Path(self._temporary.name)
         self.writable = [home, temporary, folder / "state"]
         self.environment = ENVIRONMENT | {
             "HOME": str(home),

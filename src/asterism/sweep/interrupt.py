@@ -51,11 +51,26 @@ def terminated_as_by_ctrl_c() -> Iterator[None]:
     """While the block runs, SIGTERM interrupts this process and its stages as Ctrl-C does.
 
     Ctrl-C reaches a whole process group, SIGTERM one process: the stages would outlive it, and go
-    on writing into the workspace.
+    on writing into the workspace. Where SIGTERM reaches the group too, stages fail of it: that is
+    the interrupt, and no failure. SIGINT counts also where a shell has set it to be ignored.
+
+    Raises:
+        KeyboardInterrupt: the block was interrupted, or failed after SIGTERM.
     """
-    before = signal.signal(signal.SIGTERM, _interrupt_all)
+    terminated: list[int] = []
+
+    def interrupt(number: int, _frame: FrameType | None) -> None:
+        terminated.append(number)
+        _interrupt_all()
+
+    before = signal.signal(signal.SIGTERM, interrupt)
     try:
-        yield
+        with interruptible():
+            yield
+    except Exception:
+        if not terminated:
+            raise
+        raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -143,12 +143,19 @@ class Trial:
             shutil.rmtree(self.place)
 
     def start(self, variables: Mapping[str, str] | None = None) -> Run:
-        """The command, begun once more."""
+        """The command, begun once more, two hours later by the times of DVC's temporary files."""
+        self._age_temporary_files()
         environment = projects.environment(self.place) | dict(variables or {})
         # Beside the place: what is printed has room when the place is full.
         output = self.place.parent / "output.txt"
         self._run = Run(self.target.command, self.place / self.target.folder, environment, output)
         return self._run
+
+    def _age_temporary_files(self) -> None:
+        """What DVC has left under a temporary name is removed when nobody has written for an hour."""
+        for path in self.place.glob("*/.dvc/cache/**/.*.tmp"):
+            written = path.stat().st_mtime - 7200
+            os.utime(path, (written, written))
 
     def reference(self) -> Reference:
         """Run the target undisturbed, in a fresh place.

@@ -45,3 +45,18 @@ def test_lines_and_bars_need_no_lock_between_processes():
         "assert 'multiprocessing.synchronize' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_what_a_line_quotes_of_a_file_does_not_command_the_terminal(tmp_path):
+    program = (
+        "from pathlib import Path\n"
+        "from asterism.core.console import configure_logging, get_logger\n"
+        f"configure_logging(Path({str(tmp_path / 'log')!r}))\n"
+        "get_logger('asterism.test').info('named \\x1b]0;title\\x07', name='\\x1b[2J', why='a\\nb')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    line = done.stderr.rstrip("\n")
+    assert "named" in line
+    assert line.isprintable()

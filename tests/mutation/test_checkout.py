@@ -2,10 +2,12 @@
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from mutation import running
 from mutation.checkout import Copy, noting
 from mutation.executed import executed_by
 from mutation.faults import faults_of
@@ -28,6 +30,7 @@ def endless(a: int) -> int:
 TESTS = """
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -104,6 +107,19 @@ def test_faults_are_noticed_in_a_copy_and_the_checkout_stays_as_it_is(checkout, 
     with copy.with_fault(fault_of(checkout, "no a -= 1")):
         assert tried(copy, good[2:], 2) is None, "what never ends is stopped"
     assert content(checkout) == before
+
+
+def test_what_waits_for_nothing_is_stopped_long_before_its_time_is_up(
+    checkout, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(running, "_IDLE", 3)
+    (checkout / "tests/test_waits.py").write_text(
+        "import threading\n\n\ndef test_it():\n    threading.Event().wait()\n"
+    )
+    copy = Copy(checkout, tmp_path / "state" / "copy")
+    begun = time.monotonic()
+    assert tried(copy, ["tests/test_waits.py"], 100_000) is None
+    assert time.monotonic() - begun < 1000
 
 
 def test_the_functions_that_tests_run_are_noted_in_fixtures_and_processes_too(checkout, tmp_path):

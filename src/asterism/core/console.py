@@ -15,6 +15,8 @@ from typing import Any, TextIO
 import structlog
 from tqdm import tqdm
 
+from asterism.core.errors import printable
+
 # Bars are of one process each. The default is a lock between processes, made when it is first
 # taken: an interrupt at that moment is lost, and the lock stays taken for ever.
 tqdm.set_lock(threading.RLock())
@@ -112,6 +114,7 @@ def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
                 _clock_only,
+                _printable,
                 structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
             ],
         )
@@ -150,3 +153,11 @@ def _clock_only(_: Any, __: str, event: Any) -> Any:
     if isinstance(stamp, str) and "T" in stamp:
         return {**event, "timestamp": stamp.split("T")[1][:8]}
     return event
+
+
+def _printable(_: Any, __: str, event: Any) -> Any:
+    """No control character that a file's content brought along reaches the terminal."""
+    return {
+        key: printable(value) if isinstance(value, str) and key != "exception" else value
+        for key, value in event.items()
+    }

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from asterism.core import machine, saved
 from asterism.core.console import get_logger
@@ -98,14 +99,18 @@ def tidy() -> None:
                 log.info("removed state", stage=run.stage, key=run.key, because=reason)
 
 
-def server_time() -> float:
-    """The time in seconds by the clock that dates files below ``state.root``.
+def server_time(folder: Path | None = None) -> float:
+    """The time in seconds by the clock that dates files below a folder.
 
     That may be a file server's clock. It is compared with times of these files only.
+
+    Args:
+        folder: exists; None for ``state.root``.
     """
-    root = machine.state_root()
-    root.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=root, prefix=".now-") as file:
+    if folder is None:
+        folder = machine.state_root()
+        folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=".now-") as file:
         return os.fstat(file.fileno()).st_mtime
 
 

@@ -30,30 +30,6 @@ def guard_dvc() -> None:
     _guard_revisions()
 
 
-def require_plain(repository: Any) -> None:
-    """Refuse a cache that holds more than files and folders, before anything in it is opened.
-
-    Through a link DVC and :func:`clean` would read, write and remove files elsewhere, and a pipe
-    would be waited for. The cache itself may be a link: who set it up has chosen where it leads.
-
-    Raises:
-        UserError: it names the first that is neither.
-    """
-    folders = [Path(repository.cache.local_cache_dir)]
-    while folders:
-        with suppress(FileNotFoundError), os.scandir(folders.pop()) as found:
-            for item in found:
-                if item.is_dir(follow_symlinks=False):
-                    folders.append(Path(item.path))
-                elif not item.is_file(follow_symlinks=False):
-                    kind = "a link" if item.is_symlink() else "no plain file"
-                    raise UserError(
-                        f"the cache is not used: {os.path.relpath(item.path)!r} is {kind}, and "
-                        "DVC's caches hold files and folders only; remove it (for a cache that "
-                        "lies elsewhere, name its folder by `dvc cache dir`)"
-                    )
-
-
 def clean(repository: Any) -> None:
     """Remove and name the entries and lists in a repository's cache that the rules refuse."""
     entries = repository.stage_cache

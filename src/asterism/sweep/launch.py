@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import multiprocessing
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from asterism.sweep import resources, worker, workspace
+from asterism.sweep.forkserver import forkserver
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
@@ -100,7 +100,7 @@ def launch(sweep: Sweep, grouped: Sequence[Group], overrides: Sequence[str]) -> 
     """
     if len(grouped) == 1:
         return _multirun(sweep, grouped[0], overrides)
-    context = multiprocessing.get_context("forkserver")
+    context = forkserver()
     with context.Pool(len(grouped), _ignore_interrupts) as pool:
         reasons = pool.starmap(_multirun, [(sweep, group, overrides) for group in grouped], 1)
     return "; ".join(dict.fromkeys(filter(None, reasons)))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import signal
 import sys
@@ -29,6 +28,7 @@ from asterism.core.tidying import tidy
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore
+from asterism.sweep.forkserver import forkserver
 from asterism.sweep.guard import require_results
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
@@ -335,7 +335,7 @@ def _run_side_by_side(
     ran: list[str] = []
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
-    context = multiprocessing.get_context("forkserver")
+    context = forkserver()
     of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
         progress(total=len(waiting), label="pipeline", unit="stage") as bar,

@@ -7,7 +7,8 @@ from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
-from asterism.sweep.guard import guard_dvc, require_plain
+from asterism.sweep.cache_files import require_plain
+from asterism.sweep.guard import guard_dvc
 
 
 @contextmanager
@@ -26,7 +27,7 @@ def open_repository(root: Path) -> Iterator[Any]:
 
 @contextmanager
 def open_checked_repository(root: Path) -> Iterator[Any]:
-    """As :func:`open_repository`, after a scan of the whole cache for links.
+    """As :func:`open_repository`, after a scan of the whole cache, see :func:`require_plain`.
 
     A command does this once, when it starts: the scan takes longer the larger the cache is.
 

@@ -1,0 +1,67 @@
+"""The files of DVC's cache: links are refused, and what dead processes have left is removed."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from asterism.core.errors import UserError
+from asterism.core.tidying import server_time
+
+#: Under such a name DVC writes what it then renames. It removes none after a crash, and after a
+#: full disk not all.
+_TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
+
+#: Seconds after its last write from which a temporary file counts as left.
+_LEFT = 3600.0
+
+
+def require_plain(repository: Any) -> None:
+    """Refuse a cache that holds more than files and folders, before anything in it is opened.
+
+    Through a link DVC and :func:`~asterism.sweep.guard.clean` would read, write and remove files
+    elsewhere, and a pipe would be waited for. The cache itself may be a link: who set it up has
+    chosen where it leads. Temporary files that nobody has written to for an hour are removed.
+
+    Raises:
+        UserError: it names the first that is neither.
+    """
+    cache = Path(repository.cache.local_cache_dir)
+    temporary = []
+    for item in _found_below(cache):
+        if not item.is_file(follow_symlinks=False):
+            kind = "a link" if item.is_symlink() else "no plain file"
+            raise UserError(
+                f"the cache is not used: {os.path.relpath(item.path)!r} is {kind}, and "
+                "DVC's caches hold files and folders only; remove it (for a cache that "
+                "lies elsewhere, name its folder by `dvc cache dir`)"
+            )
+        if _TEMPORARY.fullmatch(item.name):
+            temporary.append(Path(item.path))
+    if temporary:
+        _remove_left(temporary, cache)
+
+
+def _found_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Everything but folders, at any depth."""
+    folders = [folder]
+    while folders:
+        with suppress(FileNotFoundError), os.scandir(folders.pop()) as found:
+            for item in found:
+                if item.is_dir(follow_symlinks=False):
+                    folders.append(Path(item.path))
+                else:
+                    yield item
+
+
+def _remove_left(files: list[Path], cache: Path) -> None:
+    with suppress(OSError):  # no room, or not ours to write into: the next command may
+        now = server_time(cache)
+        for file in files:
+            with suppress(FileNotFoundError):
+                if now - file.stat().st_mtime > _LEFT:
+                    file.unlink()

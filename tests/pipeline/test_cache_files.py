@@ -1,0 +1,55 @@
+"""Temporary files that killed DVC processes have left in the cache."""
+
+import os
+import secrets
+import time
+
+import pytest
+from sharing import call
+from small_pipeline import asterism
+
+from asterism.sweep.cache_files import require_plain
+
+
+class Repository:
+    """As much of DVC's as is asked for."""
+
+    def __init__(self, folder):
+        self.cache = self
+        self.local_cache_dir = str(folder)
+
+
+def temporary(folder, age):
+    """A file as DVC names it, last written to so many seconds ago."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".{secrets.token_urlsafe(16)}.tmp"
+    path.write_text("half")
+    os.utime(path, (time.time() - age,) * 2)
+    return path
+
+
+@pytest.mark.parametrize("place", ["files/md5", "files/md5/0d", "runs/ab/cd"])
+def test_left_ones_go_and_those_of_a_running_process_stay(tmp_path, place):
+    left, running = temporary(tmp_path / place, 4000), temporary(tmp_path / place, 3000)
+    other = tmp_path / place / ".notes.tmp"
+    other.write_text("a user's")
+    os.utime(other, (0, 0))
+    require_plain(Repository(tmp_path))
+    assert not left.exists()
+    assert running.exists()
+    assert other.exists()
+
+
+def test_a_cache_without_any_is_not_written_to(tmp_path):
+    (tmp_path / "files").mkdir()
+    before = tmp_path.stat().st_mtime_ns
+    require_plain(Repository(tmp_path))
+    assert tmp_path.stat().st_mtime_ns == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["check", "repro", "pull"])
+def test_commands_remove_them(project, command):
+    left = temporary(project.root / ".dvc/cache/files/md5/00", 4000)
+    call(project, *asterism(command), check=False)
+    assert not left.exists()

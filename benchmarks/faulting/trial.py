@@ -152,7 +152,7 @@ class Trial:
         return self._run
 
     def _age_temporary_files(self) -> None:
-        """What DVC has left under a temporary name is removed when nobody has written for an hour."""
+        """What DVC has left under a temporary name is removed after an hour without a write."""
         for path in self.place.glob("*/.dvc/cache/**/.*.tmp"):
             written = path.stat().st_mtime - 7200
             os.utime(path, (written, written))

@@ -17,7 +17,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers mutants lint format params dag lock clean
+.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers mutants dependencies lint format params dag lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -61,6 +61,9 @@ fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED,
 
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
 	cd tests && python -m mutation $(OPTIONS)
+
+dependencies: $(STAMP) ## write into dvc.yaml what code stages depend on; lines that each declares and reaches
+	python tests/pipeline/dependencies.py --write
 
 lint: $(STAMP) ## check style and types
 	ruff check .

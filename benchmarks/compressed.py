@@ -37,7 +37,7 @@ import yaml  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
 
-from asterism.core import machine  # noqa: E402
+from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparison import TopLabel  # noqa: E402
 from asterism.dflare.domain import ImageDomain  # noqa: E402
@@ -47,8 +47,8 @@ from asterism.dflare.params import TriggerParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
 from asterism.dflare.trigger import Seeds, draw_seeds  # noqa: E402
 from asterism.images import noise  # noqa: E402
-from asterism.models.keras_files import load_keras  # noqa: E402
-from asterism.models.preprocessing import PreprocessingParams  # noqa: E402
+from asterism.models.keras_models.preprocessing import PreprocessingParams  # noqa: E402
+from asterism.models.keras_models.reading import load_keras  # noqa: E402
 
 SUBJECTS = {
     # data, files, preprocessing, the released tool's ms a query and mean queries of a success

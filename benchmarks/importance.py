@@ -20,8 +20,8 @@ import numpy as np
 import tensorflow as tf
 import yaml
 
-from asterism.core import machine
-from asterism.core.params import validate
+from asterism.core.parameters.params import validate
+from asterism.core.settings import machine
 from asterism.criteria.criterion import Activations, build_criteria
 from asterism.criteria.layers import hidden_layers
 from asterism.criteria.params import CriteriaParams
@@ -34,7 +34,7 @@ from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance, propagator
 from asterism.deepimportance.params import ImportanceParams
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 SUBJECT = "dense2"

@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import psutil
 
-from asterism.core.params import Section, read_params
+from asterism.core.parameters.params import Section, read_params
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs

@@ -25,14 +25,14 @@ import yaml
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 from asterism.config import Params, compose
-from asterism.core import machine
-from asterism.core.params import validate
+from asterism.core.parameters.params import validate
+from asterism.core.settings import machine
 from asterism.data import Dataset, load
 from asterism.deepstellar.fuzzing.fuzz import fuzz
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import FuzzParams
-from asterism.deepstellar.profile import Profile, profile
-from asterism.deepstellar.seeds import Seeds, select_seeds
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.profiling.profile import Profile, profile
+from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
 from asterism.models.recurrent import RecurrentModel, open_rnn
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -18,12 +18,12 @@ sys.path[:] = [path for path in sys.path if Path(path or ".").resolve() != here]
 others = [number for number, path in enumerate(sys.path) if (Path(path) / "asterism").is_dir()]
 sys.path.insert(min(others, default=len(sys.path)), str(here.parent / "src"))
 
-from asterism.core.supervision import supervised  # noqa: E402
+from asterism.core.running.supervision import supervised  # noqa: E402
 
 
 def run() -> int:
     """Run the stage that the arguments name, in the process that does its work."""
-    from asterism.core.stage import main  # what watches over the stage stays small
+    from asterism.core.running.stage import main  # what watches over the stage stays small
 
     return main(Path(__file__).resolve().parent, sys.argv[1:])
 

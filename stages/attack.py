@@ -5,12 +5,12 @@ from pathlib import Path
 from asterism.attacks.addition import Split
 from asterism.attacks.additions import make_additions
 from asterism.attacks.params import AttackParams
-from asterism.core.artifacts import write_arrays, write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.models.keras_files import load_keras
-from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.training import make_deterministic
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.training.fitting import make_deterministic
 
 ARTIFACTS = Path("artifacts/attack")
 

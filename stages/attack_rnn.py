@@ -5,14 +5,14 @@ from pathlib import Path
 from asterism.attacks.image_set import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
-from asterism.core.artifacts import write_arrays, write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.deepstellar.measurement import measure_sets
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import CoverageParams
-from asterism.models.trained_rnn import open_trained
-from asterism.models.training import make_deterministic
+from asterism.deepstellar.coverage.measurement import measure_sets
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import CoverageParams
+from asterism.models.recurrent.trained import open_trained
+from asterism.models.training.fitting import make_deterministic
 
 NETWORK = Path("artifacts/train_rnn")
 ARTIFACTS = Path("artifacts/attack_rnn")

@@ -4,14 +4,14 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.figures import write_svg
-from asterism.core.params import Section
-from asterism.deepstellar.drawing import draw
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.model_checking import export
-from asterism.deepstellar.params import AbstractionParams
-from asterism.deepstellar.profile import Profile
+from asterism.core.drawing.svg import write_svg
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section
+from asterism.deepstellar.export.drawing import draw
+from asterism.deepstellar.export.model_checking import export
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.profiling.profile import Profile
 
 ARTIFACTS = Path("artifacts/build_dtmc")
 

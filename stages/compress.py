@@ -4,12 +4,12 @@ from pathlib import Path
 
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
-from asterism.core.artifacts import write_json
-from asterism.core.errors import concerning
-from asterism.core.labels import Label
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import concerning
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
 class Params(Section):

@@ -3,9 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section, Seed
-from asterism.core.stage import parts
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section, Seed
+from asterism.core.resuming.stage_units import parts
 from asterism.libraries.running.execution import execute, open_bench
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.libraries.running.params import ExecuteParams

@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.console import get_logger
-from asterism.core.params import Section, Seed
-from asterism.core.stage import parts
-from asterism.deepstellar.fuzzing import results
-from asterism.deepstellar.fuzzing.breeding import Breeder
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.messages.console import get_logger
+from asterism.core.parameters.params import Section, Seed
+from asterism.core.resuming.stage_units import parts
+from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import FuzzParams
-from asterism.deepstellar.seeds import Seeds
-from asterism.models.trained_rnn import open_trained
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.models.recurrent.trained import open_trained
 
 log = get_logger("asterism.stages.fuzz")
 

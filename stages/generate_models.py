@@ -4,9 +4,9 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section, Seed
-from asterism.core.stage import parts
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section, Seed
+from asterism.core.resuming.stage_units import parts
 from asterism.libraries.running.branch_reward import branch_reward, branch_table
 from asterism.memo.generating.chains import generate
 from asterism.memo.generating.params import GenerateParams

@@ -3,8 +3,8 @@
 from collections import Counter
 from pathlib import Path
 
-from asterism.core.artifacts import write_json
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.params import Section, Seed
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.execution import Record

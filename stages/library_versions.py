@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json
-from asterism.core.params import Section
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.params import Section
 from asterism.libraries.adapters.versions import installed_versions
 
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.deepstellar.fuzzing.results import Corpus
-from asterism.deepstellar.measurement import Measurement, measure_sets
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import CoverageParams, FuzzParams
-from asterism.deepstellar.seeds import Seeds
-from asterism.models.trained_rnn import open_trained
+from asterism.deepstellar.campaigns.results import Corpus
+from asterism.deepstellar.coverage.measurement import Measurement, measure_sets
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import CoverageParams, FuzzParams
+from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.models.recurrent.trained import open_trained
 
 
 class Params(Section):

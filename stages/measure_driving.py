@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from asterism.attacks.params import AttackParams
-from asterism.core.artifacts import write_arrays, write_json
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_arrays, write_json
+from asterism.core.parameters.params import Section, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.params import TrainingParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.parameters.params import TrainingParams
 
 METRICS = Path("metrics/measure_driving.json")
 #: Success, distances and movement of every attacked input.

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from asterism.attacks.addition import Addition, Split
-from asterism.core.artifacts import read_arrays, read_json, write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import read_arrays, read_json, write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
 from asterism.deepimportance.fitting import fit
@@ -13,9 +13,9 @@ from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_combinations, save_fitted
 from asterism.deepimportance.sets import compare
-from asterism.models.keras_files import load_keras
-from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.training import make_deterministic
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.training.fitting import make_deterministic
 
 ADDITIONS = Path("artifacts/attack")
 ARTIFACTS = Path("artifacts/measure_importance")

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json
-from asterism.core.params import Section
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.params import Section
 from asterism.data import DataParams, load
-from asterism.deepstellar.profile import profile
-from asterism.models.trained_rnn import open_trained
+from asterism.deepstellar.profiling.profile import profile
+from asterism.models.recurrent.trained import open_trained
 
 
 class Params(Section):

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models

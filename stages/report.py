@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from asterism.core.labels import Label
-from asterism.core.params import Section
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section
 from asterism.report.page import write_page
 
 

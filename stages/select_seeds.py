@@ -4,12 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.core.artifacts import write_json
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.deepstellar.params import SeedParams
-from asterism.deepstellar.seeds import Seeds, select_seeds
-from asterism.models.trained_rnn import open_trained
+from asterism.deepstellar.parameters.params import SeedParams
+from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
+from asterism.models.recurrent.trained import open_trained
 
 
 class Params(Section):

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.models.image_classifier import obtain_classifier
-from asterism.models.keras_files import save_keras
-from asterism.models.params import AnyClassifierParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import save_keras
+from asterism.models.parameters.params import AnyClassifierParams
+from asterism.models.training.image_classifier import obtain_classifier
 
 
 class Params(Section):

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.console import get_logger
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.messages.console import get_logger
+from asterism.core.parameters.params import Section, Seed
 from asterism.data import DataParams, load
-from asterism.models.params import RnnFile, RnnParams
-from asterism.models.recurrent_training import accuracy, train_rnn
-from asterism.models.trained_rnn import save_trained, store_file
+from asterism.models.parameters.params import RnnFile, RnnParams
+from asterism.models.recurrent.trained import save_trained, store_file
+from asterism.models.training.recurrent import accuracy, train_rnn
 
 log = get_logger("asterism.stages.train_rnn")
 

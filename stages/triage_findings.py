@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import replacing, write_json
-from asterism.core.params import Section, Seed
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.parameters.params import Section, Seed
 from asterism.libraries.judging.finding import read_findings
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues

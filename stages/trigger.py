@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from asterism.core.artifacts import write_json
-from asterism.core.labels import Label
-from asterism.core.params import Section, Seed
-from asterism.core.stage import parts
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section, Seed
+from asterism.core.resuming.stage_units import parts
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import search_images
 from asterism.dflare.params import PairParams, TriggerParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
 class Params(Section):

@@ -57,5 +57,5 @@ def any_number_of_threads() -> Iterator[None]:
     A stage has a process of its own, in which a training that comes too late to fix them fails.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("asterism.models.training._fix_threads", lambda _threads: None)
+        patch.setattr("asterism.models.training.fitting._fix_threads", lambda _threads: None)
         yield

@@ -133,7 +133,7 @@ def make_real(place: Path) -> None:
     """``place/project`` with the real stages and :data:`SMALL` parameters, everything computed."""
     project = place / "project"
     sweeps.copy_checkout(project)
-    checkpoints = project / "src/asterism/core/checkpoints.py"
+    checkpoints = project / "src/asterism/core/resuming/checkpoints.py"
     text = checkpoints.read_text(encoding="utf-8")
     if SAVE_EVERY[0] not in text:
         sys.exit(f"{checkpoints} has no line {SAVE_EVERY[0]!r}: the harness needs a look")

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
-from asterism.core.artifacts import replacing
-from asterism.core.errors import UserError
-from asterism.core.refusals import refusals_told
-from asterism.core.supervision import INTERRUPTED
+from asterism.core.files.artifacts import replacing
+from asterism.core.files.os_errors import refusals_told
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
 
 
 def _require_root(needed: str) -> None:
@@ -105,7 +105,7 @@ def repro(
     from dvc.exceptions import DvcException
 
     from asterism.config import check_params
-    from asterism.core.tidying import tidy
+    from asterism.core.resuming.tidying import tidy
     from asterism.sweep.hashes import Hashes
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
@@ -186,7 +186,8 @@ def state(
     ] = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
-    from asterism.core import machine, tidying
+    from asterism.core.resuming import tidying
+    from asterism.core.settings import machine
 
     if not clean and (older_than is not None or dry_run):
         raise UserError("--older-than and --dry-run belong to --clean: give that too")
@@ -209,7 +210,7 @@ def pack(
     target: Annotated[Path, typer.Argument(help="The one file to write.")],
 ) -> None:
     """Make one file of an ONNX model and the files of its data."""
-    from asterism.models.onnx_files import pack as pack_model
+    from asterism.models.classifiers.onnx_files import pack as pack_model
 
     pack_model(model, target)
     print(f"{target} is written")

@@ -10,16 +10,21 @@ from pydantic import model_validator
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
-from asterism.core.errors import UserError
-from asterism.core.labels import Label
-from asterism.core.params import Section, Seed, read_params, validate
-from asterism.core.registry import closest
-from asterism.core.yaml_files import parse_yaml
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section, Seed, read_params, validate
+from asterism.core.parameters.registry import closest
+from asterism.core.settings.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
 from asterism.data.driving import DrivingParams
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzParams, SeedParams
+from asterism.deepstellar.parameters.params import (
+    AbstractionParams,
+    CoverageParams,
+    FuzzParams,
+    SeedParams,
+)
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.hydra_messages import as_one_line, with_advice_taken
 from asterism.libraries.judging.params import JudgeParams
@@ -27,8 +32,8 @@ from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.reducing.params import ReduceParams
-from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 
 
 class Params(Section):

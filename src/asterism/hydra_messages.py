@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from asterism.core.registry import unknown
+from asterism.core.parameters.registry import unknown
 
 
 def as_one_line(error: Exception) -> str:

@@ -13,11 +13,11 @@ from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
-from asterism.core.artifacts import write_arrays
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import write_arrays
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.logits import FROM_PROBABILITIES
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.logits import FROM_PROBABILITIES
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])

@@ -12,12 +12,12 @@ from test_attacks import params
 from asterism.attacks.pixels import as_pixels
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.config import compose
-from asterism.core.artifacts import read_arrays, read_json, write_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_arrays, read_json, write_json
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.recurrent import open_rnn
-from asterism.models.recurrent_training import rows_as_steps
-from asterism.models.trained_rnn import save_trained
+from asterism.models.recurrent.trained import save_trained
+from asterism.models.training.recurrent import rows_as_steps
 from places import ROOT
 
 L = keras.layers

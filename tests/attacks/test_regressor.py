@@ -10,8 +10,8 @@ from asterism.attacks.attack import ATTACKS
 from asterism.attacks.deviations import Plan, attack_regressor
 from asterism.attacks.pixels import as_pixels
 from asterism.attacks.regressor import PixelRegressor
-from asterism.core.artifacts import write_arrays
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import write_arrays
+from asterism.core.messages.errors import UserError
 
 L = keras.layers
 SHAPE = (6, 6, 1)

@@ -12,14 +12,14 @@ from structlog.testing import capture_logs
 
 from asterism.compression.compressor import COMPRESSORS, compress
 from asterism.compression.params import CompressionParams
-from asterism.core.errors import UserError
-from asterism.core.machine import TRAINING_THREADS
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.machine import TRAINING_THREADS
 from asterism.data import DataParams, load
-from asterism.models.classifier import open_classifier
-from asterism.models.image_classifier import train_classifier
-from asterism.models.keras_files import load_keras, save_keras
-from asterism.models.params import ClassifierParams, TrainingParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras, save_keras
+from asterism.models.parameters.params import ClassifierParams, TrainingParams
+from asterism.models.training.image_classifier import train_classifier
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "batch_size": 32, "epochs": 1}
@@ -137,7 +137,7 @@ import pathlib, tensorflow
 from asterism.compression.compressor import compress
 from asterism.compression.params import CompressionParams
 from asterism.data import DataParams, load
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 data = load(DataParams(name="digits", path="conf/no_file", train=20, test=10))
 unit = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 params = CompressionParams(method="litert_dynamic_range", options={{}})

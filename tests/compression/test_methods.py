@@ -12,11 +12,11 @@ import tensorflow as tf
 from asterism.compression.compressor import COMPRESSORS, Material, compress, method_options
 from asterism.compression.methods.distillation import _with_logits
 from asterism.compression.params import CompressionParams
-from asterism.core.artifacts import read_json
+from asterism.core.files.artifacts import read_json
 from asterism.data import Dataset
-from asterism.models.classifier import open_classifier
-from asterism.models.keras_files import load_keras, save_keras
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras, save_keras
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])

@@ -7,7 +7,7 @@ import textwrap
 
 import pytest
 
-from asterism.core.artifacts import replacing, write_json
+from asterism.core.files.artifacts import replacing, write_json
 
 
 def names(folder):
@@ -19,7 +19,7 @@ def writer(path, *lines):
     program = f"""
         import os, signal, sys
         from pathlib import Path
-        from asterism.core.artifacts import replacing
+        from asterism.core.files.artifacts import replacing
         with replacing(Path({str(path)!r})) as temporary:
     """
     body = textwrap.indent("\n".join(lines), "    ")
@@ -73,7 +73,7 @@ def test_a_writer_at_work_is_left_alone(tmp_path):
 def test_writers_of_one_path_never_take_each_others_scratch(tmp_path):
     path = tmp_path / "a.txt"
     program = (
-        "from pathlib import Path\nfrom asterism.core.artifacts import write_json\n"
+        "from pathlib import Path\nfrom asterism.core.files.artifacts import write_json\n"
         f"for number in range(300):\n    write_json(Path({str(path)!r}), number)\n"
     )
     processes = [subprocess.Popen([sys.executable, "-c", program]) for _ in range(4)]

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from asterism.core import artifacts
-from asterism.core.errors import UserError
+from asterism.core.files import artifacts
+from asterism.core.messages.errors import UserError
 
 
 def test_same_content_gives_same_bytes(tmp_path):

@@ -7,9 +7,9 @@ import os
 import pytest
 from structlog.testing import capture_logs
 
-from asterism.core import checkpoints
-from asterism.core.checkpoints import Checkpoint, dependency_key
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import checkpoints
+from asterism.core.resuming.checkpoints import Checkpoint, dependency_key
 
 
 def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):

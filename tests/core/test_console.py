@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from asterism.core.console import configure_logging, get_logger
+from asterism.core.messages.console import configure_logging, get_logger
 
 class Screen:  # an interrupt while the first line is written
     def write(self, text):
@@ -39,7 +39,8 @@ def test_an_interrupt_of_a_line_is_not_lost_and_blocks_nothing():
 
 def test_lines_and_bars_need_no_lock_between_processes():
     program = (
-        "import sys; from asterism.core.console import configure_logging, get_logger, progress\n"
+        "import sys\n"
+        "from asterism.core.messages.console import configure_logging, get_logger, progress\n"
         "configure_logging(None); get_logger('asterism.test').info('line')\n"
         "list(progress(range(3), label='bar'))\n"
         "assert 'multiprocessing.synchronize' not in sys.modules"
@@ -50,7 +51,7 @@ def test_lines_and_bars_need_no_lock_between_processes():
 def test_what_a_line_quotes_of_a_file_does_not_command_the_terminal(tmp_path):
     program = (
         "from pathlib import Path\n"
-        "from asterism.core.console import configure_logging, get_logger\n"
+        "from asterism.core.messages.console import configure_logging, get_logger\n"
         f"configure_logging(Path({str(tmp_path / 'log')!r}))\n"
         "get_logger('asterism.test').info('named \\x1b]0;title\\x07', name='\\x1b[2J', why='a\\nb')"
     )

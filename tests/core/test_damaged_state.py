@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from asterism.core import saved
-from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.errors import UserError
-from asterism.core.parts import SharedParts
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import saved
+from asterism.core.resuming.work_units import SharedParts
 
 NUMBERS = np.arange(600).reshape(20, 30)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.core.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, telling_line
 
 TOO_SMALL = "Computed output size would be zero or negative."
 KERAS = f"""Exception encountered when calling Functional.call().

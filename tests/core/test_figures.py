@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from asterism.core.figures import svg_text, write_svg
+from asterism.core.drawing.svg import svg_text, write_svg
 
 
 def figure(height):

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from asterism.core.artifacts import read_json, replacing, write_json
-from asterism.core.errors import UserError
-from asterism.core.refusals import refusals_told
+from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.os_errors import refusals_told
+from asterism.core.messages.errors import UserError
 
 
 @pytest.fixture

@@ -17,9 +17,9 @@ import sys
 from functools import partial
 from pathlib import Path
 import numpy as np
-from asterism.core import checkpoints
-from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.parts import SharedParts
+from asterism.core.resuming import checkpoints
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.resuming.work_units import SharedParts
 
 checkpoints.SAVE_EVERY = 0
 result = Path(sys.argv[1])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from asterism.core.files import File
-from asterism.core.labels import LONGEST, Label, is_label, require_label
+from asterism.core.files.user_files import File
+from asterism.core.parameters.labels import LONGEST, Label, is_label, require_label
 
 GOOD = ["a", "dynamic_range", "int8", "8bit", "A-b_c", "x" * LONGEST]
 BAD = [

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from asterism.core import artifacts, machine
-from asterism.core.errors import UserError
+from asterism.core.files import artifacts
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 
 
 def test_the_data_root_comes_from_the_environment_else_the_file_else_a_default(

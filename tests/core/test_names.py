@@ -9,9 +9,9 @@ from typing import Annotated, Any
 
 import pytest
 
-from asterism.core.errors import UserError
-from asterism.core.names import accepted_by, named, names_in
-from asterism.core.params import Section, validate
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section, validate
+from asterism.core.parameters.validation import accepted_by, named, names_in
 from places import ROOT
 
 SOURCE = ROOT / "src"
@@ -30,7 +30,7 @@ def test_the_table_holds_registries():
 
 #: In a process of its own, because other tests register plug-ins of theirs.
 IMPORT_ALL = (
-    "import json, sys; from asterism.core.names import _find; "
+    "import json, sys; from asterism.core.parameters.validation import _find; "
     "print(json.dumps({where: _find(where).names() for where in sys.argv[1:]}))"
 )
 
@@ -66,11 +66,11 @@ def zoo(tmp_path, monkeypatch):
         folder.mkdir()
         (folder / "__init__.py").write_text("")
         (folder / "registry.py").write_text(
-            "from asterism.core.registry import Registry\n"
+            "from asterism.core.parameters.registry import Registry\n"
             "ANIMALS: Registry[int] = Registry('animal', 'zoo')\n"
             "PLANTS: Registry[int] = Registry('plant', 'zoo')\n"
             "def want(size):\n"
-            "    from asterism.core.errors import UserError\n"
+            "    from asterism.core.messages.errors import UserError\n"
             "    if size > 9: raise UserError(f'no animal is as large as {size}')\n"
         )
         (folder / "cat.py").write_text(
@@ -132,7 +132,7 @@ def test_names_are_checked_where_that_is_asked_for(zoo, tmp_path, values, messag
     with (tmp_path / "zoo" / "registry.py").open("a") as file:
         file.write(
             "def want_farm(farm):\n"
-            "    from asterism.core.errors import UserError\n"
+            "    from asterism.core.messages.errors import UserError\n"
             "    if farm.keepers['ann'].size == 5: raise UserError('the farm is full')\n"
         )
     assert validate(Farm, farm(), names=True).keepers["ann"].pets == ["cat"]

@@ -3,9 +3,9 @@ from typing import Annotated, Literal
 import pytest
 from pydantic import Field
 
-from asterism.core.errors import UserError
-from asterism.core.files import File
-from asterism.core.params import Distinct, Section, read_params, validate
+from asterism.core.files.user_files import File
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Distinct, Section, read_params, validate
 
 
 class Grid(Section):

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from asterism.core.locks import held, is_held
-from asterism.core.parts import ALONE, ShardEnded, SharedParts
+from asterism.core.files.locks import held, is_held
+from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedParts
 
 
 class Text:
@@ -124,7 +124,7 @@ PROGRAM = """
 import sys, time
 from functools import partial
 from pathlib import Path
-from asterism.core.parts import ShardEnded, SharedParts
+from asterism.core.resuming.work_units import ShardEnded, SharedParts
 
 notes = Path(sys.argv[1])
 

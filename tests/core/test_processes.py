@@ -9,14 +9,14 @@ import time
 import psutil
 import pytest
 
-from asterism.core import processes
-from asterism.core.processes import Patience, run_alone, started_to_last
+from asterism.core.workers import processes
+from asterism.core.workers.processes import Patience, run_alone, started_to_last
 from marked import Marked, wait_until
 from places import ROOT
 
 CHILD = """
 import pathlib, signal, subprocess
-from asterism.core.processes import interrupt_group_with_parent
+from asterism.core.workers.processes import interrupt_group_with_parent
 
 interrupt_group_with_parent()
 sleeper = subprocess.Popen(["sleep", "1000"])
@@ -68,10 +68,11 @@ HELD = [
 
 STARTS = """
 import pathlib, subprocess, sys, threading, time
-from asterism.core.processes import run_alone, started_to_last
+from asterism.core.workers.processes import run_alone, started_to_last
 
 held = sys.argv[2]
-child = f"from asterism.core.processes import killed_with_parent\\nkilled_with_parent()\\n{held}"
+child = "from asterism.core.workers.processes import killed_with_parent\\nkilled_with_parent()\\n"
+child += held
 
 def start():
     if sys.argv[1] == "own":

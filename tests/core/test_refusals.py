@@ -9,18 +9,18 @@ import h5py
 import numpy as np
 import pytest
 
-from asterism.core.artifacts import replacing, write_arrays, write_json, write_table
-from asterism.core.errors import UserError
-from asterism.core.refusals import refusals_told, writing_to
-from asterism.core.row_file import RowFile
+from asterism.core.files.artifacts import replacing, write_arrays, write_json, write_table
+from asterism.core.files.os_errors import refusals_told, writing_to
+from asterism.core.messages.errors import UserError
+from asterism.criteria.row_file import RowFile
 from places import ROOT
 from rights import full, obey_modes, read_only
 
 SCRIPT = '''"""Writes what a stage writes: state of its parts, then a result and metrics."""
 from pathlib import Path
-from asterism.core.artifacts import replacing, write_arrays, write_json, write_table
-from asterism.core.params import Section
-from asterism.core.parts import SharedParts
+from asterism.core.files.artifacts import replacing, write_arrays, write_json, write_table
+from asterism.core.parameters.params import Section
+from asterism.core.resuming.work_units import SharedParts
 
 class Params(Section):
     seed: int
@@ -37,7 +37,7 @@ def run(params):
 '''
 
 LAUNCH = (
-    "import sys; from pathlib import Path; from asterism.core.stage import main; "
+    "import sys; from pathlib import Path; from asterism.core.running.stage import main; "
     "sys.exit(main(Path('scripts'), ['one']))"
 )
 

@@ -2,9 +2,9 @@ import sys
 
 import pytest
 
-from asterism.core.errors import UserError
-from asterism.core.names import names_in
-from asterism.core.registry import Registry
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import Registry
+from asterism.core.parameters.validation import names_in
 
 
 @pytest.fixture
@@ -13,7 +13,7 @@ def package(tmp_path, monkeypatch):
     folder = tmp_path / "animals"
     folder.mkdir()
     (folder / "__init__.py").write_text(
-        "from asterism.core.registry import Registry\n"
+        "from asterism.core.parameters.registry import Registry\n"
         "ANIMALS = Registry('animal', 'animals', 'MORE_ANIMALS')\n"
     )
     for name in ("cat", "dog"):

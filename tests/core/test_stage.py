@@ -5,16 +5,16 @@ import sys
 
 import pytest
 
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
-from asterism.core.params import Section
-from asterism.core.stage import parts
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section
+from asterism.core.resuming.stage_units import parts
 from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys
-from asterism.core.errors import UserError
-from asterism.core.params import Section
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section
 
 class Params(Section):
     seed: int
@@ -28,7 +28,7 @@ def run(HEAD) -> None:
 '''
 
 LAUNCH = (
-    "import sys; from pathlib import Path; from asterism.core.stage import main; "
+    "import sys; from pathlib import Path; from asterism.core.running.stage import main; "
     "sys.exit(main(Path('scripts'), ['say', *sys.argv[1:]]))"
 )
 

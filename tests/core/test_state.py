@@ -12,11 +12,12 @@ from structlog.testing import capture_logs
 from typer.testing import CliRunner
 
 from asterism.cli import app
-from asterism.core import machine, tidying
-from asterism.core.errors import UserError
-from asterism.core.locks import held_now, is_held, shared
-from asterism.core.parts import SharedParts
-from asterism.core.state import runs
+from asterism.core.files.locks import held_now, is_held, shared
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import tidying
+from asterism.core.resuming.state import runs
+from asterism.core.resuming.work_units import SharedParts
+from asterism.core.settings import machine
 from places import ROOT
 
 KEY, OTHER = "a" * 32, "b" * 32
@@ -52,7 +53,7 @@ def shift(folder, days):
 READER = """
 import sys, time
 from pathlib import Path
-from asterism.core.parts import SharedParts
+from asterism.core.resuming.work_units import SharedParts
 
 notes, name = Path(sys.argv[1]), sys.argv[2]
 
@@ -131,7 +132,7 @@ def test_who_waited_for_a_lock_whose_file_was_removed_takes_the_new_one(tmp_path
     """Otherwise two processes hold the lock of two files, and each thinks that it is alone."""
     lock = tmp_path / "folder/lock"
     program = (
-        "import sys; from pathlib import Path; from asterism.core.locks import held\n"
+        "import sys; from pathlib import Path; from asterism.core.files.locks import held\n"
         "with held(Path(sys.argv[1])):\n    print('held', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", program, str(lock)]

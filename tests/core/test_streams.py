@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.streams import spawn_integer, stream
+from asterism.core.randomness.random_streams import spawn_integer, stream
 
 names = st.lists(st.one_of(st.integers(), st.text(max_size=8)), max_size=4)
 

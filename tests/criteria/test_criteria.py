@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gaussian_kde
 
-from asterism.core.errors import UserError
-from asterism.core.row_file import RowFile
+from asterism.core.messages.errors import UserError
 from asterism.criteria import density, distances, key_table
 from asterism.criteria.criterion import CRITERIA, Activations, build_criteria
 from asterism.criteria.families import surprise
 from asterism.criteria.params import CriteriaParams
+from asterism.criteria.row_file import RowFile
 
 SIZES = {"conv": 4, "hidden": 6, "last": 5}
 NAMES = CRITERIA.names()

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.row_file import RowFile
 from asterism.criteria import key_table
 from asterism.criteria.key_table import KeyTable
+from asterism.criteria.row_file import RowFile
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 255)), max_size=14)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import requests
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data import fetch as fetching
 from asterism.data.sources import cifar10, idx

@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.pixels import as_pixels
 from asterism.config import compose
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
 from asterism.criteria.criterion import Activations
 from asterism.criteria.layers import find_layer, hidden_layers
 from asterism.criteria.params import CriteriaParams
@@ -29,8 +29,8 @@ from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.results import save_fitted
 from asterism.deepimportance.sets import compare
-from asterism.models.logits import FROM_PROBABILITIES
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.logits import FROM_PROBABILITIES
 from places import ROOT
 
 L = keras.layers

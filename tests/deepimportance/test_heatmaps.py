@@ -8,7 +8,7 @@ from asterism.data import Dataset
 from asterism.deepimportance import heatmaps as module
 from asterism.deepimportance.heatmaps import Heatmaps, heatmaps
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0, 0.0, 0.0], std=[1.0, 1.0, 1.0])

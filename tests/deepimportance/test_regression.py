@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from asterism.config import compose
-from asterism.core.artifacts import read_arrays, read_json, write_arrays
-from asterism.core.errors import UserError
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.data.driving import DrivingParams, load_driving
 from places import ROOT
 

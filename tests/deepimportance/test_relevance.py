@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.criteria.layers import hidden_layers
 from asterism.deepimportance.composite import COMPOSITES, RuleSettings
 from asterism.deepimportance.keras_layers import CONVERTERS, network_of

@@ -4,13 +4,13 @@ import twins
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.core.errors import UserError
-from asterism.core.params import validate
-from asterism.deepstellar import principal_components
-from asterism.deepstellar.abstraction import Abstraction
-from asterism.deepstellar.code_index import CodeIndex
-from asterism.deepstellar.params import AbstractionParams
-from asterism.deepstellar.principal_components import PrincipalComponents
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import validate
+from asterism.deepstellar.model import principal_components
+from asterism.deepstellar.model.abstraction import Abstraction
+from asterism.deepstellar.model.code_index import CodeIndex
+from asterism.deepstellar.model.principal_components import PrincipalComponents
+from asterism.deepstellar.parameters.params import AbstractionParams
 
 
 def random_states(seed, shape=(30, 6, 5)):

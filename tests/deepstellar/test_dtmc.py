@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
-from asterism.deepstellar.boundary import boundary_codes
-from asterism.deepstellar.coverage import CRITERIA, fitted, in_order, measure
-from asterism.deepstellar.dtmc import Dtmc
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.model_checking import export
-from asterism.deepstellar.similarity import (
+from asterism.deepstellar.coverage.criteria import CRITERIA, fitted, in_order, measure
+from asterism.deepstellar.coverage.similarity import (
     choose_references,
     detection,
     item_codes,
     jaccard,
     similarity_to_class,
 )
+from asterism.deepstellar.export.model_checking import export
+from asterism.deepstellar.model.boundary import boundary_codes
+from asterism.deepstellar.model.dtmc import Dtmc
+from asterism.deepstellar.model.trace_model import TraceModel
 
 CLASSES = 3
 

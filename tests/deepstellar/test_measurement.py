@@ -3,11 +3,11 @@ import pytest
 from structlog.testing import capture_logs
 from test_dtmc import build
 
-from asterism.core.figures import svg_text
+from asterism.core.drawing.svg import svg_text
 from asterism.data import Dataset
-from asterism.deepstellar.coverage import measure
-from asterism.deepstellar.drawing import draw
-from asterism.deepstellar.measurement import _draw_references, measure_sets
+from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.coverage.measurement import _draw_references, measure_sets
+from asterism.deepstellar.export.drawing import draw
 
 
 class Network:

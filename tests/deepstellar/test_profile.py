@@ -3,8 +3,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from asterism.core.errors import UserError
-from asterism.deepstellar.profile import BATCH, Profile, profile
+from asterism.core.messages.errors import UserError
+from asterism.deepstellar.profiling.profile import BATCH, Profile, profile
 
 STEPS, WIDTH = 8, 32
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from asterism.data import DataParams, load
-from asterism.deepstellar.coverage import measure
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import AbstractionParams
-from asterism.deepstellar.profile import Profile, profile
+from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import AbstractionParams
+from asterism.deepstellar.profiling.profile import Profile, profile
 from asterism.models.recurrent import open_rnn
 from places import SHARED
 

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
-from asterism.deepstellar.seeds import Seeds, select_seeds
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
+from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
 
 
 def slow_select(predicted: list[int], labels: list[int], per_class: int, seed: int) -> list[int]:

@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "search"))
 
 from metropolis_twin import select
 
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
 from asterism.images.mutator import build_mutators
 from asterism.search.streams import ManyStreams
 

@@ -15,11 +15,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
 
 from model_files import CLASSES, SHAPE, images, keras_model, write
 
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
-from asterism.core.params import validate
-from asterism.core.parts import ALONE, ShardEnded, SharedParts
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import validate
+from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedParts
+from asterism.core.running.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import search_images
 from asterism.dflare.image_repair import _on_test_images, repair_images
@@ -28,8 +28,8 @@ from asterism.dflare.pair import Answers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
 from asterism.dflare.trigger import Seeds
-from asterism.models.classifier import open_classifier
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
 from places import ROOT
 

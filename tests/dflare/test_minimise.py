@@ -8,7 +8,7 @@ from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.searches.dflare import Dflare
-from asterism.models.isolation import ModelCrashError
+from asterism.models.classifiers.isolation import ModelCrashError
 
 
 @pytest.fixture(scope="module")

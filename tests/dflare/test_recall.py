@@ -11,7 +11,7 @@ from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
 from asterism.dflare.recall import Recall
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
-from asterism.models.isolation import ModelCrashError
+from asterism.models.classifiers.isolation import ModelCrashError
 
 IMAGES = seeds(8)
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)

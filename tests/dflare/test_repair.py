@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper, save
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import RepairedModel, write_fused, write_head
 from asterism.dflare.outcome import Findings, Trigger

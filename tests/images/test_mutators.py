@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 from asterism.images import MUTATORS, Draws, Images, Mutator, build_mutators, concatenate, take
 
 NAMES = MUTATORS.names()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from asterism.core.artifacts import read_json
+from asterism.core.files.artifacts import read_json
 from asterism.libraries.adapters.backends.tensorflow import TensorFlow
 from asterism.libraries.adapters.library import LIBRARIES
 

@@ -5,12 +5,12 @@ import os
 import numpy as np
 import pytest
 
-from asterism.core import checkpoints
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
-from asterism.core.params import read_params
-from asterism.core.parts import SharedParts
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import read_params
+from asterism.core.resuming import checkpoints
+from asterism.core.resuming.work_units import SharedParts
+from asterism.core.running.stage import load_script
 from asterism.libraries.running import execution
 from asterism.libraries.running.bench import Bench, Described, Result
 from asterism.libraries.running.execution import Record, execute

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from asterism.core.artifacts import write_json
+from asterism.core.files.artifacts import write_json
 from asterism.libraries.reporting import keras_files
 from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.graphs.store import write_weights
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_models.reading import load_keras
 
 READABLE = Graph(
     {

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from asterism.core.artifacts import write_json
+from asterism.core.files.artifacts import write_json
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.handle import Handle, Limits
 from asterism.libraries.running.launch import LaunchError, Nursery

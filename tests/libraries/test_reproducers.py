@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.library import LIBRARIES, Library
 from asterism.libraries.judging.compare import Tolerance, first_difference
 from asterism.libraries.judging.finding import Finding

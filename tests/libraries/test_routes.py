@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.routes import (
     FLOAT64,

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from asterism.core.artifacts import read_json, read_table, write_json
+from asterism.core.files.artifacts import read_json, read_table, write_json
 from asterism.libraries.running.execution import Record
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights

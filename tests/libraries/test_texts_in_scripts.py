@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.artifacts import write_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import UserError
 from asterism.libraries.judging.finding import FAILURES, Finding, read_findings, signature
 from asterism.libraries.reporting.bug_reports import Report, _markdown
 from asterism.libraries.reporting.markdown import block, cell, code, shown

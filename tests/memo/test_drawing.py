@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
 from asterism.memo.generating.operator import Context, configured, insert
 from asterism.memo.generating.repair import to_rank, to_shape, with_room
 from asterism.memo.graphs.coverage import Coverage, coverage_of

@@ -9,9 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.parts import ShardEnded, SharedParts
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import ShardEnded, SharedParts
 from asterism.memo.generating.campaign import Campaign
 from asterism.memo.generating.chains import generate
 from asterism.memo.generating.generate import STRATEGIES, attempt, campaign
@@ -144,8 +144,9 @@ KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
 import asterism.memo.generating.generate as generate
-from asterism.core import checkpoints, machine
-from asterism.core.checkpoints import Checkpoint
+from asterism.core.resuming import checkpoints
+from asterism.core.settings import machine
+from asterism.core.resuming.checkpoints import Checkpoint
 from memo.test_generation import SEEDS, params
 
 class Dying(Checkpoint):

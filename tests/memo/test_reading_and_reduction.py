@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from keras import layers
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.graphs.keras_build import build
@@ -30,7 +30,7 @@ from asterism.memo.reducing.reduce import (
 from asterism.memo.reducing.reduction import _inference, _opened, reduce_models
 from asterism.memo.reducing.seeds import SEED_MODELS, make_seed_model
 from asterism.memo.universe.tensors import InvalidLayerError
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_models.reading import load_keras
 from memo.coverage_twins import slow_pairs, slow_parameters, slow_types
 
 

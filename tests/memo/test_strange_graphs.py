@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.core.artifacts import write_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import UserError
 from asterism.memo.generating.campaign import Mutant
 from asterism.memo.generating.generate import STRATEGIES, campaign
 from asterism.memo.generating.params import GenerateParams

@@ -15,11 +15,11 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 from onnx import TensorProto, helper, numpy_helper
 from structlog.testing import capture_logs
 
-from asterism.core.errors import UserError
-from asterism.models.classifier import FileClassifier, open_classifier
-from asterism.models.formats import FORMATS
-from asterism.models.formats import keras as keras_format
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.classifier import FileClassifier, open_classifier
+from asterism.models.classifiers.formats import FORMATS
+from asterism.models.classifiers.formats import keras as keras_format
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 SUFFIXES = [".keras", ".h5", ".onnx", ".tflite", ".pt2"]

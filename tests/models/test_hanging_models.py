@@ -12,13 +12,13 @@ import pytest
 import yaml
 from endless_onnx import endless_classifier, endless_rnn
 
-from asterism.core.errors import UserError
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.dflare.pair import Pair
-from asterism.models import isolation
-from asterism.models.isolation import IsolatedClassifier, ModelHangError
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers import isolation
+from asterism.models.classifiers.isolation import IsolatedClassifier, ModelHangError
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from marked import Marked, wait_until
@@ -148,8 +148,8 @@ ASK = """
 import sys
 from pathlib import Path
 import numpy as np
-from asterism.models.isolation import IsolatedClassifier
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.recurrent import open_rnn
 
 if __name__ == "__main__":

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from model_files import images, keras_model, write
 
-from asterism.core.errors import UserError
-from asterism.models.classifier import open_classifier
-from asterism.models.isolation import IsolatedClassifier, ModelCrashError
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.classifiers.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 DESCRIPTORS = Path("/proc/self/fd")
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -57,7 +57,7 @@ def test_damaged_files_are_one_line(tflite, tmp_path):
 def test_after_an_error_the_same_process_answers_the_next_call(tflite, monkeypatch):
     with IsolatedClassifier(tflite, UNIT) as isolated:
         before, process = isolated.predict(images(3)), isolated.pid
-        monkeypatch.setattr("asterism.models.isolation.require_images", lambda *_: None)
+        monkeypatch.setattr("asterism.models.classifiers.isolation.require_images", lambda *_: None)
         with pytest.raises(UserError, match="takes images of shape") as error:
             isolated.predict(np.zeros((1, 2, 2, 1), np.uint8))
         assert not isinstance(error.value, ModelCrashError)

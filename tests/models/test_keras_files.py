@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from keras_2_files import convolutional, keras_2_config, write_keras_2, write_weights
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.keras_files import load_keras, save_keras
+from asterism.models.keras_models.reading import load_keras, save_keras
 
 BUILD = """
 import sys
 sys.path.insert(0, "src")
 import keras
 from pathlib import Path
-from asterism.models.keras_files import save_keras
+from asterism.models.keras_models.reading import save_keras
 keras.utils.set_random_seed(1)
 model = keras.Sequential([keras.Input((4, 3)), keras.layers.GRU(5), keras.layers.Dense(2)])
 save_keras(model, Path(sys.argv[1]))
@@ -231,7 +231,7 @@ def test_of_what_keras_says_the_first_sentence_is_told(said, told, tmp_path, mon
         raise ValueError(said)
 
     (tmp_path / "model.h5").touch()
-    monkeypatch.setattr("asterism.models.keras_files._load_h5", refuse)
+    monkeypatch.setattr("asterism.models.keras_models.reading._load_h5", refuse)
     with pytest.raises(UserError) as error:
         load_keras(tmp_path / "model.h5")
     assert str(error.value).endswith(f"model.h5: {told}")

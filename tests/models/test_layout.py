@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.core.errors import UserError
-from asterism.models.formats.layout import Layout, require_vector
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.formats.layout import Layout, require_vector
 
 FILE = Path("m.onnx")
 

@@ -11,13 +11,13 @@ import pytest
 from keras_2_files import convolutional, write_keras_2
 
 from asterism.config import compose
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.classifier import open_classifier
-from asterism.models.image_classifier import obtain_classifier
-from asterism.models.params import ClassifierFile
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.parameters.params import ClassifierFile
+from asterism.models.training.image_classifier import obtain_classifier
 from places import ROOT
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])

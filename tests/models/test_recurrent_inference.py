@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
-from asterism.models.keras_files import save_keras
-from asterism.models.probabilities import softmax
+from asterism.core.messages.errors import UserError
+from asterism.models.keras_models.probabilities import softmax
+from asterism.models.keras_models.reading import save_keras
 from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.keras_engine import KerasEngine
 from asterism.models.recurrent.keras_layers import find_layer, layer_chain

@@ -9,15 +9,15 @@ import onnx
 import pytest
 from endless_onnx import endless_rnn
 
-from asterism.core.artifacts import read_json, write_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
-from asterism.models.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
+from asterism.models.parameters.params import Optimizer, RnnFile, TrainedRnn, TrainingParams
 from asterism.models.recurrent import RecurrentModel
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.opening import engine_for
-from asterism.models.recurrent_training import accuracy, build_rnn, rows_as_steps, train_rnn
-from asterism.models.trained_rnn import open_trained, save_trained, store_file
+from asterism.models.recurrent.trained import open_trained, save_trained, store_file
+from asterism.models.training.recurrent import accuracy, build_rnn, rows_as_steps, train_rnn
 
 TRAINING = TrainingParams(optimizer="rmsprop", learning_rate=0.01, batch_size=32, epochs=2)
 

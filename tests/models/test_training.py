@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from asterism.models import training
-from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for
+from asterism.models.parameters.params import TrainingParams
+from asterism.models.training import fitting as training
+from asterism.models.training.fitting import compile_for
 
 FIX_THREADS = training._fix_threads  # read before a fixture of all tests replaces it
 

@@ -5,16 +5,16 @@ import numpy as np
 import pytest
 
 from asterism.config import compose
-from asterism.core.artifacts import read_json, read_table
-from asterism.core.errors import UserError
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import read_json, read_table
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.data import DataParams, load
 from asterism.models.architectures import build
-from asterism.models.image_classifier import learning_rate_schedule, train_classifier
-from asterism.models.keras_files import load_keras
-from asterism.models.params import ClassifierParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.parameters.params import ClassifierParams
+from asterism.models.training.image_classifier import learning_rate_schedule, train_classifier
 from places import ROOT
 
 STUDY = {

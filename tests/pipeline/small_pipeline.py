@@ -91,8 +91,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from asterism.core.params import Section
-from asterism.core.stage import parts
+from asterism.core.parameters.params import Section
+from asterism.core.resuming.stage_units import parts
 
 notes = Path(os.environ["NOTES"])
 

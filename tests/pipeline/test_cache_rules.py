@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from asterism.cli import app
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.sweep import cache_rules
 from places import ROOT
 

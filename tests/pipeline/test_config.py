@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from asterism.cli import app
 from asterism.config import Params, compose
-from asterism.core.errors import UserError
-from asterism.core.labels import Label
-from asterism.core.params import NO_REPETITION, Section, validate
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import NO_REPETITION, Section, validate
 
 CONF = ROOT / "conf"
 CHOICES = sorted(

@@ -6,11 +6,12 @@ from typing import Annotated, get_args
 
 import pytest
 import yaml
+from dependencies import ALL, EACH, reruns_table, table
 from imports import ROOT, packages_used_by
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.config import Params
-from asterism.core.labels import Label
+from asterism.core.parameters.labels import Label
 from asterism.dflare.params import PairParams
 from asterism.sweep.cache_rules import is_result
 
@@ -36,6 +37,16 @@ def test_code_dependencies_are_exactly_what_the_script_imports(stage):
     declared = {d for d in facts(stage)["deps"] if d.startswith("src/")}
     assert declared == packages_used_by(script(stage))
     assert f"stages/{stage}.py" in facts(stage)["deps"]
+
+
+def test_stages_declare_little_that_they_do_not_reach():
+    shares = {stage: declared / reached for stage, declared, reached in table()}
+    assert shares.pop("all") <= ALL
+    assert max(shares.values()) <= EACH
+
+
+def test_the_docs_say_what_reruns():
+    assert reruns_table() in (ROOT / "docs/reruns.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("package", ["judging", "triage", "reporting"])

@@ -58,7 +58,7 @@ def test_an_override_is_an_experiment_that_can_be_compared(project):
 
 def test_a_queue_with_a_range_runs_all_of_it_with_the_projects_facts(project):
     script = project.root / "stages" / "small.py"
-    lines = ["from asterism.core import machine", "root = str(machine.data_root())"]
+    lines = ["from asterism.core.settings import machine", "root = str(machine.data_root())"]
     lines.append("(notes / 'root').write_text(root)")
     script.write_text("\n".join([script.read_text(), *lines, ""]))
     commit(project.root, "a stage that says where its data lie")

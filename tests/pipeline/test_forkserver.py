@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.sweep import forkserver as module
 from asterism.sweep.forkserver import forkserver
 

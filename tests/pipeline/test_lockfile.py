@@ -3,7 +3,7 @@
 import pytest
 from imports import ROOT
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.sweep.lockfile import LOCK_FILE, set_order, set_stages, stage_names
 
 

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 
 from asterism import cli
 from asterism.config import compose
-from asterism.core.errors import UserError
-from asterism.core.locks import held
+from asterism.core.files.locks import held
+from asterism.core.messages.errors import UserError
 from asterism.sweep import app, cached, launch, pipeline, point, slurm, workspace
 from asterism.sweep.overview import write_overview
 from asterism.sweep.pipeline import (

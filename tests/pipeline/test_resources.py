@@ -3,8 +3,8 @@
 import pytest
 from imports import ROOT
 
-from asterism.core.errors import UserError
-from asterism.core.params import validate
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import validate
 from asterism.sweep import launch
 from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point

@@ -7,13 +7,13 @@ import sys
 import pytest
 from imports import ROOT
 
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 
 SCRIPT = """\
 \"\"\"A stage for the test.\"\"\"
-from asterism.core.errors import UserError
-from asterism.core.params import Section
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section
 class Params(Section):
     seed: int
 def run(params):

@@ -12,9 +12,9 @@ import yaml
 from small_pipeline import Project, call
 from workspace import ENVIRONMENT, ROOT, run
 
-from asterism.core.artifacts import write_arrays
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import write_arrays
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.memo.graphs.graph import chain
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor

@@ -25,7 +25,7 @@ from test_strangers_cache import (
 )
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
 
-from asterism.core.artifacts import read_json, write_json, write_table
+from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.memo.graphs.store import write_models
 from libraries.test_injected_bugs import GRAPHS
 from models.endless_onnx import endless_rnn

@@ -34,7 +34,7 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
 
 STAGE = """\
 \"\"\"A stage for the test.\"\"\"
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 class Params(Section):
     seed: int
 def run(params):

@@ -17,7 +17,7 @@ PATIENCE = 20.0
 _SCRIPT = """
 import sys
 from pathlib import Path
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from reader_fuzzing import table  # which loads the others
 from reader_fuzzing.of_models import open_isolated
 try:

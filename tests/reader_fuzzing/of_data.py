@@ -22,13 +22,13 @@ def _rng() -> np.random.Generator:
 
 
 def _read_json(path: Path) -> object:
-    from asterism.core.artifacts import read_json
+    from asterism.core.files.artifacts import read_json
 
     return read_json(path)
 
 
 def _json_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_json
+    from asterism.core.files.artifacts import write_json
 
     facts = {"a": 1, "b": [1.5, None, True, "ü\u2028"], "c": {"d": {"e": [[], {}]}}, "f": -0.0}
     write_json(place(folder, 0) / "facts.json", facts)
@@ -39,13 +39,13 @@ register(Reader("json", "data", "facts.json", _read_json, _json_seeds, 10, fresh
 
 
 def _read_arrays(path: Path) -> object:
-    from asterism.core.artifacts import read_arrays
+    from asterism.core.files.artifacts import read_arrays
 
     return {name: (array.shape, array.dtype) for name, array in read_arrays(path).items()}
 
 
 def _arrays_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_arrays
+    from asterism.core.files.artifacts import write_arrays
 
     rng = _rng()
     write_arrays(
@@ -63,7 +63,7 @@ register(Reader("npz", "data", "arrays.npz", _read_arrays, _arrays_seeds, 15, fr
 
 
 def _map_array(path: Path) -> object:
-    from asterism.core.artifacts import map_array
+    from asterism.core.files.artifacts import map_array
 
     array = map_array(path)
     return array.shape, array.ravel()[:10].tolist() if array.size else []
@@ -78,7 +78,7 @@ register(Reader("npy", "data", "states.npy", _map_array, _npy_seeds))
 
 
 def _read_sparse(path: Path) -> object:
-    from asterism.core.artifacts import read_sparse
+    from asterism.core.files.artifacts import read_sparse
 
     matrix = read_sparse(path)
     return matrix.sum(axis=1), matrix @ np.ones(matrix.shape[1])
@@ -87,7 +87,7 @@ def _read_sparse(path: Path) -> object:
 def _sparse_seeds(folder: Path) -> None:
     from scipy import sparse
 
-    from asterism.core.artifacts import write_sparse
+    from asterism.core.files.artifacts import write_sparse
 
     dense = (_rng().random((6, 6)) > 0.7).astype(np.int64)
     write_sparse(place(folder, 0) / "counts.npz", sparse.csr_array(dense))
@@ -98,13 +98,13 @@ register(Reader("sparse", "data", "counts.npz", _read_sparse, _sparse_seeds))
 
 
 def _read_table(path: Path) -> object:
-    from asterism.core.artifacts import read_table
+    from asterism.core.files.artifacts import read_table
 
     return read_table(path).to_dicts()
 
 
 def _table_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_table
+    from asterism.core.files.artifacts import write_table
 
     table = {
         "seed": [1, 2, 3],
@@ -161,7 +161,7 @@ def _read_own_data(path: Path) -> object:
 
 
 def _own_data_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_arrays
+    from asterism.core.files.artifacts import write_arrays
 
     rng = _rng()
     for number, shape in enumerate(((4, 4), (4, 5, 3))):
@@ -184,7 +184,7 @@ def _read_natural(path: Path) -> object:
 
 
 def _natural_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_arrays
+    from asterism.core.files.artifacts import write_arrays
 
     images = _rng().integers(0, 256, (5, 4, 4, 1), np.uint8)
     write_arrays(place(folder, 0) / "own.npz", images=images)

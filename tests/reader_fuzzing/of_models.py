@@ -14,13 +14,13 @@ from reader_fuzzing.table import Reader, register
 
 
 def _preprocessing() -> Any:
-    from asterism.models.preprocessing import PreprocessingParams
+    from asterism.models.keras_models.preprocessing import PreprocessingParams
 
     return PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 
 
 def _open_classifier(path: Path) -> object:
-    from asterism.models.classifier import open_classifier, probe_images
+    from asterism.models.classifiers.classifier import open_classifier, probe_images
 
     model = open_classifier(path, _preprocessing())
     return model.predict(probe_images(model.input_shape)).shape
@@ -34,8 +34,8 @@ def open_isolated(reader: str, path: Path, patience: float) -> object:
         path: the file.
         patience: seconds after which a model is taken for one that hangs.
     """
-    from asterism.models import isolation
-    from asterism.models.classifier import probe_images
+    from asterism.models.classifiers import isolation
+    from asterism.models.classifiers.classifier import probe_images
 
     isolation.PATIENCE_S = patience
     if reader.startswith("rnn"):
@@ -144,7 +144,7 @@ register(
 
 
 def _open_rnn(path: Path, isolated: bool = False) -> object:
-    from asterism.core.errors import naming
+    from asterism.core.messages.errors import naming
     from asterism.models.recurrent import open_rnn
 
     model = open_rnn(path, None, isolated=isolated)
@@ -206,7 +206,7 @@ register(
 def _load_keras(path: Path) -> object:
     import keras
 
-    from asterism.models.keras_files import load_keras
+    from asterism.models.keras_models.reading import load_keras
 
     model = load_keras(path)
     names = [layer.name for layer in model.layers]
@@ -255,8 +255,8 @@ register(Reader("keras 2 .json", "keras", "model.json", _load_keras, _keras_2_se
 
 def _read_architecture(path: Path) -> object:
     """An architecture without weights, as a seed of the libraries lane."""
-    from asterism.core.artifacts import read_json
-    from asterism.core.errors import naming
+    from asterism.core.files.artifacts import read_json
+    from asterism.core.messages.errors import naming
     from asterism.memo.graphs.keras_read import graph_of_json
 
     with naming(path):

@@ -14,7 +14,7 @@ from reader_fuzzing.table import ROOT, Reader, register
 @contextmanager
 def _state_in(folder: Path):
     """The state root of an example, and what the system refuses told as stages tell it."""
-    from asterism.core.refusals import refusals_told
+    from asterism.core.files.os_errors import refusals_told
 
     before = os.environ["ASTERISM_STATE_ROOT"]
     os.environ["ASTERISM_STATE_ROOT"] = str(folder)
@@ -27,7 +27,7 @@ def _state_in(folder: Path):
 
 def _read_params(path: Path) -> object:
     from asterism.config import Params
-    from asterism.core.params import read_params
+    from asterism.core.parameters.params import read_params
 
     return read_params(Params, path)
 
@@ -42,7 +42,7 @@ register(
 
 
 def _read_machine(path: Path) -> object:
-    from asterism.core import machine
+    from asterism.core.settings import machine
 
     here = Path.cwd()
     kept = {k: os.environ.pop(k) for k in list(os.environ) if k.startswith("ASTERISM_")}
@@ -157,8 +157,8 @@ _KEY = "0" * 32
 
 def _read_checkpoint(path: Path) -> object:
     """Restore, save over it, forget it: names in the folder decide what is deleted."""
-    from asterism.core.checkpoints import Checkpoint
-    from asterism.core.state import Run
+    from asterism.core.resuming.checkpoints import Checkpoint
+    from asterism.core.resuming.state import Run
 
     with _state_in(path):
         checkpoint = Checkpoint(Run("fuzz-state", _KEY).checkpoint("0"))
@@ -169,8 +169,8 @@ def _read_checkpoint(path: Path) -> object:
 
 
 def _checkpoint_seeds(folder: Path) -> None:
-    from asterism.core.checkpoints import Checkpoint
-    from asterism.core.state import Run
+    from asterism.core.resuming.checkpoints import Checkpoint
+    from asterism.core.resuming.state import Run
 
     here = place(folder, 0)
     with _state_in(here):
@@ -184,8 +184,8 @@ register(Reader("checkpoint", "project", ".", _read_checkpoint, _checkpoint_seed
 
 def _read_parts(path: Path) -> object:
     """Gather two parts that are there: one that cannot be read is computed again."""
-    from asterism.core.parts import SharedParts
-    from asterism.deepstellar.fuzzing.population import Population
+    from asterism.core.resuming.work_units import SharedParts
+    from asterism.deepstellar.campaigns.population import Population
     from reader_fuzzing.of_results import population
 
     with _state_in(path):
@@ -196,7 +196,7 @@ def _read_parts(path: Path) -> object:
 
 
 def _parts_seeds(folder: Path) -> None:
-    from asterism.core.parts import SharedParts
+    from asterism.core.resuming.work_units import SharedParts
     from reader_fuzzing.of_results import population
 
     here = place(folder, 0)
@@ -211,7 +211,7 @@ register(Reader("parts", "project", ".", _read_parts, _parts_seeds, 8))
 
 def _read_state(path: Path) -> object:
     """List what lies below the state root, and clean it, as ``asterism state --clean`` does."""
-    from asterism.core.tidying import clean, entries, tidy
+    from asterism.core.resuming.tidying import clean, entries, tidy
 
     with _state_in(path):
         told = [(entry.status, entry.size, clean(entry, 0.0, dry=False)) for entry in entries()]

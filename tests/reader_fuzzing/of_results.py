@@ -70,7 +70,7 @@ def _read_findings(path: Path) -> object:
 
 
 def _findings_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_json
+    from asterism.core.files.artifacts import write_json
     from asterism.libraries.judging.finding import Finding
 
     found = [
@@ -143,15 +143,15 @@ register(Reader("chains", "results", ".", _read_chain, _chain_seeds, 6))
 
 
 def _read_trace_model(path: Path) -> object:
-    from asterism.deepstellar.model import TraceModel
+    from asterism.deepstellar.model.trace_model import TraceModel
 
     model = TraceModel.load(path)
     return model.dtmc.probabilities.shape, model.dtmc.visits.shape
 
 
 def _trace_model_seeds(folder: Path) -> None:
-    from asterism.deepstellar.model import TraceModel
-    from asterism.deepstellar.params import AbstractionParams
+    from asterism.deepstellar.model.trace_model import TraceModel
+    from asterism.deepstellar.parameters.params import AbstractionParams
 
     states = _rng().random((12, 5, 6), np.float32)
     params = AbstractionParams(k=2, m=4, bits=8, n_step=1)
@@ -162,14 +162,14 @@ register(Reader("chain of states", "results", ".", _read_trace_model, _trace_mod
 
 
 def _read_profile(path: Path) -> object:
-    from asterism.deepstellar.profile import Profile
+    from asterism.deepstellar.profiling.profile import Profile
 
     profile = Profile.load(path)
     return profile.states.shape, profile.labels.shape
 
 
 def _profile_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_arrays
+    from asterism.core.files.artifacts import write_arrays
 
     here = place(folder, 0)
     np.save(here / "states.npy", _rng().random((4, 3, 2), np.float32))
@@ -180,13 +180,13 @@ register(Reader("profile", "results", ".", _read_profile, _profile_seeds, 5))
 
 
 def _read_seeds(path: Path) -> object:
-    from asterism.deepstellar.seeds import Seeds
+    from asterism.deepstellar.seeding.seeds import Seeds
 
     return len(Seeds.load(path))
 
 
 def _seeds_seeds(folder: Path) -> None:
-    from asterism.deepstellar.seeds import Seeds
+    from asterism.deepstellar.seeding.seeds import Seeds
 
     images = _rng().integers(0, 256, (3, 4, 4, 1), np.uint8)
     Seeds(images, np.arange(3), np.arange(3)).save(place(folder, 0))
@@ -197,8 +197,8 @@ register(Reader("seeds", "results", ".", _read_seeds, _seeds_seeds, 4))
 
 def population() -> Any:
     """A small campaign's state."""
-    from asterism.deepstellar.fuzzing.columns import Columns
-    from asterism.deepstellar.fuzzing.population import (
+    from asterism.deepstellar.campaigns.columns import Columns
+    from asterism.deepstellar.campaigns.population import (
         Crashes,
         FirstVisits,
         Population,
@@ -221,7 +221,7 @@ def population() -> Any:
 
 
 def _read_population(path: Path) -> object:
-    from asterism.deepstellar.fuzzing.population import Population
+    from asterism.deepstellar.campaigns.population import Population
 
     found = Population.load(path)
     return len(found.queue), len(found.crashes), found.run
@@ -235,13 +235,13 @@ register(Reader("population", "results", ".", _read_population, _population_seed
 
 
 def _read_corpus(path: Path) -> object:
-    from asterism.deepstellar.fuzzing.results import Corpus
+    from asterism.deepstellar.campaigns.results import Corpus
 
     return [Corpus.load(path, name).table.to_dicts() for name in ("queue", "crashes")]
 
 
 def _corpus_seeds(folder: Path) -> None:
-    from asterism.deepstellar.fuzzing.results import save
+    from asterism.deepstellar.campaigns.results import save
 
     save(population(), ["shear"], place(folder, 0))
 
@@ -256,7 +256,7 @@ def _read_triggers(path: Path) -> object:
 
 
 def _triggers_seeds(folder: Path) -> None:
-    from asterism.core.artifacts import write_arrays
+    from asterism.core.files.artifacts import write_arrays
     from asterism.dflare.outcome import Findings, SeedRecord, Trigger
     from asterism.dflare.trigger import Found
 
@@ -274,7 +274,7 @@ register(Reader("triggers", "results", ".", _read_triggers, _triggers_seeds, 8))
 
 def _read_additions(path: Path) -> object:
     from asterism.attacks.addition import Addition
-    from asterism.core.artifacts import read_json
+    from asterism.core.files.artifacts import read_json
     from asterism.deepimportance.heatmaps import Heatmaps
 
     names = read_json(path / "names.json")
@@ -284,7 +284,7 @@ def _read_additions(path: Path) -> object:
 
 def _additions_seeds(folder: Path) -> None:
     from asterism.attacks.addition import Addition
-    from asterism.core.artifacts import write_json
+    from asterism.core.files.artifacts import write_json
     from asterism.deepimportance.heatmaps import Heatmaps
 
     images = _rng().random((3, 4, 4, 1), np.float32)

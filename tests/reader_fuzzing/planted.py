@@ -12,7 +12,7 @@ from reader_fuzzing.table import Reader, register
 
 
 def _read(path: Path) -> object:
-    from asterism.core.errors import UserError
+    from asterism.core.messages.errors import UserError
 
     match path.read_text().partition(" ")[0]:
         case "fine":

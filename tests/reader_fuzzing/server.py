@@ -69,7 +69,7 @@ def _tell(answers: Any, facts: dict[str, Any]) -> None:
 
 
 def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
-    from asterism.core.errors import UserError
+    from asterism.core.messages.errors import UserError
 
     Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
     before = _memory("VmRSS")

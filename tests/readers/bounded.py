@@ -18,7 +18,7 @@ ROOM = 600
 _CHILD = """
 import importlib, json, re, resource, sys
 from pathlib import Path
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 
 def held(key):
     return int(re.search(key + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024

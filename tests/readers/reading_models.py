@@ -2,8 +2,8 @@
 
 
 def classifier(path):
-    from asterism.models.classifier import open_classifier
-    from asterism.models.preprocessing import PreprocessingParams
+    from asterism.models.classifiers.classifier import open_classifier
+    from asterism.models.keras_models.preprocessing import PreprocessingParams
 
     return open_classifier(path, PreprocessingParams(scale=1.0, mean=[0.0], std=[1.0]))
 

@@ -2,7 +2,7 @@
 
 
 def parameters(path):
-    from asterism.core.params import Section, read_params
+    from asterism.core.parameters.params import Section, read_params
 
     class Params(Section):
         seed: list[int]
@@ -11,7 +11,7 @@ def parameters(path):
 
 
 def machine_file(path):
-    from asterism.core.machine import _settings
+    from asterism.core.settings.machine import _settings
 
     return _settings(path)
 

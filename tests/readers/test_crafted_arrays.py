@@ -6,15 +6,15 @@ from bounded import ROOM, answers
 
 #: Reader, suffix of its files, the crafted ones, and modules that it loads late.
 READERS = {
-    "arrays": ("asterism.core.artifacts:read_arrays", "npz", crafted.ARRAYS, ()),
+    "arrays": ("asterism.core.files.artifacts:read_arrays", "npz", crafted.ARRAYS, ()),
     "matrices": (
-        "asterism.core.artifacts:read_sparse",
+        "asterism.core.files.artifacts:read_sparse",
         "npz",
         crafted.MATRICES,
         ("scipy.sparse",),
     ),
-    "documents": ("asterism.core.artifacts:read_json", "json", crafted.DOCUMENTS, ()),
-    "tables": ("asterism.core.artifacts:read_table", "csv", crafted.TABLES, ("polars",)),
+    "documents": ("asterism.core.files.artifacts:read_json", "json", crafted.DOCUMENTS, ()),
+    "tables": ("asterism.core.files.artifacts:read_table", "csv", crafted.TABLES, ("polars",)),
     "parameters": ("reading_settings:parameters", "yaml", crafted.SETTINGS, ()),
     "machine": ("reading_settings:machine_file", "yaml", crafted.SETTINGS, ()),
     "known issues": ("reading_settings:known_issues", "yaml", crafted.SETTINGS, ()),

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from bounded import ROOM, answers
 
-from asterism.core.errors import UserError
-from asterism.models.hdf5 import require_plain
-from asterism.models.keras_files import load_keras
+from asterism.core.messages.errors import UserError
+from asterism.models.keras_models.hdf5 import require_plain
+from asterism.models.keras_models.reading import load_keras
 
-_KERAS = ("asterism.models.keras_files:load_keras", ("tensorflow", "keras"))
+_KERAS = ("asterism.models.keras_models.reading:load_keras", ("tensorflow", "keras"))
 _ONNX = ("onnx", "onnxruntime")
 _CONFIGS = [crafted.a_billion_units, crafted.models_in_models]
 
@@ -129,7 +129,7 @@ def test_what_is_relied_upon_of_keras_to_count_weights(tmp_path, monkeypatch):
     model = crafted.classifier()
     model.save(tmp_path / "m.keras")
     load_keras(tmp_path / "m.keras")
-    monkeypatch.setattr("asterism.models.keras_limits._BYTES", 10**8)
+    monkeypatch.setattr("asterism.models.keras_models.limits._BYTES", 10**8)
     with pytest.raises(UserError, match=r"m\.keras asks for weights of 4,800 MB"):
         load_keras(tmp_path / "m.keras")
     monkeypatch.undo()

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from asterism.core.errors import UserError
-from asterism.models.onnx_files import pack, read_onnx
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.onnx_files import pack, read_onnx
 
 
 @pytest.fixture

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.core.errors import UserError
-from asterism.models.isolation import IsolatedClassifier
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1.0, mean=[0.0], std=[1.0])
 

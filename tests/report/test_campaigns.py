@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from asterism.core.artifacts import write_arrays, write_json, write_table
-from asterism.core.figures import PALETTE
+from asterism.core.drawing.svg import PALETTE
+from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.deepstellar.fuzzing.results import Corpus
 from asterism.report.campaigns import Campaign, line, place, spoken
 
 

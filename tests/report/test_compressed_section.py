@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from asterism.core.artifacts import read_arrays, write_arrays
+from asterism.core.files.artifacts import read_arrays, write_arrays
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.pictures import png
 from asterism.report.sections.compressed import (

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from asterism.deepstellar.fuzzing.results import Corpus
+from asterism.deepstellar.campaigns.results import Corpus
 from asterism.report import galleries as module
 from asterism.report.campaigns import Campaign
 from asterism.report.galleries import galleries

@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from asterism.config import compose
-from asterism.core.artifacts import read_arrays, read_json, read_table, write_json
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import read_arrays, read_json, read_table, write_json
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.report.sections.importance import (
     _control,
     _diverging,

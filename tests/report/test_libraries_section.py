@@ -5,8 +5,8 @@ import shutil
 
 import pytest
 
-from asterism.core.artifacts import read_json, write_json, write_table
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json, write_json, write_table
+from asterism.core.messages.errors import UserError
 from asterism.libraries.running.branches import by_module
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.memo.generating.generate import STRATEGIES, campaign

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from markupsafe import Markup
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.report import page
 from asterism.report.pictures import png
 from asterism.report.section import SECTIONS, Section

@@ -7,9 +7,15 @@ import pytest
 import yaml
 
 from asterism.config import compose
-from asterism.core.artifacts import read_arrays, read_json, read_table, write_arrays, write_table
-from asterism.core.params import read_params
-from asterism.core.stage import load_script
+from asterism.core.files.artifacts import (
+    read_arrays,
+    read_json,
+    read_table,
+    write_arrays,
+    write_table,
+)
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
 from asterism.report.galleries import SHOWN
 from asterism.report.links import SWEEPS
 from asterism.report.page import write_page

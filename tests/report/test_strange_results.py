@@ -12,8 +12,8 @@ import pytest
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.errors import UserError
-from asterism.core.figures import svg_text, write_svg
+from asterism.core.drawing.svg import svg_text, write_svg
+from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
 from asterism.report.pictures import svg, svg_file
 from asterism.report.section import Section

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.attacks.image_set import ImageSet, mean_of
 from asterism.attacks.pixels import l2, linf
-from asterism.core.artifacts import read_arrays, write_arrays
-from asterism.core.errors import UserError, reading
-from asterism.core.streams import stream
+from asterism.core.files.artifacts import read_arrays, write_arrays
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.randomness.random_streams import stream
 
 
 @dataclass(frozen=True)

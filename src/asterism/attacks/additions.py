@@ -14,11 +14,11 @@ from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
-from asterism.core.console import progress
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
-from asterism.models.logits import notes_on
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.logits import notes_on
 
 
 def make_additions(

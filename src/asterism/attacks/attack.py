@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.params import AttackParams
-from asterism.core.console import get_logger
-from asterism.core.params import Section
-from asterism.core.plugins import NoOptions, options_by_name
-from asterism.core.registry import Registry
+from asterism.core.messages.console import get_logger
+from asterism.core.parameters.construction import NoOptions, options_by_name
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.registry import Registry
 
 log = get_logger(__name__)
 

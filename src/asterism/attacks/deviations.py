@@ -17,10 +17,10 @@ from asterism.attacks.natural import natural_additions
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.attacks.regressor import PixelRegressor
-from asterism.core.console import get_logger, progress
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.console import get_logger, progress
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)
 

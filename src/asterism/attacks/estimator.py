@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints, Victims
 from asterism.attacks.pixels import as_pixels
-from asterism.models.logits import up_to_logits
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.logits import up_to_logits
 
 #: Images that are looked at at once.
 _BATCH = 512

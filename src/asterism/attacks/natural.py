@@ -11,10 +11,10 @@ from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import Ints
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_pixels
-from asterism.core.artifacts import read_arrays
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 
 log = get_logger(__name__)
 

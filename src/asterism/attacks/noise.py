@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from asterism.attacks.attack import Floats, Ints
 from asterism.attacks.pixels import l2
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
 
 _BISECTIONS = 40
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.files import NO_FILE, File
-from asterism.core.labels import Label
-from asterism.core.names import named
-from asterism.core.params import Distinct, Section
+from asterism.core.files.user_files import NO_FILE, File
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import named
 
 
 class AttackParams(Section):

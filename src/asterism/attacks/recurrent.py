@@ -14,13 +14,13 @@ from asterism.attacks.image_set import ImageSet
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
-from asterism.core.console import get_logger, progress
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
-from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
-from asterism.models.logits import notes_on
-from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.trained_rnn import open_trained, trained_file
+from asterism.core.messages.console import get_logger, progress
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
+from asterism.models.layers.logits import notes_on
+from asterism.models.recurrent.trained import open_trained, trained_file
 
 log = get_logger(__name__)
 

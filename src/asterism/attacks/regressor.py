@@ -12,7 +12,7 @@ from art.estimators.tensorflow import TensorFlowV2Estimator
 
 from asterism.attacks.attack import Floats, Victims
 from asterism.attacks.estimator import on_pixels
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
 class PixelRegressor(RegressorMixin, TensorFlowV2Estimator):  # type: ignore[misc]  # ART is untyped

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.compression.params import CompressionParams
-from asterism.core.artifacts import replacing, write_json
-from asterism.core.params import Section
-from asterism.core.plugins import NoOptions, options_of
-from asterism.core.registry import Registry
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.parameters.construction import NoOptions, options_of
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.registry import Registry
 from asterism.data import Dataset
-from asterism.models.classifier import open_classifier
-from asterism.models.keras_files import load_keras
-from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.training import make_deterministic
+from asterism.models.classifiers.classifier import open_classifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.training.fitting import make_deterministic
 
 if TYPE_CHECKING:
     import keras
@@ -96,7 +96,7 @@ def compress(
         Size of both files in bytes, as they are and deflated; accuracy of both on the test
         images; and agreement, the share of test images that both give the same label.
     """
-    from asterism.models.flattening import flattened
+    from asterism.models.layers.flattening import flattened
 
     method = COMPRESSORS[params.method]
     options = method_options(params)

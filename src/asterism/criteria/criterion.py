@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.criterion import Criterion
-from asterism.core.params import Section
-from asterism.core.plugins import NoOptions, options_by_name
-from asterism.core.registry import Registry
+from asterism.core.coverage.criterion import Criterion
+from asterism.core.parameters.construction import NoOptions, options_by_name
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.registry import Registry
 from asterism.criteria.params import CriteriaParams
 
 Floats = NDArray[np.float32]

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from asterism.core.row_file import RowFile
 from asterism.criteria.distances import CHUNK, squared_distances
+from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.row_file import RowFile
+from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

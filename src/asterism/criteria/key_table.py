@@ -9,8 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.row_file import RowFile
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
+from asterism.criteria.row_file import RowFile
 
 Keys = NDArray[np.uint64]
 Rows = NDArray[np.uint8]

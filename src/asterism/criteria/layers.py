@@ -6,8 +6,8 @@ from typing import Any
 
 import keras
 
-from asterism.core.errors import UserError
-from asterism.models.logits import Ending
+from asterism.core.messages.errors import UserError
+from asterism.models.layers.logits import Ending
 
 
 def is_classifier(model: keras.Model) -> bool:

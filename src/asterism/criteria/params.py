@@ -6,9 +6,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from asterism.core.labels import Label
-from asterism.core.names import named
-from asterism.core.params import Distinct, Section
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import named
 
 
 class CriteriaParams(Section):

@@ -10,10 +10,10 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
+from asterism.core.messages.console import progress
 from asterism.criteria.criterion import Activations
 from asterism.criteria.layers import is_classifier
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 BATCH = 512
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError, concerning
-from asterism.core.files import NO_FILE
-from asterism.core.registry import Registry
+from asterism.core.files.user_files import NO_FILE
+from asterism.core.messages.errors import UserError, concerning
+from asterism.core.parameters.registry import Registry
 from asterism.data.params import DataParams
 
 

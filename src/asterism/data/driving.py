@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.artifacts import require_file
-from asterism.core.console import progress
-from asterism.core.errors import UserError, reading
-from asterism.core.files import File, inside
-from asterism.core.params import Section
-from asterism.core.reading import read_within, require_room
-from asterism.core.streams import stream
+from asterism.core.files.artifacts import require_file
+from asterism.core.files.limits import read_within, require_room
+from asterism.core.files.user_files import File, inside
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.parameters.params import Section
+from asterism.core.randomness.random_streams import stream
 from asterism.data.pictures import size_of_image
 
 

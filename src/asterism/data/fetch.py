@@ -7,9 +7,9 @@ from pathlib import Path
 import pooch
 import requests
 
-from asterism.core import machine
-from asterism.core.console import progress
-from asterism.core.errors import UserError
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 
 _RETRIES = 3
 

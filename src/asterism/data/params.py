@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from asterism.core.files import File
-from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.files.user_files import File
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.validation import named
 
 
 class DataParams(Section):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 
 if TYPE_CHECKING:
     from asterism.deepimportance.network import LinearKind

@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import get_logger
+from asterism.core.messages.console import get_logger
 from asterism.criteria.criterion import ActivationCriterion, build_criteria
 from asterism.criteria.layers import find_layer, hidden_layers, is_classifier
 from asterism.criteria.params import CriteriaParams
@@ -18,8 +18,8 @@ from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
-from asterism.models.flattening import flattened
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.flattening import flattened
 
 log = get_logger(__name__)
 

@@ -10,13 +10,13 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays, write_arrays
-from asterism.core.errors import reading
+from asterism.core.files.artifacts import read_arrays, write_arrays
+from asterism.core.messages.errors import reading
 from asterism.criteria.tracing import BATCH, model_input
 from asterism.data import Dataset
 from asterism.deepimportance.neurons import propagator
 from asterism.deepimportance.params import RelevanceParams
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 PER_CLASS = 3
 

@@ -14,10 +14,10 @@ import tensorflow as tf
 from keras import ops
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum
-from asterism.models.flattening import flattened, graph_of
-from asterism.models.logits import INERT, RESHAPING, gives_other_axes
+from asterism.models.layers.flattening import flattened, graph_of
+from asterism.models.layers.logits import INERT, RESHAPING, gives_other_axes
 
 #: Appends a layer's operations to a network; from the nodes of its inputs to that of its output.
 Converter = Callable[[Any, Network, list[int]], int]
@@ -34,7 +34,7 @@ def network_of(
 
     Args:
         model: functional or sequential, with one input and one output; models inside it are
-            opened, see :func:`asterism.models.flattening.flattened`.
+            opened, see :func:`asterism.models.layers.flattening.flattened`.
         low: smallest value that its input can take (after preprocessing); one, or one a channel.
         high: largest such value.
 

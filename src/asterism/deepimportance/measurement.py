@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
+from asterism.core.messages.console import progress
 from asterism.criteria.criterion import ActivationCriterion
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import Fitted, cover

@@ -8,15 +8,15 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
-from asterism.core.errors import UserError
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
 from asterism.criteria.layers import is_classifier
 from asterism.criteria.tracing import BATCH, model_input
 from asterism.deepimportance.composite import COMPOSITES, Composite, RuleSettings
 from asterism.deepimportance.params import RelevanceParams
 from asterism.deepimportance.relevance import Propagator
-from asterism.models.logits import notes_on
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.logits import notes_on
 
 
 @dataclass(frozen=True)

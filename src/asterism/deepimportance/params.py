@@ -6,8 +6,8 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.names import named
-from asterism.core.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import named
 
 
 class ClusterParams(Section):

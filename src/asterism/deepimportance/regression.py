@@ -17,10 +17,10 @@ from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.sets import compare
 from asterism.models.architectures import ARCHITECTURES
-from asterism.models.flattening import flattened
-from asterism.models.params import TrainingParams
-from asterism.models.preprocessing import PreprocessingParams
-from asterism.models.training import compile_for, fit, make_deterministic
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.layers.flattening import flattened
+from asterism.models.parameters.params import TrainingParams
+from asterism.models.training.fitting import compile_for, fit, make_deterministic
 
 
 def train_regressor(

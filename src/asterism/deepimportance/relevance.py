@@ -10,7 +10,7 @@ import numpy as np
 import tensorflow as tf
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.criteria.tracing import over_places
 from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.keras_layers import network_of

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.attacks.image_set import prefixed
-from asterism.core.artifacts import write_arrays, write_json
+from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.deepimportance.fitting import Fitted
 from asterism.deepimportance.measurement import Measured
 

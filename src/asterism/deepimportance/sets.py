@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from asterism.attacks.addition import Addition, Split
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.pixels import as_pixels
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 
 log = get_logger(__name__)
 

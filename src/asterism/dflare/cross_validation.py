@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from asterism.core.streams import spawn_integer
+from asterism.core.randomness.random_streams import spawn_integer
 from asterism.dflare.repairers import Labels, Probabilities, Repairer
 
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from onnx import TensorProto, compose, helper
 from onnx.version_converter import convert_version
 
-from asterism.core.artifacts import replacing
+from asterism.core.files.artifacts import replacing
 from asterism.dflare.onnx_graph import OPSET, GraphBuilder
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
-from asterism.models.onnx_files import read_onnx
+from asterism.models.classifiers.onnx_files import read_onnx
 
 Outputs = NDArray[np.float32]
 

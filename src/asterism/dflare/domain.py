@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.images import bounds
 from asterism.images.mutator import build_mutators
 from asterism.search.streams import ManyStreams

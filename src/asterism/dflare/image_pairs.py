@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import replacing, write_json
-from asterism.core.parts import ALONE, Parts
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.resuming.work_units import ALONE, Parts
 from asterism.data import Dataset
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
@@ -20,7 +20,7 @@ from asterism.dflare.trigger import (
     write_confusion,
     write_models,
 )
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
 def search_images(

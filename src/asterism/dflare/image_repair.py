@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from asterism.core.artifacts import replacing, write_json
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.dflare import repair as drepair
 from asterism.dflare.comparison import TopLabel
@@ -23,8 +23,8 @@ from asterism.dflare.pair import Answers, Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
 from asterism.dflare.trigger import Seeds, load_seeds, search_pair, summarise
-from asterism.models.isolation import IsolatedClassifier
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.models.classifiers.isolation import IsolatedClassifier
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 log = get_logger(__name__)
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
-from asterism.core.params import Section
-from asterism.core.streams import stream
+from asterism.core.messages.console import progress
+from asterism.core.parameters.params import Section
+from asterism.core.randomness.random_streams import stream
 from asterism.dflare import outcome
 from asterism.dflare.comparison import Comparison
 from asterism.dflare.domain import Domain

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import progress
+from asterism.core.messages.console import progress
 from asterism.dflare.lockstep import Subject
 
 Items = NDArray[Any]

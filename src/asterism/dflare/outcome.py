@@ -11,8 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays, read_table, write_arrays, write_table
-from asterism.core.errors import reading
+from asterism.core.files.artifacts import read_arrays, read_table, write_arrays, write_table
+from asterism.core.messages.errors import reading
 
 #: How a seed's search can end.
 TRIGGERED = "triggered"

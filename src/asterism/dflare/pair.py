@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
-from asterism.models.isolation import IsolatedClassifier, ModelCrashError
-from asterism.models.preprocessing import PreprocessingParams
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.isolation import IsolatedClassifier, ModelCrashError
+from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 Outputs = NDArray[np.float32]
 

@@ -6,10 +6,10 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from asterism.core.files import File
-from asterism.core.labels import Label
-from asterism.core.names import accepted_by, named
-from asterism.core.params import Section
+from asterism.core.files.user_files import File
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.validation import accepted_by, named
 
 
 class PairParams(Section):

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import write_json
-from asterism.core.console import get_logger, progress
-from asterism.core.errors import UserError
-from asterism.core.plugins import options_of
-from asterism.core.streams import spawn_integer
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.console import get_logger, progress
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import options_of
+from asterism.core.randomness.random_streams import spawn_integer
 from asterism.dflare.cross_validation import count_repairs, cross_validate
 from asterism.dflare.deploy import write_head
 from asterism.dflare.outcome import Findings

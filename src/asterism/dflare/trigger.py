@@ -13,12 +13,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays, write_arrays, write_json, write_table
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError, concerning, reading
-from asterism.core.parts import ALONE, Parts
-from asterism.core.streams import stream
+from asterism.core.files.artifacts import read_arrays, write_arrays, write_json, write_table
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError, concerning, reading
+from asterism.core.randomness.random_streams import stream
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import ALONE, Parts
 from asterism.dflare import outcome
 from asterism.dflare.lockstep import Budget, Subject
 from asterism.dflare.minimise import minimise

@@ -15,8 +15,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.plugins import configure
-from asterism.core.registry import Registry
+from asterism.core.parameters.construction import configure
+from asterism.core.parameters.registry import Registry
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.

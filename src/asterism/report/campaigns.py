@@ -10,11 +10,11 @@ from typing import Any
 
 import polars as pl
 
-from asterism.core.artifacts import read_json, read_table
-from asterism.core.figures import PALETTE
+from asterism.core.drawing.svg import PALETTE
+from asterism.core.files.artifacts import read_json, read_table
+from asterism.deepstellar.campaigns.population import fingerprint
+from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.deepstellar.fuzzing.population import fingerprint
-from asterism.deepstellar.fuzzing.results import Corpus
 
 
 def spoken(guide: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from asterism.core.artifacts import replacing
+from asterism.core.files.artifacts import replacing
 from asterism.report.section import Section
 from asterism.report.templating import render
 

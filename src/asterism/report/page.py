@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
 from asterism.report.links import SWEEPS
 from asterism.report.section import SECTIONS, Section

@@ -15,9 +15,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from asterism.core.errors import reading
-from asterism.core.figures import svg_text
-from asterism.core.reading import read_within
+from asterism.core.drawing.svg import svg_text
+from asterism.core.files.limits import read_within
+from asterism.core.messages.errors import reading
 
 _IMAGE = '<img class="pixels" width="{}" height="{}" alt="{}" src="data:image/png;base64,{}">'
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 
 
 @dataclass(frozen=True)

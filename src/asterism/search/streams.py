@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.streams import mix
+from asterism.core.randomness.random_streams import mix
 
 Words = NDArray[np.uint64]
 

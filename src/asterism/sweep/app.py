@@ -9,10 +9,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError
-from asterism.core.locks import held_now
-from asterism.core.supervision import INTERRUPTED
+from asterism.core.files.locks import held_now
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from asterism.core.errors import UserError
-from asterism.core.tidying import server_time
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming.tidying import server_time
 
 #: Under such a name DVC writes what it then renames. It removes none after a crash, and after a
 #: full disk not all.

@@ -6,7 +6,7 @@ import multiprocessing
 import tempfile
 from multiprocessing.context import ForkServerContext
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 
 #: Bytes that the path of a socket may have on Linux and macOS, less what Python adds to the folder.
 _LONGEST = 103 - len("/pymp-xxxxxxxx/listener-xxxxxxxx")

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
 from asterism.sweep import cache_rules
 
 

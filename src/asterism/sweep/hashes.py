@@ -6,7 +6,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 
 #: Hash, size and content of a path, as DVC's objects for dependencies and outputs have them.
 Facts = tuple[Any, Any, Any]

@@ -13,7 +13,7 @@ from types import FrameType
 
 import psutil
 
-from asterism.core.supervision import INTERRUPTED
+from asterism.core.running.supervision import INTERRUPTED
 
 #: Seconds after which a process that has lost its run is told once more.
 _AGAIN_SECONDS = 0.5

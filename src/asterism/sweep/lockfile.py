@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import replacing
-from asterism.core.errors import UserError, reading
-from asterism.core.reading import read_within
+from asterism.core.files.artifacts import replacing
+from asterism.core.files.limits import read_within
+from asterism.core.messages.errors import UserError, reading
 
 LOCK_FILE = "dvc.lock"
 

@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.console import one_bar, progress
-from asterism.core.errors import UserError
-from asterism.core.locks import held
-from asterism.core.supervision import INTERRUPTED
-from asterism.core.tidying import tidy
+from asterism.core.files.locks import held
+from asterism.core.messages.console import one_bar, progress
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming.tidying import tidy
+from asterism.core.running.supervision import INTERRUPTED
 from asterism.sweep import lockfile
 from asterism.sweep.announcements import Announcements
 from asterism.sweep.cached import restore

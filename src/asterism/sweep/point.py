@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json, write_json
-from asterism.core.errors import UserError
-from asterism.core.locks import held, is_held
-from asterism.core.refusals import refusals_told
-from asterism.core.supervision import INTERRUPTED
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.locks import held, is_held
+from asterism.core.files.os_errors import refusals_told
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
 from asterism.report.links import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asterism.core.errors import UserError
-from asterism.core.labels import LONGEST, is_label
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.labels import LONGEST, is_label
 from asterism.hydra_messages import as_one_line
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
 
 T = TypeVar("T")
 

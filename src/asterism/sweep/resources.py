@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from asterism.core.errors import UserError
-from asterism.core.params import Section, validate
-from asterism.core.yaml_files import read_yaml
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section, validate
+from asterism.core.settings.yaml_files import read_yaml
 
 #: The table, in a project.
 TABLE = Path("conf/hydra/resources.yaml")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.hydra_messages import as_one_line
 from asterism.sweep.points import is_hydras
 from asterism.sweep.shards import Shards

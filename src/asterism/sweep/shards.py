@@ -1,8 +1,8 @@
 """Shards: processes that compute parts of a long stage while it runs, here or on a cluster.
 
 A stage whose entry in ``dvc.yaml`` says ``meta: {shards: true}`` cuts its work into parts (see
-:mod:`asterism.core.parts`). Its shards run the stage's own command in the stage's own workspace,
-with :data:`~asterism.core.stage.SHARD` behind it.
+:mod:`asterism.core.resuming.work_units`). Its shards run the stage's own command in the stage's own
+workspace, with :data:`~asterism.core.running.stage.SHARD` behind it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from asterism.core.console import get_logger
+from asterism.core.messages.console import get_logger
 
 log = get_logger(__name__)
 
@@ -59,7 +59,7 @@ class Shards:
             UserError: see :func:`~asterism.sweep.resources.read_table`.
         """
         # A point whose stages are cached needs none of it.
-        from asterism.core.stage import SHARD
+        from asterism.core.running.stage import SHARD
         from asterism.sweep import resources
 
         words = [*shlex.split(command), SHARD]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 
-from asterism.core.console import get_logger
+from asterism.core.messages.console import get_logger
 
 log = get_logger(__name__)
 

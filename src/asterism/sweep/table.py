@@ -13,8 +13,8 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.artifacts import write_table
-from asterism.core.figures import PALETTE, write_svg
+from asterism.core.drawing.svg import PALETTE, write_svg
+from asterism.core.files.artifacts import write_table
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
 from asterism.report.section import Section

@@ -8,8 +8,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
-from asterism.core.errors import UserError
-from asterism.core.registry import unknown
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import unknown
 
 
 def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:

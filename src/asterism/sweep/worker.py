@@ -17,12 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import write_json
-from asterism.core.errors import UserError
-from asterism.core.locks import held
-from asterism.core.processes import interrupt_group_with_parent
-from asterism.core.refusals import refusals_told
-from asterism.core.supervision import INTERRUPTED
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.locks import held
+from asterism.core.files.os_errors import refusals_told
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
+from asterism.core.workers.processes import interrupt_group_with_parent
 from asterism.sweep.cached import take_from_cache
 from asterism.sweep.hashes import Hashes
 from asterism.sweep.lockfile import LOCK_FILE

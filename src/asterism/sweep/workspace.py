@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 
 #: Links instead of copies of cached files: a cached point moves no data.
 LINKS = "reflink,hardlink,symlink,copy"

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from worlds import load_world, params
 
-from asterism.core import checkpoints
-from asterism.core.artifacts import write_json, write_table
-from asterism.core.parts import SharedParts
-from asterism.deepstellar.fuzzing import results
-from asterism.deepstellar.fuzzing.breeding import Breeder
+from asterism.core.files.artifacts import write_json, write_table
+from asterism.core.resuming import checkpoints
+from asterism.core.resuming.work_units import SharedParts
+from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 
 

@@ -9,8 +9,8 @@ import pytest
 from pydantic import ValidationError
 from worlds import digits, params
 
-from asterism.core.streams import stream
-from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
+from asterism.core.randomness.random_streams import stream
+from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
 from asterism.images import build_mutators
 
 

@@ -12,19 +12,19 @@ import pytest
 from structlog.testing import capture_logs
 from worlds import World, params
 
-from asterism.core import checkpoints
-from asterism.core.artifacts import read_arrays
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.errors import UserError
-from asterism.core.parts import shares
-from asterism.deepstellar.coverage import TraceCriterion, fitted
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import checkpoints
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import shares
+from asterism.deepstellar.campaigns import results
+from asterism.deepstellar.campaigns.breeding import Breeder
+from asterism.deepstellar.campaigns.population import Population
+from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
-from asterism.deepstellar.fuzzing import results
-from asterism.deepstellar.fuzzing.breeding import Breeder
 from asterism.deepstellar.fuzzing.campaign import Campaign
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
-from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
 from asterism.deepstellar.fuzzing.union import unite
 from asterism.models.recurrent import RecurrentModel

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from asterism.core.errors import UserError
-from asterism.core.plugins import configure
-from asterism.core.streams import stream
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import configure
+from asterism.core.randomness.random_streams import stream
 from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
 
 NAMES = SELECTIONS.names()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_digits
 
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import AbstractionParams, FuzzParams
-from asterism.deepstellar.seeds import Seeds
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import AbstractionParams, FuzzParams
+from asterism.deepstellar.seeding.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel, open_rnn
 
 CLASSES = 10

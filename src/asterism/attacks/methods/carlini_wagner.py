@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
-from asterism.core.console import progress
-from asterism.core.params import Section
+from asterism.core.messages.console import progress
+from asterism.core.parameters.params import Section
 
 if TYPE_CHECKING:
     from asterism.attacks.estimator import PixelEstimator

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 
 
 @ATTACKS.register("fgsm")

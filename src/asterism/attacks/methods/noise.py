@@ -7,7 +7,7 @@ from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
 from asterism.attacks.noise import direction
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 
 
 @ATTACKS.register("noise")

@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
-from asterism.core.params import Section
-from asterism.core.streams import stream
+from asterism.core.parameters.params import Section
+from asterism.core.randomness.random_streams import stream
 
 if TYPE_CHECKING:
     from asterism.attacks.estimator import PixelEstimator

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.names import named
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.validation import named
 from asterism.models.architectures import build
-from asterism.models.keras_files import save_keras
-from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for, fit
+from asterism.models.keras_models.reading import save_keras
+from asterism.models.parameters.params import TrainingParams
+from asterism.models.training.fitting import compile_for, fit
 
 if TYPE_CHECKING:
     import keras

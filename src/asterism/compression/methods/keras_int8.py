@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.plugins import NoOptions
-from asterism.models.keras_files import save_keras
+from asterism.core.parameters.construction import NoOptions
+from asterism.models.keras_models.reading import save_keras
 
 if TYPE_CHECKING:
     import keras

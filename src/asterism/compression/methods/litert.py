@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.params import Section
-from asterism.core.plugins import NoOptions
+from asterism.core.parameters.construction import NoOptions
+from asterism.core.parameters.params import Section
 
 if TYPE_CHECKING:
     import keras

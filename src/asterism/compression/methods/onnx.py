@@ -16,9 +16,9 @@ from onnxruntime import quantization
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.params import Section
-from asterism.core.plugins import NoOptions
-from asterism.models.formats.keras import save_onnx
+from asterism.core.parameters.construction import NoOptions
+from asterism.core.parameters.params import Section
+from asterism.models.classifiers.formats.keras import save_onnx
 
 if TYPE_CHECKING:
     import keras

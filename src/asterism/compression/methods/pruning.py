@@ -16,11 +16,11 @@ from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.compression.filters import removable, without_filters
-from asterism.core.console import get_logger
-from asterism.core.params import Section
-from asterism.models.keras_files import save_keras
-from asterism.models.params import TrainingParams
-from asterism.models.training import compile_for, fit
+from asterism.core.messages.console import get_logger
+from asterism.core.parameters.params import Section
+from asterism.models.keras_models.reading import save_keras
+from asterism.models.parameters.params import TrainingParams
+from asterism.models.training.fitting import compile_for, fit
 
 if TYPE_CHECKING:
     import keras

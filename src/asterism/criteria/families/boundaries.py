@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 from asterism.criteria.criterion import CRITERIA, Activations, Floats, NeuronItems
 
 

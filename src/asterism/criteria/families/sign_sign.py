@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.plugins import NoOptions
+from asterism.core.parameters.construction import NoOptions
 from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
 

@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.errors import UserError
-from asterism.core.params import Section
-from asterism.core.row_file import RowFile
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section
 from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.density import Density
 from asterism.criteria.distances import CHUNK, nearest
+from asterism.criteria.row_file import RowFile
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

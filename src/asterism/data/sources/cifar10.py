@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core import machine
-from asterism.core.artifacts import replacing, require_file
-from asterism.core.errors import UserError
-from asterism.core.locks import held
-from asterism.core.reading import read_within
+from asterism.core.files.artifacts import replacing, require_file
+from asterism.core.files.limits import read_within
+from asterism.core.files.locks import held
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.fetch import download, fetch
 from asterism.data.params import DataParams

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import require_file
-from asterism.core.errors import UserError, reading
-from asterism.core.reading import require_room, require_size
+from asterism.core.files.artifacts import require_file
+from asterism.core.files.limits import require_room, require_size
+from asterism.core.messages.errors import UserError, reading
 from asterism.data.dataset import SOURCES, Dataset
 from asterism.data.fetch import fetch
 from asterism.data.params import DataParams

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays
-from asterism.core.errors import UserError
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.errors import UserError
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
 from asterism.data.params import DataParams
 

@@ -18,24 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from asterism.core.artifacts import read_arrays
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.console import progress
-from asterism.core.errors import UserError, concerning
-from asterism.core.streams import stream
-from asterism.deepstellar.coverage import fitted
-from asterism.deepstellar.fuzzing.breeding import Breeder, Lineages
-from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
-from asterism.deepstellar.fuzzing.population import (
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, concerning
+from asterism.core.randomness.random_streams import stream
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
+from asterism.deepstellar.campaigns.population import (
     Crashes,
     FirstVisits,
     Population,
     Queue,
 )
+from asterism.deepstellar.coverage.criteria import fitted
+from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
 from asterism.deepstellar.fuzzing.selections import strategy
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import FuzzParams
-from asterism.deepstellar.seeds import Seeds
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.seeding.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel
 
 #: Parents that one thread handles at a time.

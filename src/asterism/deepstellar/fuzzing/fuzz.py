@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.console import get_logger
-from asterism.core.parts import ALONE, Parts, shares
+from asterism.core.messages.console import get_logger
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import ALONE, Parts, shares
+from asterism.deepstellar.campaigns.population import Population
 from asterism.deepstellar.fuzzing.campaign import Campaign, unguided_mutants
-from asterism.deepstellar.fuzzing.population import Population
 from asterism.deepstellar.fuzzing.union import unite
-from asterism.deepstellar.model import TraceModel
-from asterism.deepstellar.params import FuzzParams
-from asterism.deepstellar.seeds import Seeds
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.deepstellar.seeding.seeds import Seeds
 from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)

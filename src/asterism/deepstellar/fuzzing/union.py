@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepstellar.fuzzing.columns import Columns
-from asterism.deepstellar.fuzzing.population import Crashes, FirstVisits, Population, Queue
+from asterism.deepstellar.campaigns.columns import Columns
+from asterism.deepstellar.campaigns.population import Crashes, FirstVisits, Population, Queue
 
 #: Moments of an island, in mutants run there, as the union counts them.
 Moment = Callable[[NDArray[np.int64]], NDArray[np.int64]]

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 
 Outputs = NDArray[np.float32]
 

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.params import Section
-from asterism.core.plugins import options_by_name
-from asterism.core.registry import Registry
+from asterism.core.parameters.construction import options_by_name
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.registry import Registry
 from asterism.dflare.onnx_graph import GraphBuilder
 
 Probabilities = NDArray[np.float32]

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from pydantic import Field
 
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from asterism.core.params import Section
-from asterism.core.plugins import options_of
-from asterism.core.registry import Registry
+from asterism.core.parameters.construction import options_of
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.registry import Registry
 from asterism.dflare.lockstep import LockstepSearch
 from asterism.dflare.params import SearchParams
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 from asterism.libraries.adapters.subject import Subject
 
 Arrays = list[NDArray[Any]]

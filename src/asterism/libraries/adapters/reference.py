@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
 from asterism.memo.universe.tensors import EPSILON
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from asterism.core.errors import UserError
-from asterism.core.registry import closest
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import closest
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 
 #: Runs in float64 that the oracle compares with; not libraries under test.

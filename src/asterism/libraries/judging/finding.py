@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json
-from asterism.core.errors import UserError, concerning
+from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.routes import is_route
 from asterism.libraries.judging.compare import DIFFERENCES

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from asterism.core.streams import stream
+from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.adapters.routes import (
     PERTURBED,

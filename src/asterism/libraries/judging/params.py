@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asterism.core.params import Section
+from asterism.core.parameters.params import Section
 
 
 class JudgeParams(Section):

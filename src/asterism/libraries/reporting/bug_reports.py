@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import write_json
-from asterism.core.errors import UserError
-from asterism.core.files import NO_FILE
-from asterism.core.machine import available_threads
-from asterism.core.yaml_files import read_yaml
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.user_files import NO_FILE
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.machine import available_threads
+from asterism.core.settings.yaml_files import read_yaml
 from asterism.libraries.adapters.routes import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.console import get_logger
-from asterism.core.processes import run_alone
+from asterism.core.messages.console import get_logger
+from asterism.core.workers.processes import run_alone
 from asterism.libraries.running.launch import variables
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_graph, read_weights
@@ -54,7 +54,7 @@ def main(weights: Path, target: Path, folders: Sequence[Path]) -> None:
     """Build and write them, each under its folder's name, on the backend that is there soonest."""
     keras = import_keras("numpy")
     from asterism.memo.graphs.keras_build import build
-    from asterism.models.keras_files import save_keras
+    from asterism.models.keras_models.reading import save_keras
 
     stored = read_weights(weights)
     for folder in folders:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.console import get_logger
-from asterism.core.processes import run_alone
+from asterism.core.messages.console import get_logger
+from asterism.core.workers.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.adapters.routes import library_of, option_of
 from asterism.libraries.judging.compare import Tolerance

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays, write_json
-from asterism.core.console import get_logger
+from asterism.core.files.artifacts import read_arrays, write_json
+from asterism.core.messages.console import get_logger
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.routes import (
     FLOAT64,

@@ -10,11 +10,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
-from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.console import progress
-from asterism.core.errors import UserError, concerning
-from asterism.core.parts import ALONE, Parts
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, concerning
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import ALONE, Parts
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
 from asterism.libraries.running.bench import Bench, Result, Task

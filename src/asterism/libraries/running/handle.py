@@ -15,8 +15,8 @@ from typing import Any
 
 import psutil
 
-from asterism.core.console import get_logger
-from asterism.core.processes import Patience
+from asterism.core.messages.console import get_logger
+from asterism.core.workers.processes import Patience
 from asterism.libraries.running.launch import (
     START_SECONDS,
     KilledError,

@@ -8,8 +8,8 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
-from asterism.core.streams import stream
+from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 from asterism.libraries.running.params import Draw
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND

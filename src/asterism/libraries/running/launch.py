@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import asterism
-from asterism.core.processes import Patience, killed_with_parent, started_to_last
+from asterism.core.workers.processes import Patience, killed_with_parent, started_to_last
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.running.outcomes import steady
 from asterism.libraries.running.worker import start_worker

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.libraries.running.records import record_from
 
 #: How a step can end. Everything from ``error`` on is a failure of the library.

@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asterism.core.names import accepted_by
-from asterism.core.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import accepted_by
 
 Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
 #: Kinds of inputs that a model is run on.

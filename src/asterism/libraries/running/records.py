@@ -7,7 +7,7 @@ import reprlib
 from math import isfinite
 from typing import Any, TypeVar, get_type_hints
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.artifacts import read_arrays
-from asterism.core.processes import killed_with_parent
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.workers.processes import killed_with_parent
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.branches import SWITCH, BranchMeter

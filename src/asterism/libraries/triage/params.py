@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asterism.core.files import File
-from asterism.core.params import Section
+from asterism.core.files.user_files import File
+from asterism.core.parameters.params import Section
 
 
 class TriageParams(Section):

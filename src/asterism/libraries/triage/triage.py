@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from asterism.core.console import progress
+from asterism.core.messages.console import progress
 from asterism.libraries.adapters.routes import under_test
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams

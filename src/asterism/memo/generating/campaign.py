@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from asterism.core.artifacts import read_json, write_json
+from asterism.core.files.artifacts import read_json, write_json
 from asterism.memo.generating.choice import broadest
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.graph import Graph

@@ -16,10 +16,10 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Self
 
-from asterism.core.artifacts import read_json, write_json
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.errors import naming, reading
-from asterism.core.parts import ALONE, Parts, shares
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.messages.errors import naming, reading
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.work_units import ALONE, Parts, shares
 from asterism.memo.generating.campaign import Campaign, Mutant
 from asterism.memo.generating.generate import STRATEGIES, ExtraReward, campaign
 from asterism.memo.generating.params import GenerateParams

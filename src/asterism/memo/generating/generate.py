@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from asterism.core.checkpoints import Checkpoint
-from asterism.core.registry import Registry
-from asterism.core.streams import stream
+from asterism.core.parameters.registry import Registry
+from asterism.core.randomness.random_streams import stream
+from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.memo.generating.campaign import Campaign, Mutant, read_state, write_state
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams

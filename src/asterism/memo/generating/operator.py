@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 from asterism.memo.generating.repair import to_rank, to_shape, with_room
 from asterism.memo.graphs.coverage import Coverage, declared
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit

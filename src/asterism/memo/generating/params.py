@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asterism.core.names import accepted_by, named
-from asterism.core.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import accepted_by, named
 
 Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generating.generate:STRATEGIES")]

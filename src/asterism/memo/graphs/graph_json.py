@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import prod
 from typing import Any
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.graph import INPUT, Graph, Node, WeightEdit, output_of
 from asterism.memo.graphs.weights import WEIGHT_EDITS
 from asterism.memo.universe.parameters import are_whole, is_whole

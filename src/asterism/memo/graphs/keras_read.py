@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from asterism.core.errors import UserError
-from asterism.core.reading import parse_json
+from asterism.core.files.limits import parse_json
+from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, output_of
 from asterism.memo.graphs.keras_config import declared_config
 from asterism.memo.graphs.weights import Arrays, named_arrays_of

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.errors import UserError, concerning
+from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
+from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.weights import Arrays, Stored
 

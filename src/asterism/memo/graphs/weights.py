@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.registry import Registry
-from asterism.core.streams import stream
+from asterism.core.parameters.registry import Registry
+from asterism.core.randomness.random_streams import stream
 from asterism.memo.graphs.graph import Node
 
 Array = NDArray[np.float32]

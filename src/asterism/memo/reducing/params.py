@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from asterism.core.files import File
-from asterism.core.names import named
-from asterism.core.params import Distinct, Section
+from asterism.core.files.user_files import File
+from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.validation import named
 
 
 class ReduceParams(Section):

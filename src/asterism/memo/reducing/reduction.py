@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from asterism.core.artifacts import read_json
-from asterism.core.console import progress
-from asterism.core.errors import UserError, naming
-from asterism.core.files import NO_FILE
+from asterism.core.files.artifacts import read_json
+from asterism.core.files.user_files import NO_FILE
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, naming
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.graphs.keras_build import build
@@ -22,7 +22,7 @@ from asterism.memo.graphs.weights import Arrays
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduce import reduce_model, renumbered, work
 from asterism.memo.reducing.seeds import make_seed_model
-from asterism.models.keras_files import load_keras
+from asterism.models.keras_models.reading import load_keras
 
 if TYPE_CHECKING:
     import keras

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from asterism.core.registry import Registry
-from asterism.core.streams import stream
+from asterism.core.parameters.registry import Registry
+from asterism.core.randomness.random_streams import stream
 from asterism.memo.graphs.weights import draw_weights, variables_of
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.registry import Registry
+from asterism.core.parameters.registry import Registry
 from asterism.memo.universe.parameters import Choice, Parameter
 from asterism.memo.universe.tensors import FLOATS, Config, InvalidLayerError, Tensor, require
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from asterism.core.errors import UserError, telling_line
-from asterism.core.registry import Registry
+from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.parameters.registry import Registry
 
 if TYPE_CHECKING:
     import keras

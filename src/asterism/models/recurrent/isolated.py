@@ -6,8 +6,8 @@ from pathlib import Path
 from queue import Empty, LifoQueue
 from typing import Any
 
-from asterism.core.artifacts import replacing
-from asterism.models.isolation import Arrays, IsolatedModel, ModelHangError, Served
+from asterism.core.files.artifacts import replacing
+from asterism.models.classifiers.isolation import Arrays, IsolatedModel, ModelHangError, Served
 from asterism.models.recurrent.model import Engine, Floats
 
 

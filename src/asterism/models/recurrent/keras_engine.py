@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.keras_layers import is_recurrent, kind, sequence_shape
 from asterism.models.recurrent.model import Floats
 

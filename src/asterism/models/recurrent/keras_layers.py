@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from asterism.core.errors import UserError
-from asterism.core.registry import closest
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.registry import closest
 
 RECURRENT = ("LSTM", "GRU", "SimpleRNN")
 

@@ -10,9 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core import machine
-from asterism.core.errors import UserError
-from asterism.models.probabilities import are_logits, softmax
+from asterism.core.messages.errors import UserError
+from asterism.core.settings import machine
+from asterism.models.keras_models.probabilities import are_logits, softmax
 
 Floats = NDArray[np.float32]
 

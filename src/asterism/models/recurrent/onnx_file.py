@@ -11,9 +11,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from asterism.core.errors import UserError, reading
-from asterism.core.registry import closest
-from asterism.models.onnx_files import read_onnx
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.parameters.registry import closest
+from asterism.models.classifiers.onnx_files import read_onnx
 from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")

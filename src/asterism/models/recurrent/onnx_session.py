@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from asterism.core.errors import UserError
+from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.model import Floats
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from asterism.core.console import get_logger
-from asterism.core.errors import UserError, naming
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError, naming
 from asterism.models.recurrent.isolated import IsolatedEngine
 from asterism.models.recurrent.model import Engine, RecurrentModel
 
@@ -59,7 +59,7 @@ def open_engine(path: Path, layer: str | None) -> Engine:
         from asterism.models.recurrent.onnx_file import open_onnx
 
         return open_onnx(path, layer)
-    from asterism.models.keras_files import KERAS_SUFFIXES, load_keras
+    from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
     if path.suffix not in KERAS_SUFFIXES:
         raise UserError(

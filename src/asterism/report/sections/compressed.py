@@ -12,9 +12,9 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
 
-from asterism.core.artifacts import read_arrays, read_json, read_table
-from asterism.core.params import Section as Params
-from asterism.core.params import read_params
+from asterism.core.files.artifacts import read_arrays, read_json, read_table
+from asterism.core.parameters.params import Section as Params
+from asterism.core.parameters.params import read_params
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent, render

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from asterism.core.artifacts import read_arrays, read_json
-from asterism.core.figures import PALETTE
-from asterism.core.params import Section as Params
-from asterism.core.params import read_params
+from asterism.core.drawing.svg import PALETTE
+from asterism.core.files.artifacts import read_arrays, read_json
+from asterism.core.parameters.params import Section as Params
+from asterism.core.parameters.params import read_params
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import counted, render

@@ -11,9 +11,9 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.artifacts import read_json, read_table, require_file
-from asterism.core.errors import UserError, concerning
-from asterism.core.figures import PALETTE
+from asterism.core.drawing.svg import PALETTE
+from asterism.core.files.artifacts import read_json, read_table, require_file
+from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
 from asterism.report.pictures import svg

@@ -9,10 +9,10 @@ import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from asterism.core.artifacts import read_json, read_table
-from asterism.deepstellar.coverage import in_order
+from asterism.core.files.artifacts import read_json, read_table
+from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.deepstellar.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import Seeds
 from asterism.report.campaigns import (
     Campaign,
     distinct_crashes,

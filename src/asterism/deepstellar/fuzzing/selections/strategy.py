@@ -7,9 +7,9 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.plugins import configure
-from asterism.core.registry import Registry
-from asterism.deepstellar.params import SelectionParams
+from asterism.core.parameters.construction import configure
+from asterism.core.parameters.registry import Registry
+from asterism.deepstellar.parameters.params import SelectionParams
 
 
 class Selection(ABC):

@@ -1,0 +1,1 @@
+"""The interface that every coverage criterion has."""

@@ -1,0 +1,1 @@
+"""Reading and writing files: safely, within limits, whole or not at all."""

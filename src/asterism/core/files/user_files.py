@@ -1,0 +1,77 @@
+"""Files of the user's, which parameters name and stages depend on.
+
+DVC needs a path for each, also where no file is wanted.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from asterism.core.messages.errors import UserError
+
+#: The committed placeholder that stands for no file of the user's.
+NO_FILE = "conf/no_file"
+
+#: The beginning of a URL, which DVC would fetch over the network. ``./a:b`` is a path.
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+
+
+def _require_local(path: str) -> str:
+    if _SCHEME.match(path) or not path.isprintable():
+        raise ValueError(
+            f"{path!a} is no path of a file on this machine: fetch the file, and name it by its "
+            "path (./a:b where that has a colon)"
+        )
+    return path
+
+
+#: A path on this machine, from the project's root or absolute.
+File = Annotated[str, Field(min_length=1), AfterValidator(_require_local)]
+
+
+def no_file(instead: str) -> AfterValidator:
+    """Marks a path that has to be the placeholder, for ``Annotated``.
+
+    Args:
+        instead: the choice that reads a file, ``"rnn=file"``.
+    """
+
+    def require(path: str) -> str:
+        if path != NO_FILE:
+            raise ValueError(f"{path!r} is not read here: choose {instead} as well")
+        return path
+
+    return AfterValidator(require)
+
+
+def inside(folder: Path, name: str, source: str) -> Path:
+    """The path of a file that another file names, which must lie in the folder or below it.
+
+    A stage that depends on a folder runs again only when a file in it changes. So no file outside
+    is read: neither by an absolute path, nor by ``..``, nor through a link.
+
+    Args:
+        folder: on which the stage depends.
+        name: relative to it.
+        source: what names the file, for the message.
+
+    Raises:
+        UserError: the file lies elsewhere.
+    """
+    absolute = PurePosixPath(name).is_absolute() or PureWindowsPath(name).is_absolute()
+    path = folder / name
+    try:
+        resolved = path.resolve()
+        led_out = not resolved.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a circle of links, or a name that no file has
+        led_out = True
+    if absolute or ".." in PurePosixPath(name).parts or led_out:
+        raise UserError(
+            f"{source} names {name!r}, which is not in {folder}: put the file there, and write its "
+            "path relative to that folder"
+        )
+    return path

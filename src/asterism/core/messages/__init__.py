@@ -1,0 +1,1 @@
+"""What people read: errors of one line, log lines and progress bars."""

@@ -1,0 +1,163 @@
+"""What a person sees while a stage runs, and the structured log that stays behind."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import structlog
+from tqdm import tqdm
+
+from asterism.core.messages.errors import printable
+
+# Bars are of one process each. The default is a lock between processes, made when it is first
+# taken: an interrupt at that moment is lost, and the lock stays taken for ever.
+tqdm.set_lock(threading.RLock())
+
+#: Where this is set in the environment, no bar is drawn.
+_NO_BARS = "ASTERISM_NO_BARS"
+
+
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    """A structured logger: an event and its facts, ``log.info("trained", epochs=30)``."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return logger
+
+
+def progress(
+    items: Iterable[Any] | None = None, *, total: int | None = None, label: str, unit: str = "it"
+) -> tqdm[Any]:
+    """A progress bar on standard error, silent when that is no terminal.
+
+    Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
+    """
+    bar: tqdm[Any] = tqdm(
+        items,
+        total=total,
+        desc=label,
+        unit=unit,
+        unit_scale=True,
+        disable=True if os.environ.get(_NO_BARS) else None,
+        mininterval=0.2,
+        leave=None,  # a bar inside another goes when it is full
+    )
+    return bar
+
+
+@contextmanager
+def one_bar() -> Iterator[None]:
+    """Processes that are started meanwhile draw no bars: several would tear each other apart."""
+    before = os.environ.get(_NO_BARS)
+    os.environ[_NO_BARS] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_NO_BARS]
+
+
+class _AboveTheBar:
+    """A stream that prints without tearing a progress bar apart."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            tqdm.write(text.rstrip("\n"), file=self._stream)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+
+class _LogFile(logging.FileHandler):
+    """A log without the lines for which the disk has no room: whoever writes results says so."""
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802 - logging calls it so
+        if not isinstance(sys.exception(), OSError):
+            super().handleError(record)
+
+
+def divert_native_messages(path: Path) -> None:
+    """Send what native libraries print on standard error to a file; Python's own stays here.
+
+    TensorFlow prints about graphics cards before any setting of its can keep it from that. Where
+    the interpreter crashes, the place is shown here.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    screen = os.dup(2)
+    with path.open("ab") as file:
+        os.dup2(file.fileno(), 2)
+    sys.stderr = os.fdopen(screen, "w", buffering=1, encoding="utf-8", errors="replace")
+    faulthandler.enable(sys.stderr)
+
+
+def configure_logging(log_file: Path | None = None, level: int = logging.INFO) -> None:
+    """Readable lines to standard error and, where a file is given, JSON lines to it."""
+    shared: list[Any] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S" if log_file is None else "iso"),
+        structlog.processors.format_exc_info,
+    ]
+    screen = logging.StreamHandler(_AboveTheBar(sys.stderr))
+    screen.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _clock_only,
+                _printable,
+                structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty(), pad_event_to=0),
+            ],
+        )
+    )
+    handlers: list[logging.Handler] = [screen]
+    if log_file is not None:
+        log_file.parent.mkdir(parents=True, exist_ok=True)
+        lines = _LogFile(log_file, mode="a", encoding="utf-8")
+        lines.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=shared,
+                processors=[
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    structlog.processors.JSONRenderer(sort_keys=True),
+                ],
+            )
+        )
+        handlers.append(lines)
+    logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
+    logging.getLogger("asterism").setLevel(level)
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _clock_only(_: Any, __: str, event: Any) -> Any:
+    """On the screen a timestamp is its time of day; the file keeps the date."""
+    stamp = event.get("timestamp")
+    if isinstance(stamp, str) and "T" in stamp:
+        return {**event, "timestamp": stamp.split("T")[1][:8]}
+    return event
+
+
+def _printable(_: Any, __: str, event: Any) -> Any:
+    """No control character that a file's content brought along reaches the terminal."""
+    return {
+        key: printable(value) if isinstance(value, str) and key != "exception" else value
+        for key, value in event.items()
+    }

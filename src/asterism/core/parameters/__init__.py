@@ -1,0 +1,1 @@
+"""Typed parameters, and plug-ins that parameters choose by name."""

@@ -1,0 +1,112 @@
+"""Checkpoints of long stages, so that a killed run continues to the very same result.
+
+DVC deletes a stage's outputs before it runs again, so checkpoints live outside the workspace,
+under a key made of everything that the result depends on: the stage, its parameters and the
+content of its dependencies. A checkpoint of other code, parameters or inputs is never found.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from asterism.core.resuming import saved
+
+#: Seconds between two savings: the work that a killed run does again. No result depends on it.
+SAVE_EVERY = 10.0
+
+R = TypeVar("R")
+
+#: The names of states, and how many there can be.
+_NUMBER, _STATES = re.compile(r"[0-9]{8}"), 10**8
+
+
+class Checkpoint:
+    """The latest saved state of one piece of work.
+
+    A state is a folder that the work fills and reads as it likes. States are numbered, and the
+    one with the highest number is the latest. It is moved into place whole, and older ones are
+    removed after that, so at every moment one whole state exists.
+
+    Args:
+        folder: where states are kept, below ``state.root``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._saved = time.monotonic()
+
+    def latest(self) -> Path | None:
+        """Folder of the latest state, or None when there is none."""
+        states = self._states()
+        return states[-1] if states else None
+
+    def restore(self, read: Callable[[Path], R]) -> R | None:
+        """What ``read`` makes of the latest state's folder, or None when there is none.
+
+        A damaged state is set aside, and the one before taken, if it is still there.
+
+        Args:
+            read: reads a state. It changes nothing before all has been read.
+        """
+        for state in reversed(self._states()):
+            try:
+                return saved.read(state, read)
+            except saved.DamagedError as reason:
+                saved.set_aside(state, reason)
+        return None
+
+    def is_due(self) -> bool:
+        """Whether it is long enough ago that a state was saved, or that the run began."""
+        return time.monotonic() - self._saved >= SAVE_EVERY
+
+    def save(self, fill: Callable[[Path], None]) -> None:
+        """Save a new state: ``fill(folder)`` writes it, then it replaces the old one."""
+        states = self._states()
+        number = (int(states[-1].name) + 1) % _STATES if states else 0
+        saved.write(self._folder / f"{number:08d}", fill)
+        for state in states:
+            saved.remove(state)
+        self._saved = time.monotonic()
+
+    def discard(self) -> None:
+        """Forget all states: the work is finished."""
+        for state in self._states():
+            saved.remove(state)
+
+    def _states(self) -> list[Path]:
+        """All states, the oldest first. A link in the place of their folder is set aside."""
+        saved.require_no_link(self._folder.parent)
+        if self._folder.is_symlink():
+            saved.set_aside(self._folder, "it is a symbolic link")
+        if not self._folder.is_dir():
+            return []
+        return sorted(path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
+
+
+def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:
+    """Hash of all that a stage's result depends on.
+
+    Args:
+        stage: the stage's name and variant.
+        params: its parameters, as JSON-compatible values.
+        paths: its dependencies; a directory stands for all the files below it.
+    """
+    digest = hashlib.sha256(json.dumps([stage, params], sort_keys=True).encode())
+    for path in sorted(paths):
+        for file in _files(path):
+            digest.update(f"\0{file.as_posix()}\0".encode())
+            with file.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return sorted(f for f in path.rglob("*") if f.is_file() and "__pycache__" not in f.parts)
+    return [path] if path.exists() else []

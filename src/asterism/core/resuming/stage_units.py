@@ -1,0 +1,69 @@
+"""The work units of one stage's run, found by what ``dvc.yaml`` says that the stage depends on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import Section
+from asterism.core.resuming.checkpoints import dependency_key
+from asterism.core.resuming.work_units import SharedParts
+from asterism.core.settings.yaml_files import read_yaml
+
+#: The stages, and what each depends on.
+PIPELINE = Path("dvc.yaml")
+
+#: Versions of the libraries that are installed.
+LOCK = Path("requirements.lock")
+
+#: What stands for the variant in ``dvc.yaml``.
+_VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
+
+#: Whether this process helps a stage rather than being it.
+is_shard: ContextVar[bool] = ContextVar("is_shard", default=False)
+
+
+def parts(
+    name: str, params: Section, inputs: Iterable[Path], variant: str | None = None
+) -> SharedParts:
+    """The parts of a stage's run, for this process and for those that help it.
+
+    Their key covers the parameters, the content of ``inputs``, the versions of all libraries and
+    the code that the stage depends on by ``dvc.yaml``, most of which other processes may load. So
+    another version never continues this one's work.
+
+    Raises:
+        UserError: ``dvc.yaml`` has no such stage.
+    """
+    label = name if variant is None else f"{name}-{variant}"
+    facts = params.model_dump(mode="json")
+    definition = _definition(name)
+    key = dependency_key(label, facts, [*inputs, *_code_of(definition), LOCK])
+    address = name if variant is None else f"{name}@{variant}"
+    return SharedParts(label, key, is_shard.get(), address, _outputs_of(definition, variant))
+
+
+def _code_of(definition: dict[str, Any]) -> list[Path]:
+    """A stage's script and packages, as ``dvc.yaml`` lists them."""
+    dependencies = definition["deps"]
+    return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
+
+
+def _outputs_of(definition: dict[str, Any], variant: str | None) -> list[Path]:
+    """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
+    listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
+    paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
+    return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
+
+
+def _definition(name: str) -> dict[str, Any]:
+    """A stage's entry in ``dvc.yaml``."""
+    stages = read_yaml(PIPELINE)["stages"]
+    if name not in stages:
+        raise UserError(f"{PIPELINE} has no stage {name}, so nobody knows on what code it depends")
+    definition: dict[str, Any] = stages[name]
+    return dict(definition.get("do", definition))  # ``do``: below a ``foreach``

@@ -1,0 +1,214 @@
+"""The state that long stages keep below ``state.root``: one folder for each run, by its key.
+
+A run's folder holds its finished parts, a ``….checkpoint`` beside the part in progress, a lock for
+each part, and damaged folders under other names. Each process that works with a run shares the
+run's lock, so no other removes it. A finished run stays until DVC has committed its outputs.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.locks import held_now, is_held, shared
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import saved
+from asterism.core.resuming.commits import content_of, is_committed
+from asterism.core.settings import machine
+
+_DAY = 86400.0
+
+#: Days that must lie between the first time that a run was found too old and its removal. So one
+#: jump of a clock removes nothing.
+_DAYS_OF_GRACE = 1.0
+
+_KEY = re.compile(r"[0-9a-f]{32}")
+
+_LOCK, _FINISHED, _OLD = "in-use.lock", "finished.json", "found-old"
+
+_CHECKPOINT, _PART_LOCK = ".checkpoint", ".lock"
+
+
+@dataclass(frozen=True)
+class Run:
+    """The state of one run of a stage.
+
+    Attributes:
+        stage: its name, with its variant (``"fuzz-state"``).
+        key: 32 characters of the hash of what its result depends on.
+    """
+
+    stage: str
+    key: str
+
+    @property
+    def folder(self) -> Path:
+        """Where its state lies."""
+        return runs_folder() / saved.checked_name(self.stage) / self.key
+
+    def part(self, name: str) -> Path:
+        """Folder of a finished part."""
+        return self.folder / saved.checked_name(name)
+
+    def checkpoint(self, name: str) -> Path:
+        """Folder of the states of an unfinished part."""
+        return self.folder / f"{name}{_CHECKPOINT}"
+
+    def lock(self, name: str) -> Path:
+        """File of the lock that the process which computes a part holds."""
+        return self.folder / f"{name}{_PART_LOCK}"
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep the run from being removed while the block lasts.
+
+        Raises:
+            UserError: a symbolic link leads to it.
+        """
+        saved.require_no_link(self.folder)
+        with shared(self.folder / _LOCK):
+            os.utime(self.folder / _LOCK, follow_symlinks=False)  # its age begins anew
+            yield
+
+    def is_in_use(self) -> bool:
+        """Whether a process works with it."""
+        return is_held(self.folder / _LOCK)
+
+    def finish(self, stage: str, outputs: Sequence[Path]) -> None:
+        """Note that the stage has written its outputs, which DVC has yet to commit.
+
+        Args:
+            stage: as DVC calls it, ``fuzz@state``.
+            outputs: relative to the workspace.
+        """
+        note = {
+            "token": uuid4().hex,
+            "workspace": str(Path.cwd()),
+            "stage": stage,
+            "outputs": content_of(outputs),
+        }
+        write_json(self.folder / _FINISHED, note)
+
+    def token(self) -> str | None:
+        """A text that is new each time the run is finished; None if it never was."""
+        note = self._note()
+        return None if note is None else str(note.get("token"))
+
+    def is_committed(self) -> bool:
+        """Whether the stage finished in this workspace, and DVC has committed its outputs.
+
+        Nothing in other workspaces is read: anybody may have written the note that names them.
+        """
+        note = self._note()
+        if note is None or note.get("workspace") != str(Path.cwd()):
+            return False
+        stage, outputs = note.get("stage"), note.get("outputs")
+        if not isinstance(stage, str) or not isinstance(outputs, dict) or not outputs:
+            return False
+        return is_committed(stage, outputs)
+
+    def remove(self) -> bool:
+        """Remove it, unless a process works with it; whether it is gone."""
+        with suppress(BlockingIOError, UserError):
+            saved.require_no_link(self.folder)
+            with held_now(self.folder / _LOCK):
+                saved.remove(self.folder)
+        return not os.path.lexists(self.folder)
+
+    def parts(self) -> list[str]:
+        """Names of the finished parts."""
+        whole = [name for name in self._folders() if not saved.is_damaged(name)]
+        return [name for name in whole if not name.endswith(_CHECKPOINT)]
+
+    def damaged(self) -> list[Path]:
+        """Damaged folders that got another name: parts, and states of unfinished parts."""
+        folders = [self.folder / name for name in self._folders()]
+        kept = [f for f in folders if f.name.endswith(_CHECKPOINT) and not saved.is_damaged(f.name)]
+        return [f for f in folders if saved.is_damaged(f.name)] + [
+            state
+            for folder in kept
+            for state in sorted(folder.iterdir())
+            if saved.is_damaged(state.name)
+        ]
+
+    def remove_damaged(self) -> bool:
+        """Remove damaged folders, unless a process works with the run; whether they are gone."""
+        with suppress(BlockingIOError, UserError):
+            saved.require_no_link(self.folder)
+            with held_now(self.folder / _LOCK):
+                for folder in self.damaged():
+                    saved.remove(folder)
+        return not self.damaged()
+
+    def size(self) -> int:
+        """Bytes of all its files, see :func:`asterism.core.resuming.saved.size`."""
+        return saved.size(self.folder)
+
+    def days(self, now: float) -> float:
+        """Days since a process last began, saved or finished anything in it.
+
+        Args:
+            now: see :func:`server_time`.
+        """
+        with os.scandir(self.folder) as entries:
+            times = [e.stat(follow_symlinks=False).st_mtime for e in entries if e.name != _OLD]
+        return max(0.0, now - max(times, default=now)) / _DAY
+
+    def is_too_old(self, days: float, now: float) -> bool:
+        """Whether it is unused for so many days, and was found so at least a day ago.
+
+        The first time it is found so is noted in the folder.
+
+        Args:
+            days: unused for fewer, it is not too old.
+            now: see :func:`server_time`.
+        """
+        mark = self.folder / _OLD
+        if self.days(now) <= days:
+            mark.unlink(missing_ok=True)
+            return False
+        if not os.path.lexists(mark):
+            mark.touch(exist_ok=False)
+            return False
+        return now - mark.lstat().st_mtime >= _DAYS_OF_GRACE * _DAY
+
+    def _note(self) -> dict[str, Any] | None:
+        path = self.folder / _FINISHED
+        if path.is_symlink() or not path.is_file():
+            return None
+        with suppress(UserError, RecursionError):
+            note = read_json(path)
+            return note if isinstance(note, dict) else None
+        return None
+
+    def _folders(self) -> list[str]:
+        with os.scandir(self.folder) as entries:
+            names = [e.name for e in entries if e.is_dir(follow_symlinks=False)]
+        return sorted(name for name in names if not name.startswith("."))
+
+
+def runs() -> list[Run]:
+    """All runs that have state, by stage and key; links and other names are left out."""
+    root = runs_folder()
+    return [Run(stage, key) for stage in _names(root) for key in _names(root / stage, _KEY)]
+
+
+def runs_folder() -> Path:
+    """Where the state of all runs lies."""
+    return machine.state_root() / "parts"
+
+
+def _names(folder: Path, pattern: re.Pattern[str] = saved.NAME) -> list[str]:
+    """Names of a folder's own folders, as far as they are of the form that is written here."""
+    if folder.is_symlink() or not folder.is_dir():
+        return []
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return sorted(name for name in names if pattern.fullmatch(name))

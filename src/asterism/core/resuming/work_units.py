@@ -1,0 +1,153 @@
+"""The parts of a long stage's work, each computed by whichever process comes to it first.
+
+A long stage cuts its work into parts by its parameters alone: campaigns, groups of seeds, chains.
+Any number of processes that share the state root, the stage itself and its *shards*, go through
+the parts at the same time. Each takes the next that is neither finished nor in another's hands;
+the stage then merges all of them in their order. So the result does not depend on how many shards
+there were, where they ran, or which of them died.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from asterism.core.files.locks import held, held_now
+from asterism.core.messages.console import get_logger
+from asterism.core.resuming import saved
+from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.state import Run
+
+
+class Result(Protocol):
+    """What a part's computation gives."""
+
+    def save(self, folder: Path) -> None:
+        """Write it into an existing folder."""
+
+
+log = get_logger(__name__)
+
+R = TypeVar("R", bound=Result)
+
+#: Computes one part. The checkpoint, where there is one, keeps the state of the unfinished part.
+Job = Callable[[Checkpoint | None], R]
+
+
+def shares(budget: int, parts: int) -> list[int]:
+    """The budget of each part, as equal as may be, larger ones first."""
+    return [budget // parts + (part < budget % parts) for part in range(parts)]
+
+
+class ShardEnded(Exception):  # noqa: N818  (no error: a shard has nothing left to do)
+    """A shard has done its share; merging is the stage's own."""
+
+
+class Parts:
+    """Parts that this process computes alone, one after another, and keeps nowhere."""
+
+    def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
+        """The results of all parts, in the order of ``jobs``.
+
+        Args:
+            jobs: how to compute each part, by a name that can be a folder's.
+            load: reads what a result has saved.
+        """
+        return [compute(None) for compute in jobs.values()]
+
+    def finish(self) -> None:
+        """The stage has written its outputs."""
+
+
+ALONE = Parts()
+
+
+class SharedParts(Parts):
+    """Parts that several processes compute together, kept until DVC has committed the outputs.
+
+    Args:
+        stage: name of the stage, with its variant (``"fuzz-state"``).
+        key: what the result depends on, see
+            :func:`~asterism.core.resuming.checkpoints.dependency_key`.
+        is_shard: whether this process helps the stage rather than being it.
+        address: the stage as DVC calls it, ``"fuzz@state"``.
+        outputs: what the stage writes, relative to the workspace.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        key: str,
+        is_shard: bool = False,
+        address: str = "",
+        outputs: Sequence[Path] = (),
+    ) -> None:
+        self._stage, self._run = stage, Run(stage, key[:32])
+        self._is_shard, self._address, self._outputs = is_shard, address, outputs
+        self._before = self._run.token()
+        self._using = ExitStack()
+
+    def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
+        """See :meth:`Parts.gather`. From here on nobody removes the parts before :meth:`finish`.
+
+        Raises:
+            ShardEnded: this is a shard, and every part is finished or in another's hands.
+        """
+        self._using.enter_context(self._run.in_use())
+        if finished := sum(self._is_there(name) for name in jobs):
+            log.info("goes on", stage=self._stage, finished_parts=f"{finished} of {len(jobs)}")
+        for name, compute in jobs.items():
+            if self._is_late():
+                break
+            with ExitStack() as held_part:
+                try:
+                    held_part.enter_context(held_now(self._run.lock(name)))
+                except BlockingIOError:
+                    continue  # another process is at it
+                self._finish(name, compute)
+        if self._is_shard:
+            raise ShardEnded
+        return [self._result(name, compute, load) for name, compute in jobs.items()]
+
+    def finish(self) -> None:
+        """See :meth:`Parts.finish`. It tells shards that are late to leave the parts alone."""
+        self._run.finish(self._address, self._outputs)
+        self._using.close()
+
+    def _is_late(self) -> bool:
+        """Whether this is a shard whose stage has finished since the shard was started."""
+        return self._is_shard and self._run.token() not in (None, self._before)
+
+    def _result(self, name: str, compute: Job[R], load: Callable[[Path], R]) -> R:
+        """A part's result, computed again where what is kept of it is damaged."""
+        with held(self._run.lock(name)):  # whoever is at it finishes it, or dies and leaves it
+            self._finish(name, compute)
+        try:
+            return saved.read(self._run.part(name), load)
+        except saved.DamagedError:
+            pass
+        with held(self._run.lock(name)):
+            try:
+                return saved.read(self._run.part(name), load)  # another process was here first
+            except saved.DamagedError as reason:
+                saved.set_aside(self._run.part(name), reason)
+            self._finish(name, compute)
+            return load(self._run.part(name))
+
+    def _finish(self, name: str, compute: Job[R]) -> None:
+        if self._is_there(name):
+            return
+        checkpoint = Checkpoint(self._run.checkpoint(name))
+        if (state := checkpoint.latest()) is not None:
+            since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
+            log.info("goes on", stage=self._stage, part=name, saved=since)
+        result = compute(checkpoint)
+        saved.write(self._run.part(name), result.save)
+        checkpoint.discard()
+
+    def _is_there(self, name: str) -> bool:
+        return os.path.lexists(self._run.part(name))

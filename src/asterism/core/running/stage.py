@@ -1,0 +1,161 @@
+"""Running one stage: what every script in ``stages/`` would otherwise repeat.
+
+A stage script declares ``Params`` (the sections of ``params.yaml`` that it reads) and
+``run(params)``; a stage with variants ``variants(params)``, which names them, and
+``run(params, variant)``. Its docstring is its help.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import inspect
+import os
+import platform
+import sys
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.os_errors import refusals_told
+from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
+from asterism.core.messages.errors import UserError, printable
+from asterism.core.parameters.params import Section, read_params
+from asterism.core.parameters.registry import unknown
+from asterism.core.resuming.stage_units import is_shard
+from asterism.core.resuming.tidying import tidy
+from asterism.core.resuming.work_units import ShardEnded
+from asterism.core.running.supervision import INTERRUPTED
+from asterism.core.settings.machine import peak_memory_mb
+
+log = get_logger(__name__)
+
+USAGE = (
+    "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
+)
+
+#: What makes a process a shard of the stage that it names: it computes parts, and no result.
+SHARD = "--shard"
+
+
+def main(folder: Path, arguments: list[str]) -> int:
+    """Run the stage that the arguments name; the process's exit status.
+
+    Args:
+        folder: where the stage scripts lie.
+        arguments: the stage's name, then its variant where it has variants; :data:`SHARD` in the
+            end for a shard.
+    """
+    names = sorted(p.stem for p in folder.glob("*.py") if not p.stem.startswith("_"))
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(USAGE)
+        for name in names:
+            print(f"  {name:20}{_summary(folder / f'{name}.py')}")
+        return 0 if arguments else 2
+    name, *rest = arguments
+    if name not in names:
+        print(f"error: {unknown('stage', name, names)}", file=sys.stderr)
+        return 2
+    if rest and rest[0] in ("-h", "--help"):
+        _explain(folder, name)
+        return 0
+    return _run(folder, name, rest)
+
+
+def _run(folder: Path, name: str, arguments: list[str]) -> int:
+    variant = [argument for argument in arguments if argument != SHARD]
+    label = "-".join([name, *variant])
+    if variant != arguments:
+        is_shard.set(True)
+        label += f"-shard-{platform.node()}-{os.getpid()}"
+    try:
+        with refusals_told():
+            _run_script(folder, name, label, variant)
+    except UserError as error:
+        print(f"error: {label}: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
+        return INTERRUPTED
+    except Exception as error:  # the reason in one line first, then where it came from
+        reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
+        print(f"error: {label}: {reason}", file=sys.stderr)
+        for line in traceback.format_exc().splitlines():
+            print(printable(line), file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None:
+    """Run the stage's script under its log, and note what it took."""
+    divert_native_messages(Path("logs") / f"{label}.native.log")
+    configure_logging(Path("logs") / f"{label}.jsonl")
+    started = time.perf_counter()
+    script = load_script(folder, name)
+    params = read_params(script.Params)
+    log.info("started", stage=label)
+    _require_variant(name, _variants(script, params), variant)
+    tidy()
+    try:
+        script.run(params, *variant)
+    except ShardEnded:
+        log.info("nothing is left to do", stage=label)
+    seconds = time.perf_counter() - started
+    _record(label, seconds)
+    log.info("finished", stage=label, seconds=round(seconds, 1))
+
+
+def _explain(folder: Path, name: str) -> None:
+    """What the stage does, the variants that it has at present, and its parameters."""
+    divert_native_messages(Path(os.devnull))
+    script = load_script(folder, name)
+    print(inspect.getdoc(script))
+    with suppress(UserError):  # parameters that are wrong hide no help
+        if variants := _variants(script, read_params(script.Params)):
+            print(f"\nvariants, one of which is needed: {', '.join(variants)}")
+    if script.Params.model_fields:
+        print(f"\nparameters: {', '.join(script.Params.model_fields)}")
+
+
+def _variants(script: ModuleType, params: Section) -> list[str] | None:
+    """The names of the stage's variants; None where it takes none."""
+    return list(script.variants(params)) if hasattr(script, "variants") else None
+
+
+def _require_variant(name: str, known: list[str] | None, given: list[str]) -> None:
+    """One of the variants that there are, or none where the stage takes none."""
+    if known is None and given:
+        raise UserError(f"it takes no variant; see `python stages {name} --help`")
+    if known is not None and len(given) != 1:
+        raise UserError(f"it takes the name of a variant ({', '.join(known)})")
+    if known is not None and given[0] not in known:
+        raise unknown(f"variant of {name}", given[0], known)
+
+
+def _summary(script: Path) -> str:
+    """The first line of a script's docstring, read without running its imports."""
+    docstring = ast.get_docstring(ast.parse(script.read_text(encoding="utf-8"))) or ""
+    return docstring.partition("\n")[0]
+
+
+def load_script(folder: Path, name: str) -> ModuleType:
+    """The module of a stage's script, with its ``Params`` and ``run``."""
+    spec = importlib.util.spec_from_file_location(f"stages.{name}", folder / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _record(label: str, seconds: float) -> None:
+    """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
+    facts = {
+        "seconds": round(seconds, 3),
+        "peak_memory_mb": peak_memory_mb(),
+        "machine": platform.platform(),
+        "python": platform.python_version(),
+    }
+    write_json(Path("logs") / f"{label}.run.json", facts)

@@ -1,0 +1,177 @@
+"""Facts of this machine, which results must not depend on: folders, and limits of memory.
+
+They come from ``machine.yaml`` in the project's root (untracked) or from environment variables
+(``ASTERISM_DATA_ROOT``, ``ASTERISM_LIMITS_ARRAY_MB``), never from ``params.yaml``: there they would
+poison the cache. Runs in workspaces of their own, which lie below the project's ``.dvc``, have the
+project's: queued and temporary experiments, and the points of sweeps.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import resource
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import platformdirs
+
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import read_yaml
+
+#: Results of training depend on the number of threads, so it is the same on every machine.
+TRAINING_THREADS = 4
+
+#: Bytes.
+MB = 1_000_000
+
+#: Limits of what a file may ask for, see docs/pipeline.md.
+Limit = Literal[
+    "limits.text_mb", "limits.array_mb", "limits.image_mb", "limits.model_mb", "limits.process_mb"
+]
+#: Defaults, for a machine of 8 GB on which the processes of two models run beside a stage.
+_LIMITS_MB: dict[Limit, int] = {
+    "limits.text_mb": 100,
+    "limits.array_mb": 3000,
+    "limits.image_mb": 200,
+    "limits.model_mb": 1000,
+    "limits.process_mb": 4000,
+}
+
+_KEYS = ("data.root", "state.root", "state.days", *_LIMITS_MB)
+
+#: Days that a run of a long stage may lie unused below ``state.root``, where nothing else is set.
+_STATE_DAYS = 14.0
+
+
+def data_root() -> Path:
+    """Folder of data sets: the user's, or where downloads are kept."""
+    return _directory("data.root", Path("data"))
+
+
+def state_root() -> Path:
+    """Folder of checkpoints, outside every workspace so that they outlive it."""
+    return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
+
+
+def state_days() -> float:
+    """Days after which the unused state of a run is removed.
+
+    Raises:
+        UserError: the setting is no positive number.
+    """
+    value = _setting("state.days", _project(Path.cwd()))
+    try:
+        days = _STATE_DAYS if value is None else float(value)
+    except ValueError:
+        days = math.nan
+    if not days > 0:
+        raise UserError(f"{spelled('state.days')} is {value!r}: it should be a number above 0")
+    return days
+
+
+def limit(key: Limit) -> int:
+    """The most bytes that a file may ask for.
+
+    Raises:
+        UserError: the setting is no whole number of MB from 1.
+    """
+    value = _setting(key, _project(Path.cwd()))
+    if value is None:
+        return _LIMITS_MB[key] * MB
+    if not re.fullmatch(r"[1-9][0-9]{0,11}", value):
+        raise UserError(f"{spelled(key)} must be a whole number of MB from 1, not {value!r}")
+    return int(value) * MB
+
+
+def limit_memory() -> None:
+    """Limit the private memory of this process to ``limits.process_mb`` from now on.
+
+    An allocation beyond it fails with an error, and the machine stays usable. A lower limit that
+    the process already has stays.
+    """
+    allowed = limit("limits.process_mb")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    bounds = [value for value in (soft, allowed) if value != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(bounds), hard))
+
+
+def setting_behind(path: Path) -> str | None:
+    """The key of the folder in which an absolute path lies, or to which it leads; None of neither.
+
+    Raises:
+        UserError: ``machine.yaml`` is wrong.
+    """
+    for key, root in (("data.root", data_root()), ("state.root", state_root())):
+        if path.is_relative_to(root) or root.is_relative_to(path):
+            return key
+    return None
+
+
+def spelled(key: str) -> str:
+    """Where a user sets a key."""
+    return f"{key} in machine.yaml or by {_variable(key)}"
+
+
+def available_threads() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def peak_memory_mb() -> int:
+    """Most memory that this process held at a time, in MB.
+
+    What getrusage calls the most is at least what the parent held when it started the process,
+    so it answers only where the system does not tell what the process itself held.
+    """
+    status = Path("/proc/self/status")
+    told = re.search(r"^VmHWM:\s*(\d+) kB$", status.read_text(), re.M) if status.exists() else None
+    if told is not None:
+        return int(told[1]) // 1024
+    largest = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return largest // (1024**2 if sys.platform == "darwin" else 1024)
+
+
+def _directory(key: str, default: Path) -> Path:
+    """The folder that a key names; a relative one lies in the project."""
+    project = _project(Path.cwd())
+    value = _setting(key, project)
+    return project / (Path(value).expanduser() if value else default)
+
+
+def _setting(key: str, project: Path) -> str | None:
+    """The user's setting: the environment's, else the file's; None where there is none."""
+    return os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
+
+
+def _variable(key: str) -> str:
+    return "ASTERISM_" + key.upper().replace(".", "_")
+
+
+def _project(folder: Path) -> Path:
+    """The project's root, for its own folder and for a workspace below its ``.dvc``."""
+    inside = [parent.parent for parent in folder.parents if parent.name == ".dvc"]
+    return inside[-1] if inside else folder
+
+
+def _settings(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    document = read_yaml(path) or {}
+    flat = _flatten(document) if isinstance(document, dict) else {"": None}
+    for key in flat:
+        if key not in _KEYS:
+            raise UserError(f"{path}: unknown setting {key!r} (known: {', '.join(_KEYS)})")
+    return {key: str(value) for key, value in flat.items()}
+
+
+def _flatten(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            flat |= _flatten(value, f"{prefix}{key}.")
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat

@@ -1,0 +1,80 @@
+"""Reading YAML files, without aliases and of bounded size and depth.
+
+With aliases a short document can stand for one that fills the memory, and the parser recurses once
+for each level of a document.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from asterism.core.messages.errors import UserError, reading
+
+#: Bytes of a file. A constant, because the limits of the machine are in a YAML file too.
+_LARGEST = 4_000_000
+#: Levels of nested lists and mappings.
+_DEEPEST = 100
+
+
+class _PlainLoader(yaml.SafeLoader):
+    """YAML's safe loader without aliases, of bounded depth."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """See PyYAML's ``Composer``."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(
+                None, None, f"it repeats a value by *{event.anchor}: write it out", event.start_mark
+            )
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise RecursionError
+        node: yaml.Node | None = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+
+def read_yaml(path: Path) -> Any:
+    """The document in a YAML file, None where it is empty.
+
+    Raises:
+        UserError: it is not YAML, is too large or nested too deeply, or has an alias.
+        FileNotFoundError: there is no such file.
+    """
+    try:
+        size, is_file = path.stat().st_size, path.is_file()
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error}") from None
+    with reading(str(path)):
+        if not is_file:
+            raise OSError("it is no plain file")
+        if size > _LARGEST:
+            raise OSError(f"it has {size:,} bytes, more than the {_LARGEST:,} that YAML may have")
+        text = path.read_text(encoding="utf-8")
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """A YAML document, None where it is empty.
+
+    Args:
+        text: the document.
+        source: where it is from, for messages.
+
+    Raises:
+        UserError: it is not YAML, is nested too deeply, or has an alias.
+    """
+    with reading(source):
+        try:
+            return _PlainLoader(text).get_single_data()
+        except yaml.YAMLError as error:
+            raise UserError(f"{source} is not YAML: {error}") from None

@@ -1,0 +1,1 @@
+"""What a fuzzing campaign consists of and leaves: mutants, queue, crashes, files."""

@@ -1,0 +1,155 @@
+"""Making mutants: which mutators a lineage may take, and which mutants are acceptable.
+
+Mutators come in two classes (section 5, after DeepHunter, ISSTA 2019, section 3.2). A mutant by
+pixel changes or noise is accepted when it stays close to the lineage's reference image. Of the
+others, transformations of the whole picture, a lineage may hold one at most; it is applied to the
+reference image too, so that later pixel changes are measured against the transformed seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import concerning
+from asterism.deepstellar.parameters.params import FuzzParams
+from asterism.images import Images, Mutator, build_mutators, concatenate, take
+from asterism.images.bounds import acceptable, differing
+
+
+@dataclass(frozen=True)
+class Lineages:
+    """Images, each with what it is measured against.
+
+    Attributes:
+        images: uint8 ``(N, H, W, C)``.
+        references: uint8 ``(N, H, W, C)``, the seed, transformed where its lineage is.
+        transformed: bool ``(N,)``, whether the lineage holds its one transformation.
+    """
+
+    images: Images
+    references: Images
+    transformed: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def only(self, rows: NDArray[np.int64] | slice) -> Lineages:
+        """Some of them."""
+        return Lineages(self.images[rows], self.references[rows], self.transformed[rows])
+
+
+@dataclass(frozen=True)
+class Brood:
+    """Mutants.
+
+    Attributes:
+        lineages: the mutants.
+        parents: int64 ``(M,)``, each one's parent among those given.
+        mutators: int16 ``(M,)``, number of the mutator that made it.
+    """
+
+    lineages: Lineages
+    parents: NDArray[np.int64]
+    mutators: NDArray[np.int16]
+
+
+class Breeder:
+    """Makes one mutant of each parent.
+
+    Args:
+        mutators: by name; their order gives them their numbers.
+        weights: how often each is drawn relative to the others, 1 where not named.
+        attempts: tries to make an acceptable mutant of a parent.
+        l0_share: see :func:`~asterism.images.bounds.acceptable`.
+        linf_share: see there.
+    """
+
+    def __init__(
+        self,
+        mutators: Mapping[str, Mutator],
+        weights: Mapping[str, float],
+        attempts: int,
+        l0_share: float,
+        linf_share: float,
+    ) -> None:
+        self.names = list(mutators)
+        self._mutators = list(mutators.values())
+        self._attempts = attempts
+        self._l0_share, self._linf_share = l0_share, linf_share
+        self._pixel_level = np.array([m.pixel_level for m in self._mutators])
+        every = np.array([weights.get(name, 1.0) for name in self.names])
+        self._weights = {False: every, True: every * self._pixel_level}
+
+    @classmethod
+    def configured(cls, params: FuzzParams) -> Breeder:
+        """The breeder that the parameters describe.
+
+        Raises:
+            UserError: an unknown mutator or an impossible range.
+        """
+        with concerning("fuzz.mutators"):
+            mutators = build_mutators(params.mutators)
+        return cls(mutators, params.weights, params.attempts, params.l0_share, params.linf_share)
+
+    def breed(self, parents: Lineages, rng: np.random.Generator) -> Brood:
+        """Mutants of the parents, in their order; none of those whose every attempt failed."""
+        images, references = parents.images.copy(), parents.references.copy()
+        transformed = parents.transformed.copy()
+        mutators = np.full(len(parents), -1, np.int16)
+        pending = np.arange(len(parents))
+        for _ in range(self._attempts):
+            drawn = self._draw(parents.transformed[pending], rng)
+            for number in np.unique(drawn[drawn >= 0]):
+                rows = pending[drawn == number]
+                mutants = self._mutate(parents.only(rows), int(number), rng)
+                good = self._acceptable(mutants, parents.images[rows], int(number))
+                kept = rows[good]
+                images[kept], references[kept] = mutants.images[good], mutants.references[good]
+                transformed[kept] = mutants.transformed[good]
+                mutators[kept] = number
+            pending = pending[mutators[pending] < 0]
+            if not len(pending):
+                break
+        made = np.flatnonzero(mutators >= 0)
+        return Brood(Lineages(images, references, transformed).only(made), made, mutators[made])
+
+    def _draw(self, transformed: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+        """A mutator's number for each lineage, -1 where none is allowed any more."""
+        chance = rng.random(len(transformed))
+        drawn = np.full(len(transformed), -1, np.int64)
+        for already, weights in self._weights.items():
+            rows = transformed == already
+            if weights.any():
+                cumulative = np.cumsum(weights) / weights.sum()
+                drawn[rows] = np.searchsorted(cumulative, chance[rows], side="right")
+        return drawn
+
+    def _mutate(self, parents: Lineages, number: int, rng: np.random.Generator) -> Lineages:
+        mutator = self._mutators[number]
+        draws = mutator.draw(rng, parents.images.shape)
+        if mutator.pixel_level:
+            mutants = mutator.apply(parents.images, draws)
+            return Lineages(mutants, parents.references, parents.transformed)
+        # A reference that equals its image need not be transformed a second time.
+        differ = np.flatnonzero(differing(parents.images, parents.references))
+        both = mutator.apply(
+            np.concatenate([parents.images, parents.references[differ]]),
+            concatenate([draws, take(draws, differ)]),
+        )
+        mutants = both[: len(parents)]
+        references = mutants.copy()
+        references[differ] = both[len(parents) :]
+        return Lineages(mutants, references, np.ones(len(parents), np.bool_))
+
+    def _acceptable(self, mutants: Lineages, parents: Images, number: int) -> NDArray[np.bool_]:
+        """What changed at all and, if by pixels or noise, is still close to its reference."""
+        changed = differing(mutants.images, parents)
+        if not self._pixel_level[number]:
+            return changed
+        return changed & acceptable(
+            mutants.images, mutants.references, self._l0_share, self._linf_share
+        )

@@ -1,0 +1,87 @@
+"""How much of a DTMC a set of inputs exercises: the criteria of section 4.1.
+
+Each criterion counts which of its items (states, boundary states, transitions) have been seen.
+So coverage grows with every batch, and neither order nor batch size matters.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.coverage.criterion import Criterion
+from asterism.core.parameters.registry import Registry
+from asterism.deepstellar.model.trace_model import TraceModel
+
+Codes = NDArray[np.int64]
+
+
+class TraceCriterion(Criterion[TraceModel, Codes]):
+    """Coverage of one kind of item; a subclass says which items traces visit.
+
+    It is fitted once, on the model of all profiled inputs, and updated with traces ``(N, T)`` of
+    abstract states.
+
+    Attributes:
+        covered: bool, whether each item has been visited.
+    """
+
+    #: Place among the criteria in reports, lower ones first.
+    order: ClassVar[int]
+
+    covered: NDArray[np.bool_]
+
+    def fit(self, training: TraceModel) -> None:
+        """See :meth:`Criterion.fit`."""
+        self._model = training
+        self._weights = self._weigh()
+        self._total = int(self._weights.sum())
+        self.covered = np.zeros(len(self._weights), np.bool_)
+
+    def update(self, batch: Codes) -> None:
+        """See :meth:`Criterion.update`."""
+        items = self.items(batch)
+        self.covered[items[items >= 0]] = True
+
+    def value(self) -> float:
+        """Coverage in [0, 1]; 1 where there is nothing to cover."""
+        return int(self._weights[self.covered].sum()) / self._total if self._total else 1.0
+
+    @abstractmethod
+    def _weigh(self) -> NDArray[np.int64]:
+        """What each item counts for."""
+
+    @abstractmethod
+    def items(self, codes: Codes) -> NDArray[np.int32]:
+        """Numbers of the items that traces visit, -1 for what does not count; one row a trace."""
+
+
+#: Criteria by name.
+CRITERIA: Registry[type[TraceCriterion]] = Registry(
+    "trace criterion", "asterism.deepstellar.coverage.criteria"
+)
+
+
+def in_order() -> list[str]:
+    """Names of all criteria, as reports show them."""
+    return sorted(CRITERIA, key=lambda name: CRITERIA[name].order)
+
+
+def fitted(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]:
+    """Criteria by name that have covered nothing of a model yet."""
+    criteria = {name: CRITERIA[name]() for name in names}
+    for criterion in criteria.values():
+        criterion.fit(model)
+    return criteria
+
+
+def measure(model: TraceModel, codes: Codes) -> dict[str, float]:
+    """Every criterion's value for traces ``(N, T)``, by name."""
+    criteria = fitted(model, in_order())
+    for criterion in criteria.values():
+        criterion.update(codes)
+    return {name: criterion.value() for name, criterion in criteria.items()}

@@ -1,0 +1,193 @@
+"""Coverage and similarity of whole sets of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from asterism.core.messages.console import get_logger, progress
+from asterism.core.randomness.random_streams import stream
+from asterism.data import Dataset
+from asterism.deepstellar.coverage.criteria import measure
+from asterism.deepstellar.coverage.similarity import (
+    ITEMS,
+    Items,
+    choose_references,
+    detection,
+    similarity_to_class,
+)
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.models.recurrent import RecurrentModel
+
+log = get_logger(__name__)
+
+BATCH = 512
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What a network does on a set of inputs.
+
+    Attributes:
+        codes: int64 ``(N, T)``, abstract states.
+        predicted: int64 ``(N,)``, the class of highest probability.
+    """
+
+    codes: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64]) -> Traces:
+        """The traces of some of the inputs."""
+        return Traces(self.codes[chosen], self.predicted[chosen])
+
+
+def trace(
+    network: RecurrentModel, model: TraceModel, images: NDArray[np.uint8], label: str
+) -> Traces:
+    """Run images ``(N, H, W, C)`` and abstract their hidden states, batch by batch."""
+    codes, predicted = [], []
+    starts = range(0, len(images), BATCH)
+    for start in progress(starts, label=f"tracing {label}", unit="batch"):
+        probabilities, states = network.run(images[start : start + BATCH])
+        codes.append(model.abstraction.encode(states))
+        predicted.append(probabilities.argmax(axis=1))
+    if not codes:
+        return Traces(np.empty((0, 1), np.int64), np.empty(0, np.int64))
+    return Traces(np.concatenate(codes), np.concatenate(predicted))
+
+
+@dataclass(frozen=True)
+class Detector:
+    """Tells unusual inputs from normal ones by how little their traces resemble references.
+
+    Attributes:
+        references: traces of correctly handled training inputs.
+        normal: traces of correctly handled inputs that were in no training.
+    """
+
+    references: Traces
+    normal: Traces
+
+    def roc(self, suspicious: Traces, items: Items) -> tuple[float, NDArray[np.float64]]:
+        """AUROC and ROC curve ``(P, 2)`` of finding the suspicious traces among the normal."""
+        return detection(self._similarity(self.normal, items), self._similarity(suspicious, items))
+
+    def _similarity(self, traces: Traces, items: Items) -> NDArray[np.float64]:
+        return similarity_to_class(
+            traces.codes,
+            traces.predicted,
+            self.references.codes,
+            self.references.predicted,
+            items,
+        )
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What sets of inputs exercise, and how well unusual ones are told from normal ones.
+
+    Attributes:
+        metrics: by set, its number of inputs, the value of every coverage criterion and, for
+            suspicious sets, the AUROC by kind of similarity (``state_similarity_auroc``, …).
+        curves: the ROC curves, with the columns ``set``, ``similarity``, ``false_positive_rate``
+            and ``true_positive_rate``.
+    """
+
+    metrics: dict[str, dict[str, float]]
+    curves: pl.DataFrame
+
+
+def measure_sets(
+    network: RecurrentModel,
+    model: TraceModel,
+    data: Dataset,
+    sets: Mapping[str, NDArray[np.uint8]],
+    suspicious: Sequence[str],
+    references: int,
+    seed: int,
+) -> Measurement:
+    """Coverage of the test set and of other sets, and detection of the suspicious ones.
+
+    Args:
+        network: the network under test.
+        model: its Markov chain.
+        data: references are drawn from its training images; its test images that the network
+            classifies correctly stand for normal inputs.
+        sets: images ``(N, H, W, C)`` by name.
+        suspicious: names of the sets to be told from normal inputs.
+        references: reference inputs of each class.
+        seed: the run's seed.
+    """
+    test = trace(network, model, data.test_images, "test")
+    detector = Detector(
+        _draw_references(network, model, data, references, seed),
+        test.only(test.predicted == data.test_labels),
+    )
+    metrics = {"test": _describe(model, test)}
+    curves = [_curve("", "state", np.empty((0, 2)))]
+    for name, images in sets.items():
+        traces = trace(network, model, images, name)
+        metrics[name] = _describe(model, traces)
+        if name in suspicious and len(traces) and len(detector.normal):
+            for items in ITEMS:
+                area, curve = detector.roc(traces, items)
+                metrics[name][f"{items}_similarity_auroc"] = area
+                curves.append(_curve(name, items, curve))
+    return Measurement(metrics, pl.concat(curves))
+
+
+def _draw_references(
+    network: RecurrentModel, model: TraceModel, data: Dataset, per_class: int, seed: int
+) -> Traces:
+    """Traces of correctly classified training inputs, ``per_class`` of each class.
+
+    A class with fewer such inputs gives all that it has, and the log says so.
+    """
+    rng = stream(seed, "measure_coverage", "references")
+    labels = data.train_labels
+    pending = {c: rng.permutation(np.flatnonzero(labels == c)) for c in range(data.classes)}
+    # Twice as many as wanted at a time, so that enough are left when the misclassified are out.
+    size = 2 * per_class
+    found: list[Traces] = []
+    known = np.zeros(data.classes, np.int64)
+    while pending:
+        drawn = np.sort(np.concatenate([order[:size] for order in pending.values()]))
+        traces = trace(network, model, data.train_images[drawn], "references")
+        found.append(traces.only(traces.predicted == labels[drawn]))
+        known += np.bincount(found[-1].predicted, minlength=data.classes)
+        pending = {
+            c: order[size:]
+            for c, order in pending.items()
+            if known[c] < per_class and len(order) > size
+        }
+    for label in np.flatnonzero(known < per_class).tolist():
+        log.warning(
+            "fewer references than asked for", label=label, asked=per_class, found=int(known[label])
+        )
+    correct = Traces(
+        np.concatenate([t.codes for t in found]), np.concatenate([t.predicted for t in found])
+    )
+    return correct.only(choose_references(correct.predicted, per_class, rng))
+
+
+def _describe(model: TraceModel, traces: Traces) -> dict[str, float]:
+    return {"inputs": len(traces), **measure(model, traces.codes)}
+
+
+def _curve(name: str, items: Items, points: NDArray[np.float64]) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "set": [name] * len(points),
+            "similarity": [items] * len(points),
+            "false_positive_rate": points[:, 0],
+            "true_positive_rate": points[:, 1],
+        },
+        schema_overrides={"set": pl.String, "similarity": pl.String},
+    )

@@ -1,0 +1,1 @@
+"""The Markov chain for people and for model checkers."""

@@ -1,0 +1,1 @@
+"""Parameters of the stateful lane."""

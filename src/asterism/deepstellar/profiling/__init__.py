@@ -1,0 +1,1 @@
+"""Recording hidden states of the training inputs."""

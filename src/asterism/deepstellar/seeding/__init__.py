@@ -1,0 +1,1 @@
+"""Choosing the initial seeds of the fuzzer."""

@@ -1,0 +1,1 @@
+"""Any supported model file as a classifier of images."""

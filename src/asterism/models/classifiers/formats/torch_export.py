@@ -1,0 +1,96 @@
+"""Models that ``torch.export.save`` wrote (``.pt2``)."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from asterism.core.messages.errors import UserError, telling_line
+from asterism.models.classifiers.formats import FORMATS, Batch, Format
+from asterism.models.classifiers.formats.layout import Layout, require_vector
+from asterism.models.classifiers.formats.torch_archive import inspected
+
+
+class TorchRuntime:
+    """An exported PyTorch program on the CPU."""
+
+    def __init__(self, path: Path) -> None:
+        import torch
+
+        archive = inspected(path)
+        try:
+            with warnings.catch_warnings(), _raising_what_is_logged():
+                warnings.simplefilter("ignore")
+                program = torch.export.load(archive)
+        except Exception as error:  # whatever a foreign file makes PyTorch raise
+            reason = telling_line(str(error)) or type(error).__name__
+            raise UserError(f"PyTorch cannot open {path}: {reason}") from None
+        self._torch = torch
+        # Checks of the input would be compiled from text in the file.
+        self._module = program.module(check_guards=False)
+        names = set(program.graph_signature.user_inputs)
+        shapes = [
+            [size if isinstance(size, int) else None for size in node.meta["val"].shape]
+            for node in program.graph.nodes
+            if node.name in names
+        ]
+        if len(shapes) != 1:
+            raise UserError(f"{path} has {len(shapes)} inputs; a classifier has one")
+        self._layout = Layout(shapes[0], path)
+        self.input_shape = self._layout.input_shape
+        # PyTorch's kernels give other last bits for other batch sizes, as TensorFlow's do.
+        self.fixed_batch: int | None = self._layout.fixed_batch or 32
+        self.notes: tuple[str, ...] = (f"runs in PyTorch, in batches of {self.fixed_batch}",)
+        probe = self.run(np.zeros((self.fixed_batch, *self.input_shape), np.float32))
+        self.outputs = require_vector(probe.shape, path)
+        self.output_step = 0.0
+
+    def run(self, batch: Batch) -> Batch:
+        """See :meth:`asterism.models.classifiers.formats.Runtime.run`."""
+        with self._torch.inference_mode():
+            outputs = self._module(self._torch.from_numpy(self._layout.adapt(batch)))
+        first = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+        values: Batch = first.to(self._torch.float32).numpy()
+        return values
+
+
+@contextmanager
+def _raising_what_is_logged() -> Iterator[None]:
+    """PyTorch's loader logs what is wrong, and raises an error that refers to its log."""
+    logged: list[BaseException] = []
+
+    def taken(record: logging.LogRecord) -> bool:
+        logged.extend(filter(None, (record.exc_info or ())[1:2]))
+        return False
+
+    log = logging.getLogger("torch.export")
+    log.addFilter(taken)
+    try:
+        yield
+    except RuntimeError as error:
+        raise next(iter(logged), error) from None
+    finally:
+        log.removeFilter(taken)
+
+
+@FORMATS.register("torch")
+class TorchExport(Format):
+    """An archive of ``torch.export.save``; pickled models (``.pt``, ``.pth``) are not read."""
+
+    suffixes: ClassVar[tuple[str, ...]] = (".pt2",)
+
+    @staticmethod
+    def recognises(head: bytes, path: Path) -> bool:
+        """A zip archive."""
+        return path.suffix == ".pt2" and head[:4] == b"PK\x03\x04"
+
+    @staticmethod
+    def open(path: Path) -> TorchRuntime:
+        """See :meth:`asterism.models.classifiers.formats.Format.open`."""
+        return TorchRuntime(path)

@@ -1,0 +1,1 @@
+"""Keras model files: read without running their code, and what their outputs mean."""

@@ -1,0 +1,121 @@
+"""Checking HDF5 files that others made: only plain groups and data sets within the file.
+
+A link or a data set of an HDF5 file can refer to other files, whose content the reader then gets. A
+filter can load a library by name. Reading or copying objects follows such references, so a file is
+inspected before anything in it is read or copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import h5py
+from h5py import h5a, h5d, h5g, h5l, h5o, h5t, h5z
+
+from asterism.core.files.limits import require_room
+from asterism.core.messages.errors import UserError
+
+#: Those that are part of HDF5 or of h5py; HDF5 looks for others in folders of plugins.
+_FILTERS = {
+    h5z.FILTER_DEFLATE,
+    h5z.FILTER_SHUFFLE,
+    h5z.FILTER_FLETCHER32,
+    h5z.FILTER_LZF,
+}
+_LINKS = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
+
+
+def require_plain(file: h5py.File, path: Path) -> None:
+    """Refuse a file that refers to other files, or declares more than the limit.
+
+    Args:
+        file: open for reading.
+        path: for messages.
+
+    Raises:
+        UserError: it holds soft, external or user-defined links, an object under two names, a
+            virtual data set or one with external storage, a filter of a plugin, references, or
+            named types; or its data sets declare more than ``limits.model_mb``.
+    """
+    declared = 0
+    for name, identity in _objects(file, path):
+        if isinstance(identity, h5d.DatasetID):
+            _require_own_content(identity, name, path)
+            declared += max(
+                _bytes_of(shape, identity.get_type())
+                for shape in (identity.get_space().shape, _chunk_of(identity))
+            )
+        elif not isinstance(identity, h5g.GroupID):
+            raise _refused(path, name, "a named type")
+        for number in range(h5a.get_num_attrs(identity)):
+            attribute = h5a.open(identity, index=number)
+            _require_values(attribute.get_type(), f"{name}@{attribute.name.decode()}", path)
+            declared += _bytes_of(attribute.shape, attribute.get_type())
+        require_room(declared, "limits.model_mb", f"{path} declares data sets")
+
+
+def _objects(file: h5py.File, path: Path) -> Iterator[tuple[str, Any]]:
+    """Name and identity of every object, each once; no link but hard ones is followed."""
+    root = h5o.open(file.id, b"/")
+    seen = {h5o.get_info(root).addr}
+    groups = [("", root)]
+    yield "/", root
+    while groups:
+        parent, group = groups.pop()
+        for link in [*group]:
+            name = f"{parent}/{link.decode('utf-8', 'replace')}"
+            kind = group.links.get_info(link).type
+            if kind != h5l.TYPE_HARD:
+                raise _refused(path, name, _LINKS.get(kind, "a link of another library's"))
+            identity = h5o.open(group, link)
+            address = h5o.get_info(identity).addr
+            if address in seen:
+                raise _refused(path, name, "a second name of an object")
+            seen.add(address)
+            yield name, identity
+            if isinstance(identity, h5g.GroupID):
+                groups.append((name, identity))
+
+
+def _require_own_content(dataset: h5d.DatasetID, name: str, path: Path) -> None:
+    created = dataset.get_create_plist()
+    if created.get_layout() == h5d.VIRTUAL:
+        raise _refused(path, name, "a virtual data set")
+    if created.get_external_count():
+        raise _refused(path, name, "a data set with external storage")
+    for number in range(created.get_nfilters()):
+        if created.get_filter(number)[0] not in _FILTERS:
+            raise _refused(path, name, "a data set with a filter of a plugin")
+    _require_values(dataset.get_type(), name, path)
+
+
+def _require_values(kind: Any, name: str, path: Path) -> None:
+    """Allow numbers and strings; refuse references and types made of other types."""
+    match kind.get_class():
+        case h5t.INTEGER | h5t.FLOAT | h5t.STRING:
+            return
+        case h5t.ENUM:  # h5py's truth values
+            return
+        case h5t.REFERENCE:
+            raise _refused(path, name, "references")
+    raise _refused(path, name, "values that are neither numbers nor strings")
+
+
+def _chunk_of(dataset: h5d.DatasetID) -> tuple[int, ...]:
+    """The shape in which values are packed, and unpacked, which may be larger than their own."""
+    created = dataset.get_create_plist()
+    return created.get_chunk() if created.get_layout() == h5d.CHUNKED else ()
+
+
+def _bytes_of(shape: tuple[int, ...] | None, kind: Any) -> int:
+    width: int = kind.get_size()
+    return math.prod(shape or ()) * width
+
+
+def _refused(path: Path, name: str, what: str) -> UserError:
+    return UserError(
+        f"{path} holds {what} ({name}): only plain groups and data sets of the file's own are read"
+    )

@@ -1,0 +1,127 @@
+"""A classifier's scores before its softmax."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.console import get_logger
+from asterism.models.keras_models.probabilities import are_logits
+from asterism.models.layers.flattening import flattened
+
+log = get_logger(__name__)
+
+#: Kinds of layers that do nothing at inference.
+INERT = (
+    *("Dropout", "SpatialDropout1D", "SpatialDropout2D", "AlphaDropout", "GaussianDropout"),
+    *("GaussianNoise", "ActivityRegularization", "Identity"),
+)
+#: Kinds of layers that give other axes to their values.
+RESHAPING = ("Flatten", "Reshape", "Permute")
+
+#: Kinds of layers whose activation comes last.
+_ACTIVATED = ("Activation", "Dense", "EinsumDense", "Conv1D", "Conv2D", "Conv3D")
+
+#: Said of a classifier whose softmax cannot be left off.
+FROM_PROBABILITIES = (
+    "attacks and relevance start from probabilities, not from logits: behind its softmax the model "
+    "has layers that do more than reshape one vector"
+)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a classifier ends.
+
+    Attributes:
+        softmax: the layer whose softmax gives the outputs, be it a layer of its own or the
+            activation of one; None where the model ends otherwise.
+        before: that layer's input.
+        behind: the layers between the softmax and the output, of kinds that change none of its
+            values.
+    """
+
+    softmax: Any | None
+    before: Any
+    behind: tuple[Any, ...]
+
+    @property
+    def weighs(self) -> bool:
+        """Whether the softmax is the activation of a layer that does more."""
+        return bool(getattr(self.softmax, "weights", ()))
+
+    @classmethod
+    def of(cls, model: keras.Model) -> Ending:
+        """The ending of a functional or sequential model with one output."""
+        tensor = model.outputs[0]
+        behind: list[Any] = []
+        while True:
+            history = tensor._keras_history
+            layer = history.operation
+            inputs = layer._inbound_nodes[history.node_index].input_tensors
+            if _is_softmax(layer):
+                return cls(layer, inputs[0], tuple(reversed(behind)))
+            if type(layer).__name__ not in INERT and not gives_other_axes(layer):
+                return cls(None, tensor, ())
+            behind.append(layer)
+            tensor = inputs[0]
+
+
+def up_to_logits(model: keras.Model) -> keras.Model:
+    """A classifier up to its softmax.
+
+    Models inside it are opened to find that. Layers that only reshape the softmax's values may
+    stand behind it: they get the scores instead. A model that ends otherwise is returned as it is.
+
+    Args:
+        model: functional or sequential, with one input and one output.
+
+    Returns:
+        A model that gives scores ``(N, K)`` for what ``model`` takes.
+    """
+    model = flattened(model)
+    ending = Ending.of(model)
+    if ending.softmax is None:
+        return model
+    scores = ending.before
+    if ending.weighs:
+        linear = _copied(ending.softmax, activation="linear")
+        scores = linear(scores)
+        linear.set_weights(ending.softmax.get_weights())
+    for layer in ending.behind:
+        if type(layer).__name__ in RESHAPING:
+            scores = _copied(layer)(scores)
+    return keras.Model(model.inputs[0], scores)
+
+
+def gives_other_axes(layer: Any) -> bool:
+    """Whether all that a layer does is to give other axes to one vector, in its order.
+
+    Behind a softmax, one over several places must not be put together: it would be many.
+    """
+    if type(layer).__name__ not in RESHAPING:
+        return False
+    lengths = layer.input.shape[1:]
+    return len([length for length in lengths if length != 1]) <= 1
+
+
+def notes_on(scores: NDArray[np.float32]) -> list[str]:
+    """What there is to say of scores ``(N, K)`` that were to be logits, which is logged as well."""
+    if are_logits(scores):
+        return []
+    log.warning(FROM_PROBABILITIES)
+    return [FROM_PROBABILITIES]
+
+
+def _is_softmax(layer: Any) -> bool:
+    kind, activation = type(layer).__name__, getattr(layer, "activation", None)
+    activated = kind in _ACTIVATED and activation is keras.activations.softmax
+    return activated or kind == "Softmax"
+
+
+def _copied(layer: Any, **changes: Any) -> Any:
+    return type(layer).from_config(layer.get_config() | changes)

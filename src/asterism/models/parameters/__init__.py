@@ -1,0 +1,1 @@
+"""Parameters of models and their training."""

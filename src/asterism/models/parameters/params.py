@@ -1,0 +1,102 @@
+"""Parameters of models and their training."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from asterism.core.files.user_files import File, no_file
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.validation import named
+
+#: The optimisers that Keras makes of their lower-case names, and one more.
+Optimizer = Literal[
+    "adadelta",
+    "adafactor",
+    "adagrad",
+    "adam",
+    "adamax",
+    "adamw",
+    "ftrl",
+    "lion",
+    "muon",
+    "nadam",
+    "rmsprop",
+    "schedulefreeadamw",
+    "sgd",
+    "nesterov_sgd",
+]
+
+Units = Annotated[int, Field(ge=1)]
+
+
+class TrainingParams(Section):
+    """How a model is trained."""
+
+    optimizer: Optimizer = Field(
+        description="a Keras optimiser by its lower-case name, or nesterov_sgd: SGD with Nesterov "
+        "momentum of 0.9 and weight decay, as residual networks are trained"
+    )
+    learning_rate: float = Field(gt=0)
+    batch_size: int = Field(ge=1)
+    epochs: int = Field(ge=1)
+
+
+class TrainedRnn(Section):
+    """A recurrent network that the pipeline trains."""
+
+    source: Literal["train"]
+    path: Annotated[str, no_file(instead="rnn=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
+    cell: Literal["lstm", "gru", "simple_rnn"]
+    units: list[Units] = Field(min_length=1, description="units of each recurrent layer in turn")
+    training: TrainingParams
+
+
+class RnnFile(Section):
+    """The user's own recurrent network."""
+
+    source: Literal["file"]
+    path: File = Field(description="a .keras, .h5, .hdf5 or .onnx file")
+    layer: str | None = Field(description="layer to profile; null: the last recurrent one")
+
+
+RnnParams = Annotated[TrainedRnn | RnnFile, Field(discriminator="source")]
+
+
+class ClassifierParams(Section):
+    """The image classifier that the pipeline trains."""
+
+    source: Literal["train"]
+    path: Annotated[str, no_file(instead="classifier=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
+    weights: Annotated[str, no_file(instead="classifier=file")] = Field(
+        description="no file of the user's: the placeholder conf/no_file"
+    )
+    architecture: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(
+        description="a module's function in asterism.models.architectures"
+    )
+    training: TrainingParams
+    learning_rate_drops: list[Annotated[int, Field(ge=1)]] = Field(
+        description="after these numbers of epochs the learning rate falls to a tenth"
+    )
+    learning_rate_decay: float = Field(
+        ge=0, description="the learning rate is divided by 1 + this × the steps taken so far"
+    )
+    augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")
+
+
+class ClassifierFile(Section):
+    """The user's own Keras classifier."""
+
+    source: Literal["file"]
+    path: File = Field(description="a .keras, .h5 or .hdf5 file, or Keras 2's .json")
+    weights: File = Field(
+        description="a .json's weights, beside it under the same name as .h5; else conf/no_file"
+    )
+
+
+AnyClassifierParams = Annotated[ClassifierParams | ClassifierFile, Field(discriminator="source")]

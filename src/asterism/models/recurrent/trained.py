@@ -1,0 +1,143 @@
+"""What ``train_rnn`` leaves behind: a recurrent network's file, and how to run it.
+
+Beside the network's own file lies the graph that ONNX Runtime runs, where there is one. So later
+stages start at once, without the library that the network was made with.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.parameters.params import Section
+from asterism.models.classifiers.classes import require_score_for_each
+from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.keras_models.reading import save_keras
+from asterism.models.parameters.params import RnnFile
+from asterism.models.recurrent import RecurrentModel, open_rnn
+from asterism.models.recurrent.isolated import IsolatedEngine
+from asterism.models.recurrent.onnx_session import OnnxEngine
+from asterism.models.recurrent.opening import model_of, open_engine
+
+if TYPE_CHECKING:
+    import keras
+
+_GRAPH, _NOTE = "graph.onnx", "rnn.json"
+
+
+def save_trained(model: keras.Model, folder: Path) -> RecurrentModel:
+    """Store a network that was trained here; its last recurrent layer is profiled."""
+    file = folder / "model.keras"
+    save_keras(model, file)
+    engine = open_engine(file, None)
+    form = None
+    if isinstance(engine, OnnxEngine):
+        with replacing(folder / _GRAPH) as temporary:
+            temporary.write_bytes(engine.graph)
+        form = engine.form
+    _note(file, None, form, isolated=False)
+    return model_of(engine, file)
+
+
+def store_file(params: RnnFile, classes: int, folder: Path) -> RecurrentModel:
+    """Store the user's own network in one file, whole.
+
+    The file is opened and run in processes of its own.
+
+    Args:
+        params: the file, and the layer to profile.
+        classes: how many classes the data have.
+        folder: where it is stored.
+
+    Raises:
+        UserError: the file cannot be opened as a recurrent classifier, has no such layer, has
+            fewer outputs than the data have classes, crashes or hangs.
+    """
+    source, stored = Path(params.path), folder / f"model{Path(params.path).suffix}"
+    with tempfile.TemporaryDirectory() as made:
+        graph = Path(made) / _GRAPH
+        engine = IsolatedEngine(source, params.layer, graph)
+        model = model_of(engine, source)
+        require_score_for_each(classes, model.classes, source)
+        with replacing(stored) as temporary:
+            shutil.copyfile(source, temporary)
+        form = None if source.suffix == ".onnx" else engine.form
+        if form is not None:
+            with replacing(folder / _GRAPH) as temporary:
+                shutil.copyfile(graph, temporary)
+    _note(stored, params.layer, form, isolated=form is None)
+    return model
+
+
+def open_trained(folder: Path) -> RecurrentModel:
+    """The network that ``train_rnn`` stored in ``folder``, ready to run.
+
+    A user's own network runs in processes of its own where the file determines what is computed.
+    Of a chain of Keras layers only the weights are the user's: the graph was written here.
+
+    Raises:
+        UserError: what lies there was not written by this module, or cannot be opened.
+    """
+    note = _read_note(folder / _NOTE)
+    file, graph = folder / note.file, folder / _GRAPH
+    if note.graph is None:
+        isolated = note.isolated or file.suffix == ".onnx"
+        return open_rnn(file, note.layer, isolated=isolated)
+    _require_written_here(graph)
+    return RecurrentModel(OnnxEngine(graph.read_bytes(), **note.graph.model_dump()))
+
+
+def trained_file(folder: Path) -> Path:
+    """The network's own file in ``folder``, as :func:`open_trained`."""
+    return folder / _read_note(folder / _NOTE).file
+
+
+class _Form(Section):
+    """See :attr:`OnnxEngine.form`."""
+
+    layer: str
+    steps: int | None
+    features: int | None
+    batch: int | None
+
+
+class _Note(Section):
+    """What lies beside a network's file."""
+
+    file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx"]
+    layer: str | None
+    graph: _Form | None = None
+    isolated: bool = False
+
+
+def _read_note(path: Path) -> _Note:
+    document = read_json(path)
+    with reading(str(path)):
+        return _Note.model_validate(document)
+
+
+def _require_written_here(path: Path) -> None:
+    """Refuse a graph that this package has not written; it runs in the stage's own process.
+
+    Raises:
+        UserError: it has other operations, such as loops.
+    """
+    from asterism.models.recurrent.onnx_graph import OPERATIONS
+
+    model = read_onnx(path)
+    used = {f"{node.domain}{node.op_type}" for node in model.graph.node}
+    if others := sorted(used - OPERATIONS) or [f.name for f in model.functions]:
+        raise UserError(
+            f"{path} holds {others[0]!a}, which train_rnn does not write: remove the file and "
+            "give the same command again"
+        )
+
+
+def _note(path: Path, layer: str | None, form: dict[str, Any] | None, *, isolated: bool) -> None:
+    """Write beside a network's file how to run it."""
+    facts = {"file": path.name, "layer": layer, "graph": form}
+    write_json(path.parent / _NOTE, facts | ({"isolated": True} if isolated else {}))

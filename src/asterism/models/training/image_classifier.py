@@ -1,0 +1,135 @@
+"""Training the image classifier that the lanes test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
+from asterism.data import Dataset
+from asterism.models.architectures import build
+from asterism.models.classifiers.classes import require_score_for_each
+from asterism.models.classifiers.classifier import gives_logits, probe_images
+from asterism.models.classifiers.formats.layout import Layout, require_vector
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.keras_models.reading import load_keras
+from asterism.models.parameters.params import ClassifierFile, ClassifierParams
+from asterism.models.training.fitting import compile_for, fit, make_deterministic
+
+if TYPE_CHECKING:
+    import keras
+
+log = get_logger(__name__)
+
+
+def obtain_classifier(
+    params: ClassifierParams | ClassifierFile,
+    preprocessing: PreprocessingParams,
+    data: Dataset,
+    seed: int,
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """The user's own classifier, or one trained here; with loss and accuracy by epoch.
+
+    It gives probabilities: a file that ends in logits gets a softmax, and the log says so.
+    The history of a classifier that was not trained here is empty.
+
+    Raises:
+        UserError: the user's file is no Keras model of a classifier, takes other images than the
+            data are, gives NaN for all of them, or has fewer outputs than the data have classes.
+    """
+    if isinstance(params, ClassifierParams):
+        return train_classifier(params, preprocessing, data, seed)
+    path, weights = Path(params.path), Path(params.weights)
+    if path.suffix == ".json" and weights != path.with_suffix(".h5"):
+        raise UserError(
+            f"classifier.weights must be {path.with_suffix('.h5')}, the weights of {path}"
+        )
+    model = load_keras(path)
+    _require_that_it_suits(model, data, path)
+    return _with_softmax(model, preprocessing, path), {"loss": [], "accuracy": []}
+
+
+def _with_softmax(
+    model: keras.Model, preprocessing: PreprocessingParams, path: Path
+) -> keras.Model:
+    """The model itself, or with a softmax behind it where its outputs are logits."""
+    import keras
+
+    height, width, channels = model.input_shape[1:]
+    probes = preprocessing.apply(probe_images((height, width, channels)))
+    if not gives_logits(model.predict(probes, verbose=0), path):
+        return model
+    log.info("its outputs are logits, a softmax was added", model=model.name)
+    softmax = keras.layers.Softmax(name="added_softmax")
+    return keras.Model(model.inputs, softmax(model.outputs[0]), name=model.name)
+
+
+def _require_that_it_suits(model: keras.Model, data: Dataset, path: Path) -> None:
+    layout = Layout(model.input_shape, path)
+    if layout.channels_first or layout.input_shape != data.image_shape:
+        raise UserError(
+            f"{path} takes inputs of shape {tuple(model.input_shape[1:])}, but the images are "
+            f"{data.image_shape}"
+        )
+    require_score_for_each(data.classes, require_vector(model.output_shape, path), path)
+
+
+def train_classifier(
+    params: ClassifierParams, preprocessing: PreprocessingParams, data: Dataset, seed: int
+) -> tuple[keras.Model, dict[str, list[float]]]:
+    """A trained classifier of preprocessed images, and its loss and accuracy by epoch."""
+    make_deterministic(seed, "train_classifier")
+    model = build(
+        params.architecture, data.image_shape, data.classes, key="classifier.architecture"
+    )
+    trained = _augmented(model) if params.augment else model
+    compile_for(trained, params.training)
+    history = fit(
+        trained,
+        preprocessing.apply(data.train_images),
+        data.train_labels,
+        params.training,
+        callbacks=[learning_rate_schedule(params, trained)],
+    )
+    return model, {name: history[name] for name in ("loss", "accuracy")}
+
+
+def _augmented(model: keras.Model) -> keras.Model:
+    """The model behind layers that shift and mirror its training images.
+
+    They only work in training, and the model itself, which is what gets saved, lacks them.
+    """
+    import keras
+
+    return keras.Sequential(
+        [
+            keras.Input(model.input_shape[1:]),
+            keras.layers.RandomFlip("horizontal"),
+            keras.layers.RandomTranslation(0.125, 0.125, fill_mode="constant"),
+            model,
+        ],
+        name=model.name,
+    )
+
+
+def learning_rate_schedule(
+    params: ClassifierParams, model: keras.Model
+) -> keras.callbacks.Callback:
+    """Sets the learning rate of a compiled model in training, at every epoch and every step."""
+    import keras
+
+    rate = params.training.learning_rate
+
+    def begin_epoch(epoch: int, logs: Any = None) -> None:
+        nonlocal rate
+        drops = sum(epoch >= drop for drop in params.learning_rate_drops)
+        rate = params.training.learning_rate * 0.1**drops
+        model.optimizer.learning_rate = rate
+
+    def begin_step(batch: int, logs: Any = None) -> None:
+        taken = int(model.optimizer.iterations)
+        model.optimizer.learning_rate = rate / (1 + params.learning_rate_decay * taken)
+
+    steps = {"on_train_batch_begin": begin_step} if params.learning_rate_decay else {}
+    return keras.callbacks.LambdaCallback(on_epoch_begin=begin_epoch, **steps)

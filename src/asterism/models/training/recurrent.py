@@ -1,0 +1,72 @@
+"""Recurrent classifiers over the rows of an image."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.console import progress
+from asterism.data import Dataset
+from asterism.models.parameters.params import TrainedRnn
+from asterism.models.recurrent import RecurrentModel
+from asterism.models.training.fitting import compile_for, fit, make_deterministic
+
+if TYPE_CHECKING:
+    import keras
+
+
+def rows_as_steps(images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    """Images ``(N, H, W, C)`` as sequences ``(N, H, W * C)`` in [0, 1]: a row is a time step."""
+    count, height, width, channels = images.shape
+    return images.reshape(count, height, width * channels).astype(np.float32) / np.float32(255)
+
+
+def build_rnn(params: TrainedRnn, shape: tuple[int, int, int], classes: int) -> keras.Model:
+    """Recurrent layers, then softmax: with one LSTM of 128 units the published network.
+
+    Args:
+        params: kind of cell and units of each layer.
+        shape: ``(H, W, C)`` of an image.
+        classes: number of outputs.
+    """
+    import keras
+
+    cells = {"lstm": keras.layers.LSTM, "gru": keras.layers.GRU}
+    layer = cells.get(params.cell, keras.layers.SimpleRNN)
+    height, width, channels = shape
+    last = len(params.units) - 1
+    return keras.Sequential(
+        [
+            keras.Input((height, width * channels), name="rows"),
+            *(
+                layer(units, return_sequences=i < last, name=f"{params.cell}_{i + 1}")
+                for i, units in enumerate(params.units)
+            ),
+            keras.layers.Dense(classes, activation="softmax", name="probabilities"),
+        ],
+        name="rnn",
+    )
+
+
+def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model, list[float]]:
+    """A trained network and its training accuracy after each epoch."""
+    # Steps of a small recurrent network are too short to share: one thread is the fastest.
+    make_deterministic(seed, "train_rnn", threads=1)
+    model = build_rnn(params, data.image_shape, data.classes)
+    compile_for(model, params.training)
+    history = fit(model, rows_as_steps(data.train_images), data.train_labels, params.training)
+    return model, history["accuracy"]
+
+
+def accuracy(
+    model: RecurrentModel, images: NDArray[np.uint8], labels: NDArray[np.int64], batch: int = 512
+) -> float:
+    """Share of images ``(N, H, W, C)`` that the network puts into their class."""
+    starts = range(0, len(images), batch)
+    correct = sum(
+        int((model.run(images[s : s + batch])[0].argmax(axis=1) == labels[s : s + batch]).sum())
+        for s in progress(starts, label="accuracy", unit="batch")
+    )
+    return correct / len(images)

@@ -34,6 +34,8 @@ from typing import Any
 
 import yaml
 
+from asterism.dvc_hydra.repository import open_repository
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Seconds of work that long stages of a point have, and a point of the whole default pipeline.
@@ -138,15 +140,10 @@ def only_the_last_reads(project: Path, parameter: str) -> None:
 
 def outputs(project: Path) -> dict[str, list[str]]:
     """Paths that each stage writes, by its command; in folders the files that others read too."""
-    from dvc.repo import Repo
-
-    with Repo(str(project)) as repository:
-        stages = repository.index.stages
-        read = {Path(dep.fs_path) for stage in stages for dep in stage.deps}
-        written = {
-            " ".join(shlex.split(stage.cmd)): [Path(out.fs_path) for out in stage.outs]
-            for stage in stages
-        }
+    with open_repository(project) as repository:
+        stages = repository.stages().values()
+        read = {path for stage in stages for path in stage.inputs}
+        written = {" ".join(shlex.split(stage.command)): stage.outputs for stage in stages}
     return {
         command: [
             str(path.relative_to(project))

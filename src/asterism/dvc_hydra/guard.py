@@ -1,6 +1,6 @@
 """Checks that this process adds to DVC: of run-cache entries, file lists and hashes that it reads.
 
-The rules are in :mod:`asterism.sweep.cache_rules`. They are applied where DVC reads, so that
+The rules are in :mod:`asterism.dvc_hydra.cache_rules`. They are applied where DVC reads, so that
 nothing can change between check and use. DVC's own command does not know them: for it,
 :func:`clean` removes from a cache what they refuse.
 """
@@ -17,7 +17,8 @@ from typing import Any
 
 from asterism.core.artifacts import read_json
 from asterism.core.errors import UserError
-from asterism.sweep import cache_rules
+from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra.stage import Stage
 
 
 @cache
@@ -41,18 +42,18 @@ def clean(repository: Any) -> None:
             _remove(path, reason)
 
 
-def require_results(root: Path, stages: Iterable[Any]) -> None:
+def require_results(root: Path, stages: Iterable[Stage]) -> None:
     """Refuse stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
         UserError: it names the stage and the path.
     """
     for stage in stages:
-        for output in stage.outs:
-            path = os.path.relpath(output.fs_path, root)
+        for output in stage.outputs:
+            path = os.path.relpath(output, root)
             if not cache_rules.is_result(path):
                 raise UserError(
-                    f"dvc.yaml: stage {stage.addressing} writes {path!r}, but stages write only "
+                    f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
                     f"below {', '.join(cache_rules.RESULTS)}"
                 )
 

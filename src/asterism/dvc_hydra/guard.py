@@ -136,6 +136,7 @@ def _guard_revisions() -> None:
     DVC reads each commit's own settings, of which some are commands, and fetches what it imports
     from wherever it says.
     """
+    from dvc.fs import LocalFileSystem
     from dvc.repo import Repo, index
 
     reset, collect = Repo._reset, index.index_from_targets
@@ -147,10 +148,11 @@ def _guard_revisions() -> None:
             self.__dict__["config"] = config
 
     def collect_own(repository: Any, *arguments: Any, **options: Any) -> Any:
-        found = collect(repository, *arguments, **options)
-        if repository.fs.protocol == "local":
-            return found
-        return found.filter(lambda stage: not _leads_elsewhere(stage))
+        # DVC reads another commit through a file system of its own, which calls itself local too.
+        if not isinstance(repository.fs, LocalFileSystem):
+            wanted = options.get("stage_filter") or (lambda _: True)
+            options["stage_filter"] = lambda stage: not _leads_elsewhere(stage) and wanted(stage)
+        return collect(repository, *arguments, **options)
 
     Repo._reset = keep_config
     index.index_from_targets = collect_own

@@ -12,12 +12,16 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections import OrderedDict
 from contextlib import chdir
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from imports import ROOT
+from packaging.requirements import Requirement
+from packaging.version import Version
 
 GIT = ["git", "-c", "user.name=test", "-c", "user.email=test@localhost"]
 
@@ -111,6 +115,18 @@ def entry_of(root, command):
 
     found = [(path, load_yaml(str(path))) for path in entry_files(root)]
     return next((p, facts) for p, facts in found if facts["cmd"].startswith(command))
+
+
+@pytest.mark.parametrize("name", ["dvc", "dvc-data", "dvc-objects", "hydra-core"])
+def test_versions_are_pinned_to_their_minor(name):
+    """Another minor version is used after these tests have passed with it, and not before."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (pinned,) = (r for r in map(Requirement, project["dependencies"]) if r.name == name)
+    version = Version(metadata.version(name))
+    assert version in pinned.specifier
+    assert Version(f"{version.major}.{version.minor + 1}") not in pinned.specifier
+    locked = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    assert f"\n{name}=={version}\n" in locked
 
 
 class TestWorkspaces:

@@ -349,7 +349,7 @@ class TestRunning:
             stage(repository).reproduce()
         assert not (root / "artifacts/first").exists()
 
-    @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -INT $$", -2)])
+    @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -TERM $$", -15)])
     def test_stage_cmd_failed_error_ends_with_the_exit_status(self, root, command, status):
         from dvc.repo import Repo
         from dvc.stage.exceptions import StageCmdFailedError

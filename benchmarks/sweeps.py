@@ -1,6 +1,7 @@
 """What a sweep costs beside the work of its points.
 
     python benchmarks/sweeps.py [--points 4] [--seconds 20] [--waiting]
+    python benchmarks/sweeps.py --shared 50
 
 Run it by hand on an idle machine. It makes a copy of the project whose stages are those of dvc.yaml
 but only write small files; one of them, where it is told to, keeps one core busy. So what is
@@ -9,6 +10,10 @@ measured is the sweep's and DVC's own time, on the real graph of stages.
 On a machine with fewer cores than points, ``--waiting`` has that stage wait instead of work, as if
 each point's work had a core of its own. The sweep's and DVC's own time still shares the cores that
 there are, so that on as many cores as points side by side takes less than what it prints.
+
+With ``--shared`` it measures one sweep only: of so many points that share all stages but the last.
+It counts processor time, of the sweep and of all that it starts, which other work on the machine
+changes little.
 """
 
 from __future__ import annotations
@@ -16,6 +21,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shlex
 import shutil
 import subprocess
@@ -26,6 +32,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
+
+from asterism.dvc_hydra.repository import open_repository
+
 ROOT = Path(__file__).resolve().parents[1]
 
 #: Seconds of work that long stages of a point have, and a point of the whole default pipeline.
@@ -33,6 +43,9 @@ LONG = (150, 650)
 
 #: The stage that works where it is told to, and the parameter that points differ in.
 WORKING, VARIED = "build_dtmc", "abstraction.m"
+
+#: The last stage, and the parameter that it alone reads when a sweep shares all other stages.
+LAST, OF_LAST = "report", "triage.max_steps"
 
 STAGE = '''\
 """Writes the outputs of a stage, and is busy for as long as it is told to."""
@@ -71,6 +84,9 @@ def main() -> None:
     arguments.add_argument(
         "--waiting", action="store_true", help="wait instead, as if each point had its own core"
     )
+    arguments.add_argument(
+        "--shared", type=int, default=0, help="points of a sweep that share all but the last stage"
+    )
     given = arguments.parse_args()
     if given.waiting:
         os.environ["WAITING"] = "1"
@@ -81,6 +97,9 @@ def main() -> None:
             str(len(os.sched_getaffinity(0))),
             f"load {os.getloadavg()[0]:.1f} in the beginning",
         )
+        if given.shared:
+            all_but_the_last_shared(project, given.shared)
+            return
         everything_cached(project, given.points)
         work(project, given.points, given.seconds)
 
@@ -90,6 +109,7 @@ def make_project(target: Path) -> Path:
     copy_checkout(target)
     (target / "stages/__main__.py").write_text(STAGE.format(working=WORKING), encoding="utf-8")
     shell(target, "git", "init", "--quiet", "--initial-branch", "main")
+    only_the_last_reads(target, OF_LAST)
     (target / "outputs.json").write_text(json.dumps(outputs(target)), encoding="utf-8")
     commit(target)
     shell(target, "dvc", "repro", "--quiet")
@@ -106,17 +126,24 @@ def copy_checkout(target: Path) -> None:
             shutil.copy2(ROOT / name, target / name)
 
 
+def only_the_last_reads(project: Path, parameter: str) -> None:
+    """Take a parameter's section from the stage that reads it, and give it to the last one."""
+    path = project / "dvc.yaml"
+    pipeline = yaml.safe_load(path.read_text(encoding="utf-8"))
+    section = parameter.partition(".")[0]
+    for stage in pipeline["stages"].values():
+        facts = stage.get("do", stage)
+        facts["params"] = [name for name in facts.get("params", []) if name != section]
+    pipeline["stages"][LAST]["params"].append(parameter)
+    path.write_text(yaml.safe_dump(pipeline, sort_keys=False), encoding="utf-8")
+
+
 def outputs(project: Path) -> dict[str, list[str]]:
     """Paths that each stage writes, by its command; in folders the files that others read too."""
-    from dvc.repo import Repo
-
-    with Repo(str(project)) as repository:
-        stages = repository.index.stages
-        read = {Path(dep.fs_path) for stage in stages for dep in stage.deps}
-        written = {
-            " ".join(shlex.split(stage.cmd)): [Path(out.fs_path) for out in stage.outs]
-            for stage in stages
-        }
+    with open_repository(project) as repository:
+        stages = repository.stages().values()
+        read = {path for stage in stages for path in stage.inputs}
+        written = {" ".join(shlex.split(stage.command)): stage.outputs for stage in stages}
     return {
         command: [
             str(path.relative_to(project))
@@ -125,6 +152,23 @@ def outputs(project: Path) -> dict[str, list[str]]:
         ]
         for command, outs in written.items()
     }
+
+
+def all_but_the_last_shared(project: Path, points: int) -> None:
+    """A sweep of points that run one stage each, in processor seconds and by the clock."""
+    values = ",".join(str(100 + number) for number in range(points))
+    before = processor_seconds()
+    took, records = sweep(project, "shared", f"{OF_LAST}={values}")
+    spent = processor_seconds() - before
+    assert all(record["ran"] == [LAST] for record in records)
+    row(f"{points} points that share all but {LAST}", f"{spent:.1f} s", "of processors")
+    row("for each point", f"{spent / points:.2f} s", f"{took / points:.2f} s by the clock")
+
+
+def processor_seconds() -> float:
+    """Of all processes that this one has started and that have ended, and of theirs."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def everything_cached(project: Path, points: int) -> None:

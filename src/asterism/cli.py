@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -102,21 +100,20 @@ def repro(
     shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
-    from dvc.exceptions import DvcException
-
     from asterism.config import check_params
     from asterism.core.resuming.tidying import tidy
-    from asterism.sweep.hashes import Hashes
+    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.hashes import Hashes
+    from asterism.dvc_hydra.repository import open_checked_repository
     from asterism.sweep.interrupt import terminated_as_by_ctrl_c
     from asterism.sweep.pipeline import (
         StageFailedError,
         lock_folder,
         open_ends,
-        read_plan,
         run_stages,
         use_this_python,
     )
-    from asterism.sweep.repository import open_checked_repository
+    from asterism.sweep.plan import read_plan
     from asterism.sweep.settings import make_shards
 
     _require_root("dvc.yaml")
@@ -125,13 +122,13 @@ def repro(
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     try:
-        with terminated_as_by_ctrl_c():
+        with errors_of_dvc(), terminated_as_by_ctrl_c():
             with open_checked_repository(root) as repository:
                 plan = read_plan(repository, targets or [], Hashes())
             stale = open_ends(root, plan)
             ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
         tidy()  # also what a run left that was killed when its stages were committed
-    except (StageFailedError, DvcException) as error:
+    except StageFailedError as error:
         raise UserError(str(error)) from None
     except KeyboardInterrupt:
         print("error: interrupted; the same command goes on", file=sys.stderr)
@@ -149,11 +146,12 @@ def pull(
 ) -> None:
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
+    from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.pull import pull as pull_checked
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    with _errors_of_dvc():
+    with errors_of_dvc():
         status = pull_checked(Path.cwd(), experiments)
     sys.exit(status)
 
@@ -162,11 +160,12 @@ def pull(
 def check() -> None:
     """Check params.yaml and the cache, before DVC's own commands read what others wrote."""
     from asterism.config import check_params
+    from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.pull import clean_cache
 
     _require_root("dvc.yaml")
     check_params(Path.cwd())
-    with _errors_of_dvc():
+    with errors_of_dvc():
         clean_cache(Path.cwd())
     print("params.yaml is valid, and the cache holds nothing that the checks refuse")
 
@@ -214,17 +213,6 @@ def pack(
 
     pack_model(model, target)
     print(f"{target} is written")
-
-
-@contextmanager
-def _errors_of_dvc() -> Iterator[None]:
-    """Turn what DVC refuses in the block into a UserError."""
-    from dvc.exceptions import DvcException
-
-    try:
-        yield
-    except DvcException as error:
-        raise UserError(str(error)) from None
 
 
 def _make_overview(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import Self
 
@@ -26,7 +25,8 @@ from asterism.deepstellar.parameters.params import (
     SeedParams,
 )
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
-from asterism.hydra_messages import as_one_line, with_advice_taken
+from asterism.dvc_hydra.composition import CompositionError, compose_parameters
+from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
@@ -98,15 +98,9 @@ def check_params(root: Path) -> None:
     Raises:
         UserError: a parameter is missing, unknown or impossible, or DVC reads another value.
     """
-    from dvc.exceptions import DvcException
-    from dvc.utils.serialize import load_yaml
-
     path = root / "params.yaml"
     params = read_params(Params, path)
-    try:
-        document = load_yaml(str(path))
-    except (DvcException, RecursionError) as error:
-        raise UserError(f"DVC cannot read {path.name}: {error}") from None
+    document = read_as_dvc(path)
     known = {key: document[key] for key in Params.model_fields if key in document}
     if validate(Params, known) != params:
         raise UserError(f"DVC reads other values in {path.name}: write it with `asterism params`")
@@ -122,20 +116,11 @@ def compose(conf: Path, overrides: list[str]) -> str:
     Raises:
         UserError: Hydra refuses an override, or a value or a name is impossible.
     """
-    from dvc.utils.hydra import compose_and_dump
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "params.yaml"
-        try:
-            compose_and_dump(str(target), str(conf.resolve()), None, "config", None, overrides)
-        except (HydraException, OmegaConfBaseException) as error:
-            if appended := with_advice_taken(error, overrides):
-                compose(conf, appended)  # names what is unknown, with the closest there is
-            raise UserError(f"conf: {as_one_line(error)}") from None
-        except ValueError as error:  # Hydra's answer to a group that is set to null or a number
-            raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
-        text = target.read_text(encoding="utf-8")
+    try:
+        text = compose_parameters(conf, overrides)
+    except CompositionError as error:
+        if error.advised:
+            compose(conf, error.advised)  # names what is unknown, with the closest there is
+        raise UserError(f"conf: {error}") from None
     validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text

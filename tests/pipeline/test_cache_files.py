@@ -8,15 +8,7 @@ import pytest
 from sharing import call
 from small_pipeline import asterism
 
-from asterism.sweep.cache_files import require_plain
-
-
-class Repository:
-    """As much of DVC's as is asked for."""
-
-    def __init__(self, folder):
-        self.cache = self
-        self.local_cache_dir = str(folder)
+from asterism.dvc_hydra.cache_files import require_plain
 
 
 def temporary(folder, age):
@@ -34,7 +26,7 @@ def test_left_ones_go_and_those_of_a_running_process_stay(tmp_path, place):
     other = tmp_path / place / ".notes.tmp"
     other.write_text("a user's")
     os.utime(other, (0, 0))
-    require_plain(Repository(tmp_path))
+    require_plain(tmp_path)
     assert not left.exists()
     assert running.exists()
     assert other.exists()
@@ -43,7 +35,7 @@ def test_left_ones_go_and_those_of_a_running_process_stay(tmp_path, place):
 def test_a_cache_without_any_is_not_written_to(tmp_path):
     (tmp_path / "files").mkdir()
     before = tmp_path.stat().st_mtime_ns
-    require_plain(Repository(tmp_path))
+    require_plain(tmp_path)
     assert tmp_path.stat().st_mtime_ns == before
 
 

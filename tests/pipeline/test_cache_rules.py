@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from asterism.cli import app
 from asterism.core.messages.errors import UserError
-from asterism.sweep import cache_rules
+from asterism.dvc_hydra import cache_rules
 from places import ROOT
 
 HASH = "0123456789abcdef" * 2
@@ -163,7 +163,7 @@ def test_an_output_that_is_taken_lies_below_the_results(path):
     ],
 )
 def test_only_entries_names_are_taken_from_a_remote(path, taken, capsys):
-    from asterism.sweep.guard import _is_entry
+    from asterism.dvc_hydra.guard import _is_entry
 
     assert _is_entry(path, "s/runs") is taken
     assert (repr(path) in capsys.readouterr().err) is not taken
@@ -178,7 +178,7 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
     from dvc_objects.errors import ObjectFormatError
     from dvc_objects.fs.local import LocalFileSystem
 
-    from asterism.sweep.guard import guard_dvc
+    from asterism.dvc_hydra.guard import guard_dvc
 
     guard_dvc()
     store = get_odb(LocalFileSystem(), str(tmp_path))
@@ -191,7 +191,7 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
     with pytest.raises(ObjectFormatError, match="no object's hash"):
         store.check("..//../x")
     for name in ("_load_cache", "transfer"):
-        assert getattr(StageCache, name).__module__ == "asterism.sweep.guard"
+        assert getattr(StageCache, name).__module__ == "asterism.dvc_hydra.guard"
 
 
 @pytest.mark.parametrize("command", ["pull", "check"])

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 from asterism.config import Params
 from asterism.core.parameters.labels import Label
 from asterism.dflare.params import PairParams
-from asterism.sweep.cache_rules import is_result
+from asterism.dvc_hydra.cache_rules import is_result
 
 PIPELINE = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
 STAGES = sorted(PIPELINE)

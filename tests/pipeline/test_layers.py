@@ -11,7 +11,7 @@ LAYERS = [
     ["core/settings"],
     ["core/files", "core/parameters"],
     ["core/drawing", "core/resuming"],
-    ["core/running", "data", "hydra_messages.py", "images", "search"],
+    ["core/running", "data", "dvc_hydra", "images", "search"],
     ["models/architectures", "models/keras_models", "models/parameters"],
     ["models/classifiers", "models/layers"],
     ["models/recurrent"],

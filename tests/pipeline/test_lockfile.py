@@ -4,7 +4,7 @@ import pytest
 from imports import ROOT
 
 from asterism.core.messages.errors import UserError
-from asterism.sweep.lockfile import LOCK_FILE, set_order, set_stages, stage_names
+from asterism.dvc_hydra.lockfile import LOCK_FILE, set_order, set_stages, stage_names
 
 
 class Stage:

@@ -3,7 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.sweep.pipeline import PlannedStage, longest_first
+from asterism.sweep.pipeline import longest_first
+from asterism.sweep.plan import PlannedStage
 
 
 def planned(name, *upstream):

@@ -19,19 +19,18 @@ from asterism import cli
 from asterism.config import compose
 from asterism.core.files.locks import held
 from asterism.core.messages.errors import UserError
-from asterism.sweep import app, cached, launch, pipeline, point, slurm, workspace
+from asterism.dvc_hydra import run_cache
+from asterism.dvc_hydra.repository import open_repository
+from asterism.sweep import app, launch, pipeline, point, slurm, workspace
 from asterism.sweep.overview import write_overview
-from asterism.sweep.pipeline import (
-    PlannedStage,
-    StageFailedError,
-)
+from asterism.sweep.pipeline import StageFailedError
+from asterism.sweep.plan import PlannedStage
 from asterism.sweep.points import (
     Point,
     check_name,
     check_space,
     with_slashes,
 )
-from asterism.sweep.repository import open_repository
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
@@ -354,15 +353,20 @@ def test_the_page_of_all_sweeps_lists_the_latest_first_and_its_links_lead_somewh
 
 
 def test_one_after_another_what_does_not_follow_a_failed_stage_still_runs(tmp_path, monkeypatch):
-    def reproduce(_repository, _found, stage, *_):
+    class Opened:
+        root = tmp_path
+
+        def stages(self):
+            return dict.fromkeys(names)
+
+    def reproduce(_root, _found, stage, *_):
         if stage.name == "bad":
             raise StageFailedError("bad", 3)
         return True
 
     stages = [planned("bad"), planned("after", "bad"), planned("last", "after"), planned("other")]
     names, ran = [stage.name for stage in stages], []
-    monkeypatch.setattr(pipeline, "open_repository", lambda _: nullcontext())
-    monkeypatch.setattr(pipeline, "find_stages", lambda _: dict.fromkeys(names))
+    monkeypatch.setattr(pipeline, "open_repository", lambda _: nullcontext(Opened()))
     monkeypatch.setattr(
         pipeline, "reproduce", lambda *given: ran.append(given[2].name) or reproduce(*given)
     )
@@ -379,15 +383,15 @@ class TestRunCache:
             (tmp_path / name).touch()
 
         os.utime(tmp_path / "old", (1, 1))
-        assert [path.name for path in cached._newest_first(tmp_path)] == ["new", "old"]
+        assert [path.name for path in run_cache._newest_first(tmp_path)] == ["new", "old"]
 
     def test_a_folder_that_is_empty_or_not_there(self, tmp_path):
-        assert cached._newest_first(tmp_path) == []
-        assert cached._newest_first(tmp_path / "none") == []
+        assert run_cache._newest_first(tmp_path) == []
+        assert run_cache._newest_first(tmp_path / "none") == []
 
     def test_an_entry_that_vanishes_meanwhile(self, tmp_path):
         (tmp_path / "gone").symlink_to(tmp_path / "none")
-        assert cached._newest_first(tmp_path) == []
+        assert run_cache._newest_first(tmp_path) == []
 
 
 @pytest.mark.parametrize("command", ["params", "sweep", "repro"])

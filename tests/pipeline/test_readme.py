@@ -16,6 +16,16 @@ def test_the_graph_is_current():
 
 
 def test_every_file_that_the_docs_link_to_exists():
-    for page in [ROOT / "README.md", *ROOT.glob("docs/*.md")]:
+    for page in [ROOT / "README.md", *ROOT.glob("docs/**/*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / link).exists(), f"{page.name} links to {link}"
+
+
+def test_the_index_of_decisions_lists_every_page_and_each_fits_on_a_screen():
+    index = (ROOT / "docs/decisions/README.md").read_text(encoding="utf-8")
+    pages = sorted(ROOT.glob("docs/decisions/[a-z]*.md"))
+    assert [page.name for page in pages] == sorted(re.findall(r"\]\(([a-z-]+\.md)\)", index))
+    for page in pages:
+        lines = page.read_text(encoding="utf-8").splitlines()
+        assert len(lines) <= 60, page.name
+        assert max(map(len, lines)) <= 120, page.name

@@ -5,10 +5,10 @@ from imports import ROOT
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
+from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep import launch
 from asterism.sweep.point import Sweep
 from asterism.sweep.points import Point
-from asterism.sweep.repository import open_repository
 from asterism.sweep.resources import TABLE, Table, fill, read_table
 from asterism.sweep.shards import Shards
 
@@ -67,7 +67,7 @@ def test_what_a_launcher_says_stands(table):
 
 def test_every_stage_of_the_pipeline_has_a_kind_and_no_other():
     with open_repository(ROOT) as repository:
-        names = {stage.addressing.partition("@")[0] for stage in repository.index.stages}
+        names = {name.partition("@")[0] for name in repository.stages()}
     table = read_table(ROOT)
     assert set(table.stages) == names
     assert set(table.stages.values()) == set(table.kinds)

@@ -29,10 +29,10 @@ deps:
 - path: x
   repo:
     url: http://127.0.0.1:{port}/x.git
-    rev_lock: 0123456789012345678901234567890123456789
+    rev_lock: abcdef6789012345678901234567890123456789
 outs:
 - path: x
-  md5: 01234567890123456789012345678901
+  md5: abcdef67890123456789012345678901
 """
 
 IMPORT_WITH_SETTINGS = """
@@ -47,13 +47,13 @@ deps:
         theirs: {{url: 'webdav://127.0.0.1:9/x', bearer_token_command: touch {mark}}}
 outs:
 - path: x
-  md5: 01234567890123456789012345678901
+  md5: abcdef67890123456789012345678901
 """
 
 OUTPUT = """
 outs:
 - path: http://127.0.0.1:{port}/x
-  md5: 01234567890123456789012345678901
+  md5: abcdef67890123456789012345678901
 """
 
 

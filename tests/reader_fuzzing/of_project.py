@@ -78,7 +78,7 @@ register(Reader("resources.yaml", "project", ".", _read_resources, _resources_se
 
 
 def _read_lock(path: Path) -> object:
-    from asterism.sweep.lockfile import read_entry, stage_names
+    from asterism.dvc_hydra.lockfile import read_entry, stage_names
 
     return [read_entry(path, name) for name in stage_names(path)[:3]]
 
@@ -229,7 +229,7 @@ def _read_cache_entry(path: Path) -> object:
 
     from dvc.repo import Repo
 
-    from asterism.sweep.guard import guard_dvc
+    from asterism.dvc_hydra.guard import guard_dvc
 
     guard_dvc()
     project = Path.cwd() / "project"  # one for all examples, which are its cache
@@ -272,8 +272,8 @@ register(Reader("run-cache entry", "project", ".", _read_cache_entry, _cache_ent
 
 def _read_file_list(path: Path) -> object:
     """The list of a folder's files, as DVC reads it behind the guard."""
-    from asterism.sweep import cache_rules
-    from asterism.sweep.guard import _fault_in_list_file
+    from asterism.dvc_hydra import cache_rules
+    from asterism.dvc_hydra.guard import _fault_in_list_file
 
     reason = _fault_in_list_file(path)
     assert reason is None or "\n" not in reason

@@ -13,6 +13,7 @@ from asterism.core.files.locks import held_now
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
+from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
 from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
@@ -25,7 +26,6 @@ from asterism.sweep.points import (
     with_slashes,
 )
 from asterism.sweep.records import Recorded, read_record
-from asterism.sweep.repository import open_checked_repository
 from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
 from asterism.sweep.targets import check_targets
 
@@ -103,7 +103,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
     revision = workspace.require_clean(project)
     check_params(project)  # of the commit: DVC reads it in every workspace before the point's own
     with open_checked_repository(project) as repository:
-        cache = Path(repository.cache.local_cache_dir)
+        cache = repository.cache
         check_targets(repository, targets, compositions)
     sweep = Sweep(
         name,

@@ -6,19 +6,18 @@ import hashlib
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
-
+from asterism.dvc_hydra.composition import store_empty_tree
+from asterism.dvc_hydra.multirun import HydraJob, multirun
 from asterism.sweep import resources, worker, workspace
 from asterism.sweep.forkserver import forkserver
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.point import Sweep, read_point, run_point
 from asterism.sweep.points import Point, is_hydras
-from asterism.sweep.settings import launcher_name, store_empty_tree
+from asterism.sweep.settings import launcher_name
 from asterism.sweep.shards import Shards
 
 #: An adaptive sweeper goes on after a failing point, and chooses the same points every time.
@@ -117,8 +116,6 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
     Points that are known are given to Hydra by their numbers, over a tree of no parameters: it
     would compose all parameters of each point twice more.
     """
-    import hydra
-
     if sweep.objective:
         tree, swept = "config", list(overrides)
     else:
@@ -126,7 +123,6 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
         numbers = f"+point={','.join(map(str, group.numbers))}"
         swept = [*filter(is_hydras, overrides), numbers]
     arguments = [
-        "--multirun",
         f"hydra.sweep.dir={sweep.folder / 'hydra'}",
         "hydra.output_subdir=null",
         f"hydra.job.name={job_name(sweep)}",
@@ -136,29 +132,13 @@ def _multirun(sweep: Sweep, group: Group, overrides: Sequence[str]) -> str:
         *swept,
         *(f"hydra.launcher.{key}={value}" for key, value in group.request),
     ]
-    main = hydra.main(version_base=None, config_path=str(sweep.project / "conf"), config_name=tree)
-    os.environ["HYDRA_FULL_ERROR"] = "1"  # Hydra raises what it would print
-    before = sys.argv
-    sys.argv = ["asterism-sweep", *arguments]
-    try:
-        main(_task(sweep))()
-    except Exception as error:
-        # A point's process was lost, and its record is missing; or there were no processes.
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    finally:
-        sys.argv = before
-    return ""
+    return multirun(sweep.project / "conf", tree, arguments, _task(sweep))
 
 
-def _task(sweep: Sweep) -> Callable[[DictConfig], float | None]:
-    def task(config: DictConfig) -> float | None:
-        from hydra.core.hydra_config import HydraConfig
-
-        if not sweep.objective:
-            return run_point(sweep, read_point(sweep, config.point))
-        facts = HydraConfig.get()
-        OmegaConf.resolve(config)
-        composition = OmegaConf.to_yaml(config)
-        return run_point(sweep, Point(facts.job.num, tuple(facts.overrides.task), composition))
+def _task(sweep: Sweep) -> Callable[[HydraJob], float | None]:
+    def task(job: HydraJob) -> float | None:
+        if job.point is not None and not sweep.objective:
+            return run_point(sweep, read_point(sweep, job.point))
+        return run_point(sweep, Point(job.number, job.overrides, job.composition))
 
     return task

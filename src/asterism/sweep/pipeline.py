@@ -9,14 +9,11 @@ cache that they share.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,39 +22,18 @@ from asterism.core.messages.console import one_bar, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
 from asterism.core.running.supervision import INTERRUPTED
-from asterism.sweep import lockfile
-from asterism.sweep.announcements import Announcements
-from asterism.sweep.cached import restore
+from asterism.dvc_hydra import lockfile
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.repository import Repository, open_repository
+from asterism.dvc_hydra.stage import CommandFailedError, Stage
 from asterism.sweep.forkserver import forkserver
-from asterism.sweep.guard import require_results
-from asterism.sweep.hashes import Hashes
 from asterism.sweep.interrupt import (
     interrupt_postponed,
     interruptible,
     serve_run,
 )
-from asterism.sweep.repository import open_repository
+from asterism.sweep.plan import PlannedStage
 from asterism.sweep.shards import Helpers, Shards
-from asterism.sweep.targets import unknown_stage
-
-
-@dataclass(frozen=True)
-class PlannedStage:
-    """A stage of a run.
-
-    Attributes:
-        name: as ``dvc repro`` takes it, ``fuzz@state``.
-        upstream: names of those whose outputs it reads.
-        key: hash of all that its result depends on, known before anything has run.
-        command: its command.
-        is_long: whether it cuts its work into parts, which shards can help with.
-    """
-
-    name: str
-    upstream: tuple[str, ...]
-    key: str
-    command: str
-    is_long: bool
 
 
 class StageFailedError(Exception):
@@ -76,95 +52,21 @@ class StageFailedError(Exception):
         return StageFailedError, (self.stage, self.exit_code)
 
 
-def read_plan(repository: Any, targets: Sequence[str], hashes: Hashes) -> list[PlannedStage]:
-    """The stages that a run of ``targets`` consists of, in the order of ``dvc repro``.
-
-    Args:
-        repository: the workspace's, see :func:`open_repository`.
-        targets: names of stages; none for all.
-        hashes: takes in what is computed of the dependencies.
-
-    Raises:
-        UserError: there is no such stage, DVC cannot read the pipeline, a stage writes
-            where no results belong, or a file is missing.
-    """
-    from dvc.dvcfile import PROJECT_FILE
-    from dvc.exceptions import DvcException
-    from dvc.repo.reproduce import collect_stages, get_active_graph, plan_repro
-    from dvc.stage.exceptions import StageNotFound
-
-    try:
-        graph = get_active_graph(repository.index.graph)
-        if targets:
-            wanted = collect_stages(repository, targets)
-        else:  # DVC would read the file once more for them
-            wanted = [s for s in repository.index.stages if s.path_in_repo == PROJECT_FILE]
-        order = plan_repro(graph, wanted)
-    except StageNotFound as error:
-        raise unknown_stage(error.name, list(find_stages(repository))) from None
-    except DvcException as error:
-        raise UserError(f"dvc.yaml: {error}") from None
-    planned: dict[Any, PlannedStage] = {}
-    computed = [stage for stage in order if stage.cmd]  # data under `dvc add` are just files
-    require_results(Path(repository.root_dir), computed)
-    produced = _Produced([Path(out.fs_path) for stage in computed for out in stage.outs])
-    for stage in order:
-        above = [planned[s] for s in graph.successors(stage) if s in planned]
-        planned[stage] = PlannedStage(
-            stage.addressing,
-            tuple(sorted(s.name for s in above)),
-            _key(stage, produced, sorted(s.key for s in above), hashes),
-            stage.cmd,
-            bool((stage.meta or {}).get("shards")),
-        )
-    return list(planned.values())
-
-
-class _Produced:
-    """Tells whether a path is an output of the run, lies in one, or holds one."""
-
-    def __init__(self, outputs: Sequence[Path]) -> None:
-        self._outputs = set(outputs)
-        self._above = {parent for path in outputs for parent in path.parents}
-
-    def __contains__(self, path: Path) -> bool:
-        inside = self._outputs.intersection((path, *path.parents))
-        return bool(inside) or path in self._above
-
-
-def _key(stage: Any, produced: _Produced, upstream: list[str], hashes: Hashes) -> str:
-    outer = [dep for dep in sorted(stage.deps, key=str) if Path(dep.fs_path) not in produced]
-    for dep in outer:
-        hashes.save(dep)
-    facts = {
-        "command": stage.cmd,
-        "outputs": sorted(str(out) for out in stage.outs),
-        "dependencies": [[str(dep), dep.hash_info.value] for dep in outer],
-        "upstream": upstream,
-    }
-    return hashlib.sha256(json.dumps(facts, sort_keys=True, default=str).encode()).hexdigest()
-
-
 def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
     """Bring one stage of a workspace up to date; see :func:`reproduce`."""
     with interruptible(), open_repository(root) as repository:
-        return reproduce(repository, find_stages(repository)[stage.name], stage, locks, shards)
-
-
-def find_stages(repository: Any) -> dict[str, Any]:
-    """DVC's stages by name. They stay good while others of the workspace run."""
-    return {stage.addressing: stage for stage in repository.index.stages}
+        return reproduce(root, repository.stages()[stage.name], stage, locks, shards)
 
 
 def open_ends(root: Path, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
     """The stages of a run that are not up to date, or follow one that is not.
 
     Seen in one opening of the repository, where :func:`run_stage` opens one each. It is not the
-    one of :func:`read_plan`, whose stages have taken in the new hashes of their dependencies.
+    one of :func:`~asterism.sweep.plan.read_plan`, whose stages have taken in new hashes.
     """
     stale: dict[str, PlannedStage] = {}
-    with open_repository(root) as repository, repository.lock:
-        stages = find_stages(repository)
+    with open_repository(root) as repository, repository.lock():
+        stages = repository.stages()
         for planned in plan:
             follows = not stale.keys().isdisjoint(planned.upstream)
             if follows or stages[planned.name].changed():
@@ -173,8 +75,8 @@ def open_ends(root: Path, plan: Sequence[PlannedStage]) -> list[PlannedStage]:
 
 
 def reproduce(
-    repository: Any,
-    found: Any,
+    root: Path,
+    found: Stage,
     stage: PlannedStage,
     locks: Path,
     shards: Shards,
@@ -183,13 +85,12 @@ def reproduce(
     """Bring one stage of a workspace up to date; its upstream stages are so already.
 
     Args:
-        repository: the workspace's.
-        found: DVC's stage.
+        root: the workspace.
+        found: the stage in its pipeline.
         stage: the same as planned.
         locks: folder of the locks, common to all workspaces that share the cache.
         shards: help for a long stage.
-        hashes: what is known of a workspace that nobody else changes and that holds none of the
-            stage's results, which saves most of DVC's own time; None to let DVC look at all of it.
+        hashes: see :meth:`.Stage.bring_up_to_date`.
 
     Returns:
         Whether its command ran, rather than its outputs being there or in the cache.
@@ -199,48 +100,23 @@ def reproduce(
         KeyboardInterrupt: it was interrupted.
         UserError: DVC could not run it.
     """
-    from dvc.exceptions import CacheLinkError, DvcException
-    from dvc.stage.exceptions import StageCmdFailedError
-
-    root = Path(repository.root_dir)
     helpers = Helpers(shards if stage.is_long else Shards(), root, stage.name, stage.command)
     try:
         with (
             held(locks / f"{stage.key}.lock"),
-            repository.lock,
-            lockfile.written_here(),
+            found.lock(),
             interrupt_postponed() as raise_noted,
-            Announcements(raise_noted, helpers.start) as said,
         ):
-            if _renew(found, hashes) if hashes is not None else found.reproduce():
-                found.dump(update_pipeline=False)
-    except StageCmdFailedError as error:
-        status = int(str(error).rpartition(" ")[2])  # DVC keeps it in the message only
-        if status in (INTERRUPTED, -signal.SIGINT):
+            ran = found.bring_up_to_date(hashes, (raise_noted, helpers.start))
+    except CommandFailedError as error:
+        if error.exit_code in (INTERRUPTED, -signal.SIGINT):
             raise KeyboardInterrupt from None
-        raise StageFailedError(stage.name, status) from None
-    except CacheLinkError:  # which does not say why
-        folders = sorted({str(Path(out.fs_path).parent) for out in found.outs})
-        raise UserError(
-            f"stage {stage.name}: what the cache has cannot be put into {', '.join(folders)}: "
-            "give yourself the right to write there, or make room"
-        ) from None
-    except DvcException as error:
-        raise UserError(f"stage {stage.name}: {error}") from None
+        raise StageFailedError(stage.name, error.exit_code) from None
     finally:
         helpers.stop()
-    if said.ran and stage.is_long:
+    if ran and stage.is_long:
         tidy()  # in a workspace of its own no other stage may follow
-    return said.ran
-
-
-def _renew(found: Any, hashes: Hashes) -> bool:
-    """DVC's ``reproduce`` of a stage without results, dependencies hashed once; always True."""
-    if not restore(found, hashes):
-        found.run(force=True)
-        for out in found.outs:
-            hashes.learn(out)
-    return True
+    return ran
 
 
 def run_stages(
@@ -283,7 +159,7 @@ def run_stages(
 
 
 def run_one_by_one(
-    repository: Any,
+    repository: Repository,
     stale: Sequence[PlannedStage],
     locks: Path,
     shards: Shards,
@@ -293,13 +169,13 @@ def run_one_by_one(
     ran: list[str] = []
     out_of_reach: set[str] = set()
     failure: Exception | None = None
-    found = find_stages(repository)
+    found = repository.stages()
     for stage in stale:
         if not out_of_reach.isdisjoint(stage.upstream):
             out_of_reach.add(stage.name)
             continue
         try:
-            if reproduce(repository, found[stage.name], stage, locks, shards, hashes):
+            if reproduce(repository.root, found[stage.name], stage, locks, shards, hashes):
                 ran.append(stage.name)
         except (StageFailedError, UserError) as error:
             failure = failure or error

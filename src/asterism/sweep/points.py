@@ -6,14 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import LONGEST, is_label
-from asterism.hydra_messages import as_one_line
-
-if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override
+from asterism.dvc_hydra.overrides import Override, parse
+from asterism.dvc_hydra.overrides import points as points_of
 
 #: Overrides of Hydra itself: they say how a sweep runs, not what.
 _HYDRA = ("hydra.", "hydra/", "+hydra.", "+hydra/", "++hydra.", "~hydra")
@@ -92,24 +89,6 @@ def sweep_name(overrides: Sequence[str], targets: Sequence[str]) -> str:
     return f"sweep-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def _parse(overrides: Sequence[str]) -> list[Override]:
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.errors import HydraException
-
-    parser = OverridesParser.create()
-    parsed = []
-    for override in overrides:
-        if is_hydras(override):
-            continue
-        try:
-            parsed.append(parser.parse_override(override))
-        except HydraException as error:
-            raise UserError(
-                f"the override {override!r} cannot be read: {as_one_line(error)}"
-            ) from None
-    return parsed
-
-
 def check_space(conf: Path, overrides: Sequence[str]) -> list[str]:
     """Compose and validate so much of the space of an adaptive sweeper that each bound is met.
 
@@ -119,7 +98,7 @@ def check_space(conf: Path, overrides: Sequence[str]) -> list[str]:
     Raises:
         UserError: see :func:`enumerate_points`.
     """
-    columns = [_bounds(override) for override in _parse(overrides)]
+    columns = [override.bounds for override in _read(overrides)]
     rows = [
         [column[min(number, len(column) - 1)] for column in columns]
         for number in range(max(map(len, columns), default=0))
@@ -127,41 +106,23 @@ def check_space(conf: Path, overrides: Sequence[str]) -> list[str]:
     return [_compose(conf, row, f"a point of the space ({' '.join(row)}): ") for row in rows]
 
 
-def _bounds(override: Override) -> list[str]:
-    """The ends of a range as overrides, or all of the choices."""
-    from hydra.core.override_parser.types import IntervalSweep, RangeSweep
-
-    if not override.is_sweep_override():
-        return [str(override.input_line)]
-    sweep = override.value()
-    if isinstance(sweep, IntervalSweep):
-        values = [str(sweep.start), str(sweep.end)]
-    else:
-        values = [str(text) for text in override.sweep_string_iterator()]
-    if isinstance(sweep, RangeSweep):
-        values = [values[0], values[-1]]
-    return [f"{override.key_or_group}={value}" for value in values]
-
-
 def enumerate_points(conf: Path, overrides: Sequence[str]) -> list[Point]:
-    """The points that Hydra's own sweeper makes of the overrides, each composed and validated.
+    """The points that Hydra's own sweeper would make of the overrides, each composed and validated.
 
     Raises:
         UserError: an override names no parameter or cannot be read, or a point's value is
             impossible; the message names the point.
     """
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.errors import HydraException
-
-    try:
-        (batch,) = BasicSweeper.split_arguments(_parse(overrides), None)
-    except HydraException as error:
-        raise UserError(as_one_line(error)) from None
+    batch = points_of(_read(overrides))
     points = []
     for number, chosen in enumerate(batch):
         where = f"point {number} ({' '.join(chosen)}): " if len(batch) > 1 else ""
-        points.append(Point(number, tuple(chosen), _compose(conf, list(chosen), where)))
+        points.append(Point(number, chosen, _compose(conf, list(chosen), where)))
     return points
+
+
+def _read(overrides: Sequence[str]) -> list[Override]:
+    return parse([override for override in overrides if not is_hydras(override)])
 
 
 def _compose(conf: Path, overrides: list[str], where: str) -> str:

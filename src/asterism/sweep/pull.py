@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.sweep.guard import clean
-from asterism.sweep.repository import open_checked_repository
+from asterism.dvc_hydra.experiments import pull_by_dvc
+from asterism.dvc_hydra.repository import open_checked_repository
 
 
 def pull(root: Path, origin: str | None) -> int:
@@ -13,22 +13,17 @@ def pull(root: Path, origin: str | None) -> int:
 
     Args:
         root: the workspace, which is the current directory.
-        origin: a git remote, to fetch its experiments with their results; None to fetch the
-            results that ``dvc.lock`` names.
+        origin: see :func:`~asterism.dvc_hydra.experiments.pull_by_dvc`.
     """
-    from dvc.cli import main
-
     with open_checked_repository(root):
         pass  # the cache can be used
-    results = ["pull", "--run-cache"]
-    experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
     try:
-        return int(main(results if origin is None else experiments))
+        return pull_by_dvc(origin)
     finally:
         clean_cache(root)
 
 
 def clean_cache(root: Path) -> None:
-    """Remove from a workspace's cache what the rules refuse, see :func:`clean`."""
+    """Remove from a workspace's cache what the rules refuse."""
     with open_checked_repository(root) as repository:
-        clean(repository)
+        repository.clean_cache()

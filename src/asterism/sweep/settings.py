@@ -8,23 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.hydra_messages import as_one_line
+from asterism.dvc_hydra.composition import CompositionError, settings_of_hydra
 from asterism.sweep.points import is_hydras
 from asterism.sweep.shards import Shards
 
 #: Choices of Hydra's that come with packages of their own, which are not among the pinned ones.
 _EXTRAS = {"hydra/sweeper/optuna": "hydra-optuna-sweeper"}
-
-#: See :func:`store_empty_tree`.
-_EMPTY = "asterism_empty"
-
-
-def store_empty_tree() -> str:
-    """The name of a tree of configuration that holds Hydra's own settings and nothing else."""
-    from hydra.core.config_store import ConfigStore
-
-    ConfigStore.instance().store(_EMPTY, {})
-    return _EMPTY
 
 
 def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -33,26 +22,14 @@ def hydra_settings(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, 
     Raises:
         UserError: there is none of that name, or the launcher needs a program that is not here.
     """
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
-    from hydra.errors import HydraException
-    from omegaconf import OmegaConf
-    from omegaconf.errors import OmegaConfBaseException
-
     mine = [override for override in overrides if is_hydras(override)]
     try:
-        with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = hydra_compose(store_empty_tree(), overrides=mine, return_hydra_config=True)
-    except (HydraException, OmegaConfBaseException, ValueError) as error:
-        package = _EXTRAS.get(getattr(error, "missing_cfg_file", ""))
+        settings = settings_of_hydra(conf, mine)
+    except CompositionError as error:
+        package = _EXTRAS.get(error.missing)
         needed = f"it needs a package that is not here: pip install {package}"
-        reason = needed if package is not None else as_one_line(error)
+        reason = needed if package is not None else str(error)
         raise UserError(f"{' '.join(mine)}: {reason}") from None
-    settings = {}
-    for part in ("launcher", "sweeper"):
-        plain = OmegaConf.to_container(config.hydra[part])
-        assert isinstance(plain, dict)
-        settings[part] = {str(key): value for key, value in plain.items()}
     if launcher_name(settings["launcher"]) == "slurm" and shutil.which("sbatch") is None:
         raise UserError(
             "hydra/launcher=slurm needs Slurm's sbatch, which is not on this machine's path: run "

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
-from copy import deepcopy
-from pathlib import Path
-from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
+from asterism.dvc_hydra.repository import Repository
 
 
-def check_targets(repository: Any, targets: Sequence[str], compositions: Sequence[str]) -> None:
+def check_targets(
+    repository: Repository, targets: Sequence[str], compositions: Sequence[str]
+) -> None:
     """Find the targets of runs among the stages that ``dvc.yaml`` has under their parameters.
 
     Args:
@@ -23,18 +22,10 @@ def check_targets(repository: Any, targets: Sequence[str], compositions: Sequenc
     Raises:
         UserError: there is no such stage.
     """
-    from dvc.dvcfile import PROJECT_FILE
-    from dvc.parsing import DataResolver
-    from dvc.utils.serialize import load_yaml
-
     if not targets:
         return
-    pipeline = load_yaml(str(Path(repository.root_dir) / PROJECT_FILE))
-    with tempfile.TemporaryDirectory() as folder:
-        for parameters in compositions:
-            Path(folder, "params.yaml").write_text(parameters, encoding="utf-8")
-            names = DataResolver(repository, folder, deepcopy(pipeline)).get_keys()
-            _find_targets(targets, names)
+    for parameters in compositions:
+        _find_targets(targets, repository.stage_names_with(parameters))
 
 
 def _find_targets(targets: Sequence[str], names: Sequence[str]) -> None:

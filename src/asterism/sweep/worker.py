@@ -23,18 +23,19 @@ from asterism.core.files.os_errors import refusals_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.workers.processes import interrupt_group_with_parent
+from asterism.dvc_hydra.experiments import experiment_reference
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.lockfile import LOCK_FILE
+from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep.cached import take_from_cache
-from asterism.sweep.hashes import Hashes
-from asterism.sweep.lockfile import LOCK_FILE
 from asterism.sweep.pipeline import (
     StageFailedError,
-    read_plan,
     run_one_by_one,
     run_stages,
     use_this_python,
 )
+from asterism.sweep.plan import read_plan
 from asterism.sweep.records import read_record
-from asterism.sweep.repository import open_repository
 from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 
@@ -127,24 +128,12 @@ def _bring_up_to_date(workspace: Path, order: Order) -> list[str]:
     """Run what the cache does not have; names of the stages whose command ran."""
     hashes, locks = Hashes(), Path(order.locks)
     with open_repository(workspace) as repository:
-        _check_out_data(repository)
+        repository.check_out_data()
         plan = read_plan(repository, order.targets, hashes)
         stale = take_from_cache(repository, plan, hashes)
         if order.jobs == 1:
             return run_one_by_one(repository, stale, locks, order.shards, hashes)
     return run_stages(workspace, plan, stale, order.jobs, locks, order.shards)
-
-
-def _check_out_data(repository: Any) -> None:
-    """Files under ``dvc add`` come from the cache; outputs of stages need no such thing."""
-    from dvc.exceptions import DvcException
-
-    added = [stage.addressing for stage in repository.index.stages if not stage.cmd]
-    try:
-        if added:
-            repository.checkout(added)
-    except DvcException as error:
-        raise UserError(f"data under `dvc add` is not in the cache: {error}") from None
 
 
 def _save_experiment(workspace: Path, order: Order) -> None:
@@ -154,9 +143,7 @@ def _save_experiment(workspace: Path, order: Order) -> None:
     form. Its own ``dvc exp save`` hashes and commits every output again, which run and cache have
     done.
     """
-    from dvc.repo.experiments.refs import ExpRefInfo
-
-    reference = str(ExpRefInfo(git(workspace, "rev-parse", "HEAD"), order.experiment))
+    reference = experiment_reference(git(workspace, "rev-parse", "HEAD"), order.experiment)
     git(workspace, "add", "--update")
     git(workspace, "add", "--force", LOCK_FILE)
     message = f"dvc: experiment {order.experiment}"
@@ -183,7 +170,7 @@ def plan_of_points(workspace: Path, compositions: Sequence[str]) -> list[dict[st
     logging.getLogger("dvc").setLevel(logging.WARNING)
     order = read_order(workspace)
     with open_repository(workspace) as repository:
-        _check_out_data(repository)
+        repository.check_out_data()
     plans = []
     for text in compositions:
         (workspace / "params.yaml").write_text(text, encoding="utf-8")

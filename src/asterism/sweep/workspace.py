@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.local_settings import use_cache
 
 #: Links instead of copies of cached files: a cached point moves no data.
 LINKS = "reflink,hardlink,symlink,copy"
@@ -67,8 +68,6 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     Raises:
         UserError: git refuses.
     """
-    from dvc.config import Config
-
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
@@ -78,10 +77,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     local = root / ".dvc" / "config.local"
     if local.exists():
         shutil.copy2(local, target / ".dvc" / "config.local")
-    with Config(str(target / ".dvc")).edit("local") as settings:
-        settings.setdefault("cache", {}).setdefault("type", LINKS)
-        settings["cache"]["dir"] = str(cache)
-        settings.setdefault("core", {})["site_cache_dir"] = str(target / ".dvc" / "tmp" / "site")
+    use_cache(target, cache, LINKS)
 
 
 def _identity(root: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What DVC says of the stage that it brings up to date."""
+"""The moment at which DVC starts a stage's command, taken from its log."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ spends on one. Here the other stages' blocks stay as they are; the bytes are the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -40,12 +40,12 @@ def read_entry(root: Path, name: str) -> dict[str, Any] | None:
         return dict(parse_yaml(block, root / LOCK_FILE)[name])
 
 
-def set_stages(root: Path, stages: Sequence[Any], **options: Any) -> None:
+def set_stages(root: Path, stages: Iterable[Any], **options: Any) -> None:
     """Enter stages, whose dependencies and outputs have their hashes, as DVC would.
 
     Args:
         root: the workspace.
-        stages: DVC's stages.
+        stages: as DVC has them.
         options: of DVC's own function for it.
     """
     from dvc.stage.serialize import to_lockfile

@@ -1,6 +1,6 @@
 """Checks that this process adds to DVC: of run-cache entries, file lists and hashes that it reads.
 
-The rules are in :mod:`asterism.sweep.cache_rules`. They are applied where DVC reads, so that
+The rules are in :mod:`asterism.dvc_hydra.cache_rules`. They are applied where DVC reads, so that
 nothing can change between check and use. DVC's own command does not know them: for it,
 :func:`clean` removes from a cache what they refuse.
 """
@@ -17,7 +17,8 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.sweep import cache_rules
+from asterism.dvc_hydra import cache_rules
+from asterism.dvc_hydra.stage import Stage
 
 
 @cache
@@ -41,18 +42,18 @@ def clean(repository: Any) -> None:
             _remove(path, reason)
 
 
-def require_results(root: Path, stages: Iterable[Any]) -> None:
+def require_results(root: Path, stages: Iterable[Stage]) -> None:
     """Refuse stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
         UserError: it names the stage and the path.
     """
     for stage in stages:
-        for output in stage.outs:
-            path = os.path.relpath(output.fs_path, root)
+        for output in stage.outputs:
+            path = os.path.relpath(output, root)
             if not cache_rules.is_result(path):
                 raise UserError(
-                    f"dvc.yaml: stage {stage.addressing} writes {path!r}, but stages write only "
+                    f"dvc.yaml: stage {stage.name} writes {path!r}, but stages write only "
                     f"below {', '.join(cache_rules.RESULTS)}"
                 )
 
@@ -135,6 +136,7 @@ def _guard_revisions() -> None:
     DVC reads each commit's own settings, of which some are commands, and fetches what it imports
     from wherever it says.
     """
+    from dvc.fs import LocalFileSystem
     from dvc.repo import Repo, index
 
     reset, collect = Repo._reset, index.index_from_targets
@@ -146,10 +148,11 @@ def _guard_revisions() -> None:
             self.__dict__["config"] = config
 
     def collect_own(repository: Any, *arguments: Any, **options: Any) -> Any:
-        found = collect(repository, *arguments, **options)
-        if repository.fs.protocol == "local":
-            return found
-        return found.filter(lambda stage: not _leads_elsewhere(stage))
+        # DVC reads another commit through a file system of its own, which calls itself local too.
+        if not isinstance(repository.fs, LocalFileSystem):
+            wanted = options.get("stage_filter") or (lambda _: True)
+            options["stage_filter"] = lambda stage: not _leads_elsewhere(stage) and wanted(stage)
+        return collect(repository, *arguments, **options)
 
     Repo._reset = keep_config
     index.index_from_targets = collect_own

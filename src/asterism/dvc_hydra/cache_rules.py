@@ -2,7 +2,7 @@
 
 DVC writes every file that an entry of the run-cache or a list of a folder's files names, wherever
 it lies, and makes a path of a file's hash. These rules describe what DVC itself writes for this
-pipeline; :mod:`asterism.sweep.guard` applies them.
+pipeline; :mod:`asterism.dvc_hydra.guard` applies them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import yaml
+
+from asterism.dvc_hydra.run_cache import key_of
 
 #: The folders that stages write to. Outputs lie nowhere else.
 RESULTS = ("artifacts", "metrics", "plots", "report")
@@ -74,13 +76,11 @@ def fault_in_entry(entry: Mapping[str, Any], key: str) -> str | None:
             hashes, parameters and paths of outputs. So an entry with other outputs than the
             stage's belongs elsewhere.
     """
-    from dvc.stage.cache import _get_cache_hash
-
     outputs = entry.get("outs", [])
     for output in outputs:
         if reason := _fault_in_output(output):
             return reason
-    if _get_cache_hash(dict(entry), key=True) != key:
+    if key_of(entry) != key:
         paths = ", ".join(repr(output["path"]) for output in outputs)
         return f"it belongs to another stage than its key says (its outputs: {paths or 'none'})"
     return None

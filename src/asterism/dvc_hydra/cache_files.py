@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import server_time
@@ -20,17 +19,19 @@ _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
 _LEFT = 3600.0
 
 
-def require_plain(repository: Any) -> None:
+def require_plain(cache: Path) -> None:
     """Refuse a cache that holds more than files and folders, before anything in it is opened.
 
-    Through a link DVC and :func:`~asterism.sweep.guard.clean` would read, write and remove files
+    Through a link DVC and :mod:`asterism.dvc_hydra.guard` would read, write and remove files
     elsewhere, and a pipe would be waited for. The cache itself may be a link: who set it up has
     chosen where it leads. Temporary files that nobody has written to for an hour are removed.
+
+    Args:
+        cache: its folder.
 
     Raises:
         UserError: it names the first that is neither.
     """
-    cache = Path(repository.cache.local_cache_dir)
     temporary = []
     for item in _found_below(cache):
         if not item.is_file(follow_symlinks=False):

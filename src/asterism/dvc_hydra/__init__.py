@@ -1,0 +1,1 @@
+"""All that imports DVC and Hydra. It takes and gives this project's own types."""

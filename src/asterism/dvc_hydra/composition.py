@@ -1,0 +1,94 @@
+"""Composing a Hydra tree: the parameters, and the settings of Hydra itself."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.hydra_messages import as_one_line, with_advice_taken
+
+#: See :func:`store_empty_tree`.
+_EMPTY = "asterism_empty"
+
+
+class CompositionError(UserError):
+    """Hydra refuses overrides.
+
+    Attributes:
+        advised: the overrides with a ``+`` where Hydra advises one; None where it does not.
+        missing: the file of ``conf/`` that a choice would be; empty for other errors.
+    """
+
+    def __init__(self, error: Exception, overrides: Sequence[str]) -> None:
+        super().__init__(as_one_line(error))
+        self.advised = with_advice_taken(error, list(overrides))
+        self.missing = str(getattr(error, "missing_cfg_file", None) or "")
+
+
+def compose_parameters(conf: Path, overrides: Sequence[str]) -> str:
+    """The text that ``dvc exp run -S`` writes into ``params.yaml``.
+
+    Args:
+        conf: the tree.
+        overrides: as Hydra takes them, ``["data=mnist", "abstraction.k=4"]``.
+
+    Raises:
+        CompositionError: Hydra refuses an override.
+    """
+    from dvc.utils.hydra import compose_and_dump
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "params.yaml"
+        try:
+            compose_and_dump(
+                str(target), str(conf.resolve()), None, "config", None, list(overrides)
+            )
+        except (HydraException, OmegaConfBaseException) as error:
+            raise CompositionError(error, overrides) from None
+        except ValueError as error:  # Hydra's answer to a group that is set to null or a number
+            told = ValueError(f"{' '.join(overrides)}: {error}")
+            raise CompositionError(told, overrides) from None
+        return target.read_text(encoding="utf-8")
+
+
+def settings_of_hydra(conf: Path, overrides: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Settings of Hydra's ``launcher`` and ``sweeper``.
+
+    Args:
+        conf: the tree.
+        overrides: of Hydra itself (``hydra/launcher=joblib``).
+
+    Raises:
+        CompositionError: there is none of that name, or a setting is unknown.
+    """
+    from hydra import compose, initialize_config_dir
+    from hydra.errors import HydraException
+    from omegaconf import OmegaConf
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        with initialize_config_dir(str(conf.resolve()), version_base=None):
+            config = compose(
+                store_empty_tree(), overrides=list(overrides), return_hydra_config=True
+            )
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
+        raise CompositionError(error, overrides) from None
+    settings = {}
+    for part in ("launcher", "sweeper"):
+        plain = OmegaConf.to_container(config.hydra[part])
+        assert isinstance(plain, dict)
+        settings[part] = {str(key): value for key, value in plain.items()}
+    return settings
+
+
+def store_empty_tree() -> str:
+    """The name of a tree of configuration that holds Hydra's own settings and nothing else."""
+    from hydra.core.config_store import ConfigStore
+
+    ConfigStore.instance().store(_EMPTY, {})
+    return _EMPTY

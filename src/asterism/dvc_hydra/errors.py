@@ -1,0 +1,27 @@
+"""DVC's exceptions as errors for users."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from asterism.core.messages.errors import UserError
+
+
+@contextmanager
+def errors_of_dvc(source: str = "") -> Iterator[None]:
+    """Raise what DVC refuses in the block as one line.
+
+    Args:
+        source: what stands before DVC's message, such as a file's name.
+
+    Raises:
+        UserError: DVC raised any of its exceptions.
+    """
+    from dvc.exceptions import DvcException
+
+    try:
+        yield
+    except DvcException as error:
+        told = str(error)
+        raise UserError(f"{source}: {told}" if source else told) from None

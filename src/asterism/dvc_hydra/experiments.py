@@ -1,0 +1,29 @@
+"""Experiments as DVC keeps them in git, and fetching them and results from others."""
+
+from __future__ import annotations
+
+
+def experiment_reference(baseline: str, name: str) -> str:
+    """The git reference of an experiment.
+
+    Args:
+        baseline: the commit that it started from, in full.
+        name: its name.
+    """
+    from dvc.repo.experiments.refs import ExpRefInfo
+
+    return str(ExpRefInfo(baseline, name))
+
+
+def pull_by_dvc(origin: str | None) -> int:
+    """DVC's own command, in this process, whose checks hold; its exit status.
+
+    Args:
+        origin: a git remote, to fetch its experiments with their results; None to fetch the
+            results that ``dvc.lock`` names.
+    """
+    from dvc.cli import main
+
+    results = ["pull", "--run-cache"]
+    experiments = ["exp", "pull", "--run-cache", "--all-commits", "--", str(origin)]
+    return int(main(results if origin is None else experiments))

@@ -1,0 +1,83 @@
+"""Overrides as Hydra's grammar reads them, and the points that they span."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra.hydra_messages import as_one_line
+
+
+@dataclass(frozen=True)
+class Override:
+    """One override of a sweep.
+
+    Attributes:
+        key: what it sets, with its ``+`` or ``~``.
+        values: the overrides that it stands for, ``("seed=1", "seed=2")``; None for an interval,
+            which has no end of them.
+        bounds: the ends of a range or an interval as overrides, or all of the choices.
+    """
+
+    key: str
+    values: tuple[str, ...] | None
+    bounds: tuple[str, ...]
+
+
+def parse(overrides: Sequence[str]) -> list[Override]:
+    """Read overrides.
+
+    Args:
+        overrides: of parameters; those of Hydra itself are for Hydra.
+
+    Raises:
+        UserError: one of them cannot be read.
+    """
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    parser, parsed = OverridesParser.create(), []
+    for override in overrides:
+        try:
+            parsed.append(_override(parser.parse_override(override)))
+        except HydraException as error:
+            raise UserError(
+                f"the override {override!r} cannot be read: {as_one_line(error)}"
+            ) from None
+    return parsed
+
+
+def points(overrides: Sequence[Override]) -> list[tuple[str, ...]]:
+    """The overrides of each point of a sweep, in the order of Hydra's own sweeper.
+
+    That changes the last override fastest; of two overrides of one key the second counts.
+
+    Raises:
+        UserError: an override is an interval.
+    """
+    columns = {}
+    for override in overrides:
+        if override.values is None:
+            raise UserError(
+                f"{override.key} is an interval, in which only hydra/sweeper=optuna chooses "
+                "points: give a range or a list"
+            )
+        columns[override.key] = override.values
+    return list(product(*columns.values()))
+
+
+def _override(parsed: Any) -> Override:
+    from hydra.core.override_parser.types import IntervalSweep, RangeSweep
+
+    key, sweep = parsed.get_key_element(), parsed.value()
+    if not parsed.is_sweep_override():
+        only = (f"{key}={parsed.get_value_element_as_str()}",)
+        return Override(key, only, only)
+    if isinstance(sweep, IntervalSweep):
+        return Override(key, None, (f"{key}={sweep.start}", f"{key}={sweep.end}"))
+    values = tuple(f"{key}={value}" for value in parsed.sweep_string_iterator())
+    ends = (values[0], values[-1]) if isinstance(sweep, RangeSweep) and values else values
+    return Override(key, values, ends)

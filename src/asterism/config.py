@@ -13,7 +13,7 @@ from asterism.compression.params import CompressionParams
 from asterism.core.errors import UserError
 from asterism.core.labels import Label
 from asterism.core.params import Section, Seed, read_params, validate
-from asterism.core.registry import closest
+from asterism.core.registry import closest, unknown
 from asterism.core.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
@@ -132,5 +132,19 @@ def compose(conf: Path, overrides: list[str]) -> str:
         except ValueError as error:  # Hydra's answer to a group that is set to null or a number
             raise UserError(f"conf: {' '.join(overrides)}: {error}") from None
         text = target.read_text(encoding="utf-8")
+    _require_choices(conf, overrides)
     validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text
+
+
+def _require_choices(conf: Path, overrides: list[str]) -> None:
+    """Refuse a choice that there is not, of groups too that may be without one.
+
+    Training settings are such groups: data may have none of their own. Hydra then takes no notice
+    of a misspelt choice.
+    """
+    for override in overrides:
+        group, _, choice = override.lstrip("+").partition("=")
+        known = sorted(file.stem for file in (conf / group).glob("*.yaml"))
+        if "/" in group and known and choice not in known:
+            raise unknown(f"choice of {group}", choice, known)

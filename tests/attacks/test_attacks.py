@@ -18,6 +18,7 @@ from asterism.core.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.logits import FROM_PROBABILITIES
 from asterism.models.preprocessing import PreprocessingParams
+from set_options import section
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -25,7 +26,7 @@ CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
-OPTIONS = {
+OPTIONS = section("attack")["options"] | {
     "fgsm": {"eps": 0.3},
     "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
     "carlini_wagner": {

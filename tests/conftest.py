@@ -12,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 from places import SHARED
+from sharing_workers import share
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -48,6 +49,13 @@ def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder for what is made once in a run; pytest removes it with those of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    share((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared")
 
 
 @pytest.fixture(scope="session", autouse=True)

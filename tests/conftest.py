@@ -1,5 +1,6 @@
 """Shared by all tests: where real data and models may lie, and a quiet TensorFlow."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "4")
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("asterism", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("asterism")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of every later search for garbage: a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture

@@ -129,11 +129,15 @@ def estimator(classifier):
 
 @pytest.fixture(scope="module")
 def attacked(estimator, victims):
-    """What each attack makes of the victims."""
-    return {
-        name: np.clip(each.perturb(estimator, victims), 0, 1)
-        for name, each in build_attacks(params()).items()
-    }
+    """What each attack makes of the victims, made when it is first asked for."""
+    attacks = build_attacks(params())
+
+    class Made(dict):
+        def __missing__(self, name):
+            self[name] = np.clip(attacks[name].perturb(estimator, victims), 0, 1)
+            return self[name]
+
+    return Made()
 
 
 @pytest.mark.parametrize("name", ATTACKS.names())

@@ -1,5 +1,6 @@
 """Shared by all tests: where real data and models may lie, and a quiet TensorFlow."""
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import settings
 
 from places import SHARED
+from sharing_workers import share
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -21,6 +23,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "4")
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("asterism", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("asterism")
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was imported out of every later search for garbage: a million objects."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
@@ -48,6 +56,13 @@ def state_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "state"
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_by_workers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """A folder for what is made once in a run; pytest removes it with those of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    share((base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared")
 
 
 @pytest.fixture(scope="session", autouse=True)

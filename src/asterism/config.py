@@ -12,7 +12,7 @@ from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Section, Seed, read_params, validate
-from asterism.core.parameters.registry import closest
+from asterism.core.parameters.registry import closest, unknown
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams
@@ -122,5 +122,19 @@ def compose(conf: Path, overrides: list[str]) -> str:
         if error.advised:
             compose(conf, error.advised)  # names what is unknown, with the closest there is
         raise UserError(f"conf: {error}") from None
+    _require_choices(conf, overrides)
     validate(Params, parse_yaml(text, "conf"), source="conf", names=True)
     return text
+
+
+def _require_choices(conf: Path, overrides: list[str]) -> None:
+    """Refuse a choice that there is not, of groups too that may be without one.
+
+    Training settings are such groups: data may have none of their own. Hydra then takes no notice
+    of a misspelt choice.
+    """
+    for override in overrides:
+        group, _, choice = override.lstrip("+").partition("=")
+        known = sorted(file.stem for file in (conf / group).glob("*.yaml"))
+        if "/" in group and known and choice not in known:
+            raise unknown(f"choice of {group}", choice, known)

@@ -18,6 +18,7 @@ from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import FROM_PROBABILITIES
+from set_options import section
 
 L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -25,7 +26,7 @@ CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
 
 
-OPTIONS = {
+OPTIONS = section("attack")["options"] | {
     "fgsm": {"eps": 0.3},
     "bim": {"eps": 0.3, "step": 0.05, "iterations": 10},
     "carlini_wagner": {
@@ -128,11 +129,15 @@ def estimator(classifier):
 
 @pytest.fixture(scope="module")
 def attacked(estimator, victims):
-    """What each attack makes of the victims."""
-    return {
-        name: np.clip(each.perturb(estimator, victims), 0, 1)
-        for name, each in build_attacks(params()).items()
-    }
+    """What each attack makes of the victims, made when it is first asked for."""
+    attacks = build_attacks(params())
+
+    class Made(dict):
+        def __missing__(self, name):
+            self[name] = np.clip(attacks[name].perturb(estimator, victims), 0, 1)
+            return self[name]
+
+    return Made()
 
 
 @pytest.mark.parametrize("name", ATTACKS.names())

@@ -20,6 +20,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras, save_keras
 from asterism.models.parameters.params import ClassifierParams, TrainingParams
 from asterism.models.training.image_classifier import train_classifier
+from set_options import section
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 TRAINING = {"optimizer": "adam", "learning_rate": 0.002, "batch_size": 32, "epochs": 1}
@@ -39,8 +40,10 @@ OPTIONS = {
         "training": TRAINING | {"epochs": 4},
     },
 }
-#: The fast set runs one compressor of each of the paper's families.
-FAST = ("litert_dynamic_range", "magnitude_pruning")
+CONFIGURED = {c["method"]: c["options"] for c in section("compression").values()}
+#: The fast set runs one compressor of each of the paper's families, and those that are new.
+SLOW = set(OPTIONS) - {"litert_dynamic_range", "magnitude_pruning"}
+OPTIONS = CONFIGURED | OPTIONS
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +72,7 @@ def original(data, tmp_path_factory):
 
 
 def marked(names):
-    return [n if n in FAST else pytest.param(n, marks=pytest.mark.slow) for n in names]
+    return [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in names]
 
 
 def test_the_table_covers_every_compressor():

@@ -16,12 +16,13 @@ from asterism.criteria.criterion import CRITERIA, Activations, build_criteria
 from asterism.criteria.families import surprise
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.row_file import RowFile
+from set_options import section
 
 SIZES = {"conv": 4, "hidden": 6, "last": 5}
 NAMES = CRITERIA.names()
 
 
-OPTIONS = {
+OPTIONS = section("criteria")["options"] | {
     "neuron_coverage": {"threshold": 0.75, "scaled": True},
     "k_multisection": {"sections": 7},
     "top_k_neuron_coverage": {"k": 2},

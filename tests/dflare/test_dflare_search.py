@@ -13,6 +13,7 @@ from asterism.dflare.pair import Pair
 from asterism.dflare.searches import SEARCHES
 from asterism.dflare.searches.dflare import Dflare
 from asterism.models.classifiers.isolation import ModelCrashError
+from set_options import section
 
 PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
 
@@ -163,16 +164,17 @@ def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how, reason):
 
 @pytest.mark.parametrize("name", sorted(SEARCHES))
 def test_every_search_is_deterministic_and_independent_of_the_batch(name):
-    options = {
+    configured = {s["search"]: s["options"] for s in section("trigger")["searches"].values()}
+    options = configured | {
         "dflare": PAPER,
         "diffchaser": {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2},
-    }[name]
+    }
     kind = SEARCHES[name]
 
     def run(part):
         items = seeds(10)[part]
         return as_rows(
-            kind(subject(), Budget(80), items, part, 3, name, kind.Options(**options)).run()
+            kind(subject(), Budget(80), items, part, 3, name, kind.Options(**options[name])).run()
         )
 
     everything = run(list(range(10)))

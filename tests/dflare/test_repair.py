@@ -25,8 +25,9 @@ from asterism.dflare.repair import (
 )
 from asterism.dflare.repairers import REPAIRERS
 from asterism.dflare.repairers.gradient_boosting import _rounded_down
+from set_options import section
 
-OPTIONS = {
+OPTIONS = section("repair")["repairers"] | {
     "perceptron": {"hidden_units": 16, "learning_rate": 0.003, "epochs": 100},
     "logistic": {"top_k": 3, "strengths": [0.1, 1.0]},
     "gradient_boosting": {"rounds": 6, "learning_rate": 0.3, "leaves": 5},

@@ -16,7 +16,7 @@ from asterism.libraries.adapters.routes import (
 ROUTES = [
     (name, option)
     for name in LIBRARIES
-    for option in LIBRARIES[name].options
+    for option in LIBRARIES[name].all_options()
     if f"{name}:{option}" not in FLOAT64
 ]
 

@@ -101,7 +101,7 @@ def test_defaults_are_keras_own(name):
 
 
 def configured(kind, config):
-    keras.backend.clear_session()  # layers inside of wrappers are numbered
+    keras.utils.clear_session(free_memory=False)  # layers inside of wrappers are numbered
     return getattr(keras.layers, kind).from_config({**config, "name": "x"}).get_config()
 
 

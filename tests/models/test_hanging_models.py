@@ -75,7 +75,7 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     path = endless_rnn(tmp_path / "net.onnx")
     engine = IsolatedEngine(path, "states")
     model = RecurrentModel(engine)
-    monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(isolation, "PATIENCE_S", 5.0)
     sequences = np.full((model.block, 8, 8), 0.9, np.float32)
     raised = []
 
@@ -92,7 +92,7 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     for thread in threads:
         thread.join(120)
     assert len(raised) == 60
-    assert all("did not answer within 20 s" in text for text in raised)
+    assert all("did not answer within 5 s" in text for text in raised)
     engine.close()
 
 
@@ -109,10 +109,10 @@ def own_network(tmp_path):
 
 
 def test_a_network_that_hangs_at_opening_is_one_line(own_network, monkeypatch):
-    monkeypatch.setattr(isolation, "PATIENCE_S", 20.0)
+    monkeypatch.setattr(isolation, "PATIENCE_S", 5.0)
     monkeypatch.chdir(own_network)
     stage = load_script(ROOT / "stages", "train_rnn")
-    with pytest.raises(UserError, match=r"net\.onnx did not answer within 20 s") as error:
+    with pytest.raises(UserError, match=r"net\.onnx did not answer within 5 s") as error:
         stage.run(read_params(stage.Params))
     assert "\n" not in str(error.value)
     assert not (own_network / "artifacts").exists()

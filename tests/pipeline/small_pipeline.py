@@ -2,12 +2,17 @@
 
 import json
 import os
+import shutil
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 
 import psutil
 from workspace import ENVIRONMENT, ROOT, commit, copy_project
+
+from asterism.core.files.locks import held
+from sharing_workers import shared_folder
 
 DVC_YAML = """\
 stages:
@@ -137,6 +142,28 @@ def run(params):
 '''
 
 
+@cache
+def template(long):
+    """A project that has not run: made once, by the first worker of a session that needs one."""
+    made = shared_folder() / ("long" if long else "small")
+    with held(made.with_suffix(".lock")):
+        if not made.exists():
+            _make(made.with_suffix(".new"), long)
+            made.with_suffix(".new").rename(made)
+    return made
+
+
+def _make(root, long):
+    copy_project(root, [])
+    (root / "dvc.yaml").write_text(LONG_YAML if long else DVC_YAML)
+    (root / "conf/hydra/resources.yaml").write_text(RESOURCES)
+    for script in (root / "stages").glob("[!_]*.py"):
+        script.unlink()
+    name, script = ("long.py", LONG) if long else ("small.py", SCRIPT)
+    (root / "stages" / name).write_text(script)
+    commit(root, "small")
+
+
 class Project:
     """A project with the small pipeline, or with that of one long stage."""
 
@@ -145,14 +172,7 @@ class Project:
         self.notes = folder / "notes"
         self.notes.mkdir(parents=True)
         if copied is None:
-            copy_project(self.root, [])
-            (self.root / "dvc.yaml").write_text(LONG_YAML if long else DVC_YAML)
-            (self.root / "conf/hydra/resources.yaml").write_text(RESOURCES)
-            for script in (self.root / "stages").glob("[!_]*.py"):
-                script.unlink()
-            name, script = ("long.py", LONG) if long else ("small.py", SCRIPT)
-            (self.root / "stages" / name).write_text(script)
-            commit(self.root, "small")
+            shutil.copytree(template(long), self.root, symlinks=True)
         self.environment = ENVIRONMENT | {
             "NOTES": str(self.notes),
             "ASTERISM_STATE_ROOT": str(folder / "state"),

@@ -95,6 +95,8 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("abstraction.k=0", "abstraction.k is 0"),
         ("data=nope", "no choice of data is called 'nope' (known: cifar10, digits,"),
         ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
+        ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
+        ("classifier/training=x", "no choice of classifier/training is called 'x' (known: cifar10"),
         ("seed=-1", "seed is -1"),
         ("rnn=file", "rnn.path"),
         ("rnn.path=mine.h5", "rnn.path: 'mine.h5' is not read here: choose rnn=file as well"),

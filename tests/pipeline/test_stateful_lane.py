@@ -30,6 +30,9 @@ def finished(tmp_path_factory):
     return project
 
 
+# Each computation is repeated in the fast tests of its own: training in `models/`, profile,
+# Markov chain, seeds and campaigns in `deepstellar/`, traces under attack in `attacks/`.
+@pytest.mark.slow
 def test_two_runs_from_scratch_give_the_same_bytes(finished, tmp_path):
     again = copy_project(tmp_path / "again", TINY)
     run(again, "dvc", "repro", *LANE)

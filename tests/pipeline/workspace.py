@@ -35,14 +35,26 @@ def run(folder, *command, check=True):
     return result.stdout
 
 
-def copy_project(target, overrides):
-    """A copy of the working tree with other parameters, committed; no result comes along."""
+def copy_tree(target):
+    """A copy of the working tree, as git would commit it; no result comes along.
+
+    The source's compiled form comes too: each of the many processes would compile it anew.
+    """
     listed = run(ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard").split("\n")
     for name in filter(None, listed):
         source = ROOT / name
         if source.is_file() and name != "dvc.lock":
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, target / name)
+    for compiled in (ROOT / "src").rglob("__pycache__"):
+        folder = target / compiled.relative_to(ROOT)
+        if folder.parent.is_dir():
+            shutil.copytree(compiled, folder, dirs_exist_ok=True)
+
+
+def copy_project(target, overrides):
+    """A copy of the working tree with other parameters, committed."""
+    copy_tree(target)
     run(target, "git", "init", "-q", "-b", "main")
     program = "import sys; sys.path.insert(0, 'src'); from asterism.cli import main; main()"
     run(target, sys.executable, "-c", program, "params", *overrides)

@@ -210,7 +210,7 @@ def _load_keras(path: Path) -> object:
 
     model = load_keras(path)
     names = [layer.name for layer in model.layers]
-    keras.backend.clear_session()
+    keras.utils.clear_session(free_memory=False)
     return names
 
 
@@ -288,7 +288,7 @@ def _read_user_model(path: Path) -> object:
     from asterism.memo.reducing.reduction import _opened
 
     _, graph, arrays = _opened(path, 16, 0)
-    keras.backend.clear_session()
+    keras.utils.clear_session(free_memory=False)
     return graph.outputs, sorted(arrays)
 
 

@@ -61,15 +61,21 @@ class Library(Plugin):
     """A library that can run models.
 
     A route is one way to run a model in it: ``options`` are its names, such as ``eager`` and
-    ``xla``; a library that reads files has one for each format.
+    ``xla``. One that reads files is a :class:`FileLibrary`.
     """
 
-    options: ClassVar[tuple[str, ...]]
+    #: Names of its routes, where they do not follow from the converters.
+    options: ClassVar[tuple[str, ...]] = ()
     #: Whether its models are built with zeros for initial values, which their weights replace:
     #: some backends of Keras compile every initializer anew.
     zero_initializers: ClassVar[bool] = False
     #: Whether it can differentiate models.
     differentiates: ClassVar[bool] = False
+
+    @classmethod
+    def all_options(cls) -> tuple[str, ...]:
+        """Names of all its routes."""
+        return cls.options
 
     def source(self, option: str) -> str | None:
         """The converter whose file the route reads; None where it builds from Keras."""
@@ -128,6 +134,29 @@ LIBRARIES: Registry[type[Library]] = Registry(
 CONVERTERS: Registry[type[Converter]] = Registry(
     "converter", "asterism.libraries.adapters.converters", EXTRA_MODULES
 )
+
+
+class FileLibrary(Library):
+    """A library that runs the files of every converter to its format.
+
+    So a converter that is added brings a route in each library that reads what it writes.
+    """
+
+    #: Suffix of the files that it reads, as converters declare theirs.
+    suffix: ClassVar[str]
+    #: Endings of a converter's name, one for each way to run its files.
+    endings: ClassVar[tuple[str, ...]] = ("",)
+
+    @classmethod
+    def all_options(cls) -> tuple[str, ...]:
+        """A route for each converter to the format, and each way to run its files."""
+        converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
+        return tuple(name + ending for name in converters for ending in cls.endings)
+
+    def source(self, option: str) -> str:
+        """The converter whose file the route reads: the option without its ending."""
+        ending = max((e for e in self.endings if option.endswith(e)), key=len)
+        return option.removesuffix(ending)
 
 
 def numpy_list(outputs: Any) -> Arrays:

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import Arrays, Library
+from asterism.libraries.adapters.library import Arrays, FileLibrary
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.adapters.torchvision import stand_in_where_broken
 
 
-class OnnxModule(Library):
+class OnnxModule(FileLibrary):
     """A package that turns an ONNX file into a PyTorch module."""
 
-    options = ("keras_onnx", "tf2onnx")
+    suffix = ".onnx"
     #: How a reproducer makes ``module`` of the file at ``path``, in lines of Python.
     loading: ClassVar[tuple[str, ...]]
 
@@ -32,10 +32,6 @@ class OnnxModule(Library):
         import torch
 
         torch.set_num_threads(1)
-
-    def source(self, option: str) -> str:
-        """The option is the converter's name."""
-        return option
 
     def script(self, option: str) -> str:
         """Source of a function that runs a converted file."""
@@ -53,7 +49,7 @@ def run(path, inputs):
 
     def compile(self, subject: Subject, option: str) -> Any:
         """A PyTorch module in inference mode."""
-        return self.load(subject.file(option, ".onnx")).eval()
+        return self.load(subject.file(self.source(option), self.suffix)).eval()
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

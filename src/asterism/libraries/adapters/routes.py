@@ -38,7 +38,9 @@ def under_test(routes: Iterable[str]) -> list[str]:
 def is_route(name: str) -> bool:
     """Whether there is a route, a reference or a converter of that name."""
     library, option = library_of(name), option_of(name)
-    return name in CONVERTERS or (library in LIBRARIES and option in LIBRARIES[library].options)
+    return name in CONVERTERS or (
+        library in LIBRARIES and option in LIBRARIES[library].all_options()
+    )
 
 
 def check_routes(routes: Iterable[str]) -> None:
@@ -49,7 +51,7 @@ def check_routes(routes: Iterable[str]) -> None:
     """
     for route in routes:
         library, option = library_of(route), option_of(route)
-        known = [o for o in LIBRARIES[library].options if f"{library}:{o}" not in FLOAT64]
+        known = [o for o in LIBRARIES[library].all_options() if f"{library}:{o}" not in FLOAT64]
         if option not in known:
             hint = closest(option, known)
             raise UserError(f"{library} has no route {option!r}{hint} (known: {', '.join(known)})")

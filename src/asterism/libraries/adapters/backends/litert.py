@@ -1,4 +1,4 @@
-"""LiteRT on the file of its converter."""
+"""LiteRT on the files of its converters."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.subject import Subject
 
 
 @LIBRARIES.register("litert")
-class LiteRt(Library):
+class LiteRt(FileLibrary):
     """LiteRT's interpreter on the CPU, without Flex operations."""
 
     name = "litert"
     packages = ("ai-edge-litert",)
-    options = ("tflite",)
+    suffix = ".tflite"
     unsupported = (r"Encountered unresolved custom op", r"Select TensorFlow op", r"Regular Tensor")
-
-    def source(self, option: str) -> str:
-        """The option is the converter's name."""
-        return option
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
@@ -43,7 +39,7 @@ def run(path, inputs):
         """An interpreter of one thread."""
         from ai_edge_litert.interpreter import Interpreter
 
-        return Interpreter(str(subject.file(option, ".tflite")), num_threads=1)
+        return Interpreter(str(subject.file(self.source(option), self.suffix)), num_threads=1)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays, by the names in the file's signature.

@@ -1,4 +1,4 @@
-"""ONNX Runtime on the files of both ONNX converters, with graph optimisations off and on."""
+"""ONNX Runtime on the files of all ONNX converters, with graph optimisations off and on."""
 
 from __future__ import annotations
 
@@ -7,22 +7,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.subject import Subject
 
 
 @LIBRARIES.register("onnxruntime")
-class OnnxRuntime(Library):
+class OnnxRuntime(FileLibrary):
     """ONNX Runtime on the CPU."""
 
     name = "onnxruntime"
     packages = ("onnxruntime", "onnx")
-    options = ("keras_onnx", "keras_onnx_optimised", "tf2onnx", "tf2onnx_optimised")
+    suffix = ".onnx"
+    endings = ("", "_optimised")
     unsupported = (r"Could not find an implementation", r"NOT_IMPLEMENTED")
-
-    def source(self, option: str) -> str:
-        """The option begins with the converter's name."""
-        return option.removesuffix("_optimised")
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
@@ -50,7 +47,7 @@ def run(path, inputs):
         settings.graph_optimization_level = (
             level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
         )
-        path = subject.file(self.source(option), ".onnx")
+        path = subject.file(self.source(option), self.suffix)
         return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:

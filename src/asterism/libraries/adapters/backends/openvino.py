@@ -1,4 +1,4 @@
-"""OpenVINO on the files of both ONNX converters."""
+"""OpenVINO on the files of all ONNX converters."""
 
 from __future__ import annotations
 
@@ -7,22 +7,18 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.subject import Subject
 
 
 @LIBRARIES.register("openvino")
-class OpenVino(Library):
+class OpenVino(FileLibrary):
     """OpenVINO's CPU plug-in, computing in float32."""
 
     name = "openvino"
     packages = ("openvino",)
-    options = ("keras_onnx", "tf2onnx")
+    suffix = ".onnx"
     unsupported = (r"OpConversionFailure", r"wasn't fully converted", r"No translator found")
-
-    def source(self, option: str) -> str:
-        """The option is the converter's name."""
-        return option
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
@@ -43,7 +39,7 @@ def run(path, inputs):
         import openvino as ov
 
         core = ov.Core()
-        model = core.read_model(subject.file(option, ".onnx"))
+        model = core.read_model(subject.file(self.source(option), self.suffix))
         # By default the plug-in may compute in bfloat16 where the processor can.
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         return core.compile_model(model, "CPU", settings)

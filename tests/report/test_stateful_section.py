@@ -11,8 +11,7 @@ from asterism.core.artifacts import read_arrays, read_json, read_table, write_ar
 from asterism.core.params import read_params
 from asterism.core.stage import load_script
 from asterism.report.galleries import SHOWN
-from asterism.report.links import SWEEPS
-from asterism.report.page import write_page
+from asterism.report.page import SWEEPS, write_page
 from asterism.report.sections.stateful import stateful
 from places import ROOT
 from report.drawings import unfolded

@@ -23,6 +23,7 @@ import psutil
 
 from asterism.core.params import Section, read_params
 from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.running.params import ExecuteParams
@@ -60,7 +61,7 @@ DEFAULT = "default"
 class Params(Section):
     """What is read of ``params.yaml``."""
 
-    generate: GenerateParams
+    generate: RewardedGenerateParams
     execute: ExecuteParams
 
 

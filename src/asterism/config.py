@@ -23,9 +23,9 @@ from asterism.deepstellar.params import AbstractionParams, CoverageParams, FuzzP
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.hydra_messages import as_one_line, with_advice_taken
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.reducing.params import ReduceParams
 from asterism.models.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.models.preprocessing import PreprocessingParams
@@ -53,7 +53,7 @@ class Params(Section):
     driving: DrivingParams
     driving_training: TrainingParams
     reduce: ReduceParams
-    generate: GenerateParams
+    generate: RewardedGenerateParams
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams

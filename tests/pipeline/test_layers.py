@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from imports import ASTERISM, imported_by, packages_of
+from imports import ASTERISM, imported_by, named_by, packages_of
 
 #: From the lowest up; packages side by side know nothing of each other.
 LAYERS = [
@@ -34,7 +34,7 @@ def test_imports_lead_downwards(package):
     for file in path.rglob("*.py") if path.is_dir() else [path]:
         if file.name == "__main__.py":
             continue  # a program: it starts at the top
-        for used in packages_of(imported_by(file)) - {package}:
+        for used in packages_of(imported_by(file) | named_by(file)) - {package}:
             assert LEVELS[used] < LEVELS[package], f"{file} imports from {used}"
 
 
@@ -44,3 +44,9 @@ def test_what_belongs_to_no_package_imports_nothing():
     for file in alone:
         source = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         assert not [node for node in source if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def test_names_in_strings_are_found():
+    found = named_by(ASTERISM / "dflare/params.py")
+    assert ASTERISM / "images/mutator.py" in found
+    assert ASTERISM / "dflare/searches/__init__.py" in found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from asterism.core.params import Section
 from asterism.core.plugins import options_by_name
 from asterism.core.registry import Registry
-from asterism.dflare.onnx_graph import GraphBuilder
+from asterism.models.graph_builder import GraphBuilder
 
 Probabilities = NDArray[np.float32]
 Labels = NDArray[np.int64]

@@ -164,3 +164,19 @@ def test_workers_survive_the_thread_that_started_them():
     time.sleep(0.3)
     assert ask(worker, b"x") == b"x"
     worker.stop()
+
+
+def test_a_fork_can_be_ended_the_moment_it_is_there(tmp_path):
+    """It leads its own process group from the first, so that no signal misses it."""
+    server = ForkServer("prepares", prepare, [str(tmp_path / "mark")], ENVIRONMENT)
+    worker = WorkerProcess(obey, forks=server)
+    try:
+        for _ in range(100):
+            worker.start()
+            pid = worker.pid
+            assert os.getpgid(pid) == pid
+            worker.stop()
+            assert not psutil.pid_exists(pid)
+    finally:
+        worker.stop()
+        server.stop()

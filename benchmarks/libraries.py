@@ -22,8 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import psutil
 
 from asterism.core.parameters.params import Section, read_params
+from asterism.core.workers.worker import Limits
 from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.running.params import ExecuteParams
 from asterism.memo.generating.generate import campaign
@@ -60,7 +61,7 @@ DEFAULT = "default"
 class Params(Section):
     """What is read of ``params.yaml``."""
 
-    generate: GenerateParams
+    generate: RewardedGenerateParams
     execute: ExecuteParams
 
 

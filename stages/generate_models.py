@@ -7,9 +7,9 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import Section, Seed
 from asterism.core.resuming.stage_units import parts
+from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.branch_reward import branch_reward, branch_table
 from asterism.memo.generating.chains import generate
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -25,7 +25,7 @@ class Params(Section):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
-    generate: GenerateParams
+    generate: RewardedGenerateParams
 
 
 def run(params: Params) -> None:

@@ -28,9 +28,9 @@ from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dvc_hydra.composition import CompositionError, compose_parameters
 from asterism.dvc_hydra.documents import read_as_dvc
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
-from asterism.memo.generating.params import GenerateParams
 from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
@@ -58,7 +58,7 @@ class Params(Section):
     driving: DrivingParams
     driving_training: TrainingParams
     reduce: ReduceParams
-    generate: GenerateParams
+    generate: RewardedGenerateParams
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams

@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "models"))
 
 from model_files import CLASSES, SHAPE, images, keras_model, write
 
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedParts
@@ -279,9 +279,24 @@ def test_findings_come_back_as_they_were(files, data, tmp_path):
     search(files[:2], data, tmp_path / "t")
     findings = Findings.load(tmp_path / "t" / "dflare")
     findings.save(tmp_path / "copy")
-    for name in ("seeds.csv", "triggers.csv", "triggers.npz"):
+    for name in ("seeds.csv", "triggers.csv", "triggers.npz", "minimal.npz"):
         original = (tmp_path / "t" / "dflare" / name).read_bytes()
         assert (tmp_path / "copy" / name).read_bytes() == original
+
+
+def test_minimal_inputs_have_one_schema_in_parts_and_in_results(files, data, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
+    search(files[:2], data, tmp_path / "t", SharedParts("trigger-schema", "key"))
+    (part,) = (tmp_path / "state").rglob("dflare-0/minimal.npz")
+    assert part.read_bytes() == (tmp_path / "t/dflare/minimal.npz").read_bytes()
+    triggers, minimal = (
+        read_arrays(tmp_path / "t/dflare" / name) for name in ("triggers.npz", "minimal.npz")
+    )
+    assert {name: a.shape for name, a in minimal.items()} == {
+        name: a.shape for name, a in triggers.items()
+    }
+    for name, file in zip("fg", files, strict=False):
+        assert np.array_equal(minimal[name], open_classifier(file, UNIT).predict(minimal["items"]))
 
 
 def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):

@@ -11,10 +11,10 @@ from asterism.core.parameters.params import read_params
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedParts
 from asterism.core.running.stage import load_script
+from asterism.core.workers.worker import Limits
 from asterism.libraries.running import execution
 from asterism.libraries.running.bench import Bench, Described, Result
 from asterism.libraries.running.execution import Record, execute
-from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.outcomes import Outcome
 from asterism.memo.graphs.graph import chain
 from asterism.memo.graphs.store import write_models

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from asterism.core.workers.worker import Limits
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.reproducer import exit_status, script_of
 from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, chain, input_node

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.library import LIBRARIES, cotangent
 from asterism.libraries.adapters.routes import FLOAT64, library_of
 from asterism.libraries.judging.finding import Finding, signature
@@ -15,7 +16,6 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.execution import execute
-from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import compared_nodes, draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, chain, input_node

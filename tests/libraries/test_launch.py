@@ -13,10 +13,12 @@ import psutil
 import pytest
 
 from asterism.core.files.artifacts import write_json
+from asterism.core.workers.starting import LaunchError
+from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.subject import Subject
-from asterism.libraries.running.handle import Handle, Limits
-from asterism.libraries.running.launch import LaunchError, Nursery
-from asterism.libraries.running.worker import Worker
+from asterism.libraries.running.handle import Handle
+from asterism.libraries.running.launch import keras_forks
+from asterism.libraries.running.worker import Worker, serve
 from asterism.memo.graphs.graph import chain
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
@@ -31,7 +33,7 @@ LIMITS = Limits(60.0, 2000)
 
 @pytest.fixture
 def nursery():
-    made = Nursery("numpy", ENVIRONMENT)
+    made = keras_forks("numpy", ENVIRONMENT)
     yield made
     made.stop()
 
@@ -64,16 +66,16 @@ def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(nursery, f
     handles = [Handle("small", LIMITS, ENVIRONMENT, nursery) for _ in range(2)]
     try:
         assert all(handle.start() for handle in handles)
-        pids = [handle._process.pid for handle in handles]
-        assert len({*pids, nursery._process.pid}) == 3
-        assert {psutil.Process(pid).ppid() for pid in pids} == {nursery._process.pid}
+        pids = [handle.pid for handle in handles]
+        assert len({*pids, nursery.pid}) == 3
+        assert {psutil.Process(pid).ppid() for pid in pids} == {nursery.pid}
         one, other = handles
         crash = one.ask(request(folder, "abort"))
         assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
         assert not psutil.pid_exists(pids[0]), "no zombie is left"
         assert one.ask(request(folder, "none"))["status"] == "ok"
-        assert one._process.pid != pids[0] and other._process.pid == pids[1]
-        assert psutil.Process(one._process.pid).ppid() == nursery._process.pid
+        assert one.pid != pids[0] and other.pid == pids[1]
+        assert psutil.Process(one.pid).ppid() == nursery.pid
     finally:
         for handle in handles:
             handle.stop()
@@ -92,13 +94,13 @@ def test_a_nursery_that_died_is_replaced(nursery, folder):
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     try:
         assert handle.start()
-        first, worker = nursery._process.pid, psutil.Process(handle._process.pid)
+        first, worker = nursery.pid, psutil.Process(handle.pid)
         nursery._process.kill()
         nursery._process.wait()
         assert left_of([worker]) == [], "workers end with it"
         assert nursery.wait(worker.pid) == -signal.SIGKILL, "nobody knows"
         assert handle.ask(request(folder, "none"))["status"] == "ok"
-        assert nursery._process.pid != first
+        assert nursery.pid != first
     finally:
         handle.stop()
 
@@ -107,7 +109,7 @@ def test_a_worker_can_also_be_started_anew(folder):
     handle = Handle("small", LIMITS, ENVIRONMENT)
     try:
         assert handle.start()
-        assert psutil.Process(handle._process.pid).ppid() == os.getpid()
+        assert psutil.Process(handle.pid).ppid() == os.getpid()
         assert handle.ask(request(folder, "abort"))["status"] == "crash"
         assert handle.ask(request(folder, "none"))["status"] == "ok"
     finally:
@@ -124,7 +126,7 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
 
 
 def test_an_import_that_fails_is_said_and_nothing_raises():
-    nursery = Nursery("no_such_backend", ENVIRONMENT)
+    nursery = keras_forks("no_such_backend", ENVIRONMENT)
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     try:
         assert not handle.start()
@@ -137,7 +139,7 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 RUN = """
 import sys
 from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.handle import Limits
+from asterism.core.workers.worker import Limits
 from memo.small_graphs import branching
 
 with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:
@@ -202,10 +204,10 @@ def test_no_worker_is_started_while_closing(nursery, folder):
             handle.give_up()
             with pytest.raises(CancelledError):
                 handle.ask(request(folder, "none"))
-            assert handle._process is None
+            assert handle.pid is None
         nursery.stop()
         with pytest.raises(LaunchError, match="any more"):
-            nursery.fork("small", 0, 1, 2)
+            nursery.fork(serve, ["small"], 0, 1)
     finally:
         for handle in handles:
             handle.stop()
@@ -218,7 +220,7 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
     fake.parent.mkdir()
     fake.write_text("import time\ntime.sleep(1000)\n")
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    nursery = Nursery("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    nursery = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(handle.start)
@@ -226,14 +228,14 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
         handle.give_up()
         with contextlib.suppress(CancelledError):
             assert not asked.result(60)
-    assert nursery._process is None
+    assert nursery.pid is None
     handle.stop()
     nursery.stop()
 
 
 @pytest.mark.parametrize("library", ["small", "lone"])
 def test_a_worker_that_hangs_while_it_ends_is_killed(nursery, folder, monkeypatch, library):
-    monkeypatch.setattr("asterism.libraries.running.handle._END_SECONDS", 1.0)
+    monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
     handle = Handle(library, LIMITS, ENVIRONMENT, nursery if library == "small" else None)
     try:
         answer = handle.ask(request(folder, "shut"))
@@ -253,7 +255,7 @@ def test_a_worker_that_is_killed_from_outside_is_asked_once_more(nursery, folder
             asked = pool.submit(handle.ask, request(folder, "once"))
             while not list(folder.glob("*.hangs")):
                 time.sleep(0.05)
-            os.kill(nursery._process.pid if victim == "nursery" else handle._process.pid, 9)
+            os.kill(nursery.pid if victim == "nursery" else handle.pid, 9)
             assert asked.result(60)["status"] == "ok"
         finally:
             handle.stop()
@@ -268,7 +270,7 @@ def test_a_worker_that_is_always_killed_has_crashed(nursery, folder):
                 while not (marks := list(folder.glob("*.hangs"))):
                     time.sleep(0.05)
                 marks[0].unlink()
-                os.kill(handle._process.pid, signal.SIGKILL)
+                os.kill(handle.pid, signal.SIGKILL)
             answer = asked.result(60)
             assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
         finally:
@@ -290,7 +292,7 @@ def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder
         "import keras\n"
     )
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    nursery = Nursery("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    nursery = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
     handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
     try:
         assert handle.start(), handle.broken

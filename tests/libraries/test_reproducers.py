@@ -1,5 +1,6 @@
 """Scripts of findings: 1 while the bug lives, 0 after, 2 when something else fails."""
 
+import inspect
 import subprocess
 import sys
 
@@ -12,10 +13,11 @@ from hypothesis.extra import numpy as arrays
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.library import LIBRARIES, Library
 from asterism.libraries.judging.compare import Tolerance, first_difference
+from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import Report, read_known_issues
 from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
-from asterism.libraries.reporting.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
+from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.launch import variables
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import chain
@@ -136,6 +138,9 @@ def test_a_script_has_the_kernels_that_the_worker_had(route, said):
     assert (f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{chosen}"' in text) is said
 
 
+#: What reproducers compare outputs by.
+COMPARISON = inspect.getsource(difference)
+
 NUMBERS = st.sampled_from(
     [0.0, 1.0, -1.0, 1.000001, 1.1, -3e38, 3e38, 1e39, np.inf, -np.inf, np.nan]
 )
@@ -149,14 +154,33 @@ NUMBERS = st.sampled_from(
 )
 def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, dtype, spread):
     written = {"np": np}
-    exec(DIFFERS, written)
+    exec(COMPARISON, written)
     tolerance = Tolerance(64, 8, 2.0**-23, 2)
     with np.errstate(over="ignore"):
         output = other.astype(dtype)
     found = first_difference([output], [reference], ["float32"], [spread], tolerance)
     (allowed,) = tolerated([reference], tolerance, [spread])
     assert allowed.shape == reference.shape
-    assert written["differs"](output, reference, allowed, "float32") == (found is not None)
+    seen = written["difference"](output, reference, allowed, "float32")
+    assert seen == (None if found is None else (found.kind, found.excess))
+
+
+def test_a_script_has_the_oracles_own_comparison(tmp_path):
+    unique = UniqueFinding("s", made("values differ"), GRAPH, None, {0}, 1)
+    given = [np.zeros((2, 2), np.float32)]
+    script = tmp_path / "repro.py"
+    for expected, status in ((0.0, 0), (1.0, 1)):
+        numbers = [np.full((2, 2), expected)]
+        text = script_of(unique, {}, {}, given, numbers, [np.full((2, 2), 1e-6)])
+        assert COMPARISON in text
+        script.write_text(text)
+        assert exit_status(script) == status
+
+
+def test_a_script_holds_nothing_else_that_is_compared():
+    check = values_check(["outputs = []"])
+    assert check.count("isinf") == COMPARISON.count("isinf")
+    assert "asterism" not in check
 
 
 def test_an_element_has_the_tolerance_of_its_own_size():

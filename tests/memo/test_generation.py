@@ -37,7 +37,6 @@ def params(**changes):
         "models": 30,
         "executed": None,
         "chains": 1,
-        "branch_routes": [],
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",

@@ -23,7 +23,6 @@ BUDGET = GenerateParams(
     models=30,
     executed=None,
     chains=1,
-    branch_routes=[],
     mutations=1,
     p=0.05,
     pool="replace",

@@ -141,7 +141,7 @@ def test_a_stage_with_an_endless_network_ends_on_a_signal(own_network, number):
 
 def isolated_by(marked):
     """Processes that run a model for another one."""
-    return [p for p in marked.running() if "spawn_main" in " ".join(p.cmdline())]
+    return [p for p in marked.running() if "asterism.core.workers.entry" in p.cmdline()]
 
 
 ASK = """

@@ -5,6 +5,7 @@ what stages depend on, and what layers consist of, are the packages that it hold
 """
 
 import ast
+import re
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
 ASTERISM = SOURCE / "asterism"
+
+#: A name given as a string, which is looked up later: ``asterism.images.mutator:MUTATORS``.
+NAMED = re.compile(r"(asterism(?:\.\w+)+):\w+(?:\.\w+)*")
 
 
 @cache
@@ -27,6 +31,21 @@ def imported_by(file: Path) -> frozenset[Path]:
             continue
         for name in names:
             found |= _files(name)
+    return frozenset(found)
+
+
+@cache
+def named_by(file: Path) -> frozenset[Path]:
+    """Source files of Asterism that a file names in strings, as ``package.module:NAME``.
+
+    They are imported where parameters are composed, and not where a stage runs. So layers count
+    them, and the dependencies of stages do not.
+    """
+    found: set[Path] = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        text = node.value if isinstance(node, ast.Constant) else None
+        if isinstance(text, str) and (named := NAMED.fullmatch(text)):
+            found |= _files(named.group(1))
     return frozenset(found)
 
 

@@ -3,7 +3,7 @@
 import ast
 
 import pytest
-from imports import ASTERISM, imported_by, packages_of
+from imports import ASTERISM, imported_by, named_by, packages_of
 
 #: From the lowest up; packages side by side know nothing of each other.
 LAYERS = [
@@ -12,11 +12,12 @@ LAYERS = [
     ["core/files", "core/parameters"],
     ["core/drawing", "core/resuming"],
     ["core/running", "data", "dvc_hydra", "images", "search"],
-    ["models/architectures", "models/keras_models", "models/parameters"],
-    ["models/classifiers", "models/layers"],
+    ["models/architectures", "models/keras_models", "models/onnx_graphs"],
+    ["models/classifiers", "models/layers", "models/parameters"],
     ["models/recurrent"],
     ["models/training"],
     ["attacks", "compression", "criteria", "dflare", "memo/universe"],
+    ["deepstellar/selections"],
     ["deepstellar/parameters"],
     ["deepstellar/model", "deepstellar/seeding"],
     ["deepstellar/campaigns", "deepstellar/coverage", "deepstellar/export"],
@@ -44,7 +45,7 @@ def test_imports_lead_downwards(package):
     for file in path.rglob("*.py") if path.is_dir() else [path]:
         if file.name == "__main__.py":
             continue  # a program: it starts at the top
-        for used in packages_of(imported_by(file)) - {package}:
+        for used in packages_of(imported_by(file) | named_by(file)) - {package}:
             assert LEVELS[used] < LEVELS[package], f"{file} imports from {used}"
 
 
@@ -54,3 +55,9 @@ def test_what_belongs_to_no_package_imports_nothing():
     for file in alone:
         source = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         assert not [node for node in source if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def test_names_in_strings_are_found():
+    found = named_by(ASTERISM / "dflare/params.py")
+    assert ASTERISM / "images/mutator.py" in found
+    assert ASTERISM / "dflare/searches/__init__.py" in found

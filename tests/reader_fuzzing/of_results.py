@@ -250,22 +250,23 @@ register(Reader("corpus", "results", ".", _read_corpus, _corpus_seeds, 6))
 
 
 def _read_triggers(path: Path) -> object:
-    from asterism.dflare.trigger import Found, load_seeds
+    from asterism.dflare.outcome import Findings
+    from asterism.dflare.trigger import load_seeds
 
-    return len(Found.load(path).findings.triggers), len(load_seeds(path).items)
+    findings = Findings.load(path)
+    return len(findings.triggers), len(findings.minimal), len(load_seeds(path).items)
 
 
 def _triggers_seeds(folder: Path) -> None:
     from asterism.core.files.artifacts import write_arrays
     from asterism.dflare.outcome import Findings, SeedRecord, Trigger
-    from asterism.dflare.trigger import Found
 
     items = _rng().integers(0, 256, (3, 4, 4, 1), np.uint8)
     scores = np.full(3, 1 / 3, np.float32)
     triggers = [Trigger(i, 5 + i, ("noise", "shear"), items[i], scores, scores) for i in range(2)]
     records = [SeedRecord(0, "found", 5), SeedRecord(2, "failed", 9, "crash")]
     here = place(folder, 0)
-    Found(Findings(records, triggers), items[:2]).save(here)
+    Findings(records, triggers, triggers).save(here)
     write_arrays(here / "seeds.npz", items=items, numbers=np.arange(3))
 
 

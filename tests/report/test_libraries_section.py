@@ -26,7 +26,6 @@ BUDGET = GenerateParams(
     models=6,
     executed=None,
     chains=1,
-    branch_routes=[],
     mutations=1,
     p=0.05,
     pool="replace",

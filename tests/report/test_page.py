@@ -1,16 +1,20 @@
 """The page on results that the tests make, section by section."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from markupsafe import Markup
 
+import asterism
 from asterism.core.messages.errors import UserError
 from asterism.report import page
 from asterism.report.pictures import png
 from asterism.report.section import SECTIONS, Section
 from asterism.report.templating import percent
+
+ASTERISM = Path(asterism.__file__).parent
 
 
 def test_every_registered_section_leaves_itself_out_without_results(tmp_path):
@@ -47,3 +51,11 @@ def test_images_are_inline(channels):
 def test_percent():
     assert percent(0.8857) == "88.6%"
     assert percent(None) == "–"
+
+
+@pytest.mark.parametrize("package", ["report", "sweep"])
+def test_a_package_holds_the_templates_that_its_own_pages_use(package):
+    folder = ASTERISM / package
+    sources = [file.read_text(encoding="utf-8") for file in folder.rglob("*.py")]
+    used = {name for text in sources for name in re.findall(r'"(\w+\.html\.j2)"', text)}
+    assert used == {file.name for file in (folder / "templates").glob("*.html.j2")}

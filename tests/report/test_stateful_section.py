@@ -17,8 +17,7 @@ from asterism.core.files.artifacts import (
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.report.galleries import SHOWN
-from asterism.report.links import SWEEPS
-from asterism.report.page import write_page
+from asterism.report.page import SWEEPS, write_page
 from asterism.report.sections.stateful import stateful
 from places import ROOT
 from report.drawings import unfolded

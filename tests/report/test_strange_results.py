@@ -17,9 +17,9 @@ from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
 from asterism.report.pictures import svg, svg_file
 from asterism.report.section import Section
-from asterism.report.templating import render
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
+from asterism.sweep.templating import render
 from report.browser import CHROMIUM, browse
 
 in_a_browser = [
@@ -165,7 +165,13 @@ def test_the_policy_allows_the_pages_own_style_and_pictures_and_nothing_else(tmp
 def test_no_template_has_a_script_or_a_style_of_its_own():
     from importlib.resources import files
 
-    for template in files("asterism.report").joinpath("templates").iterdir():
+    templates = [
+        template
+        for package in ("asterism.report", "asterism.sweep")
+        for template in files(package).joinpath("templates").iterdir()
+    ]
+    assert {"page.html.j2", "sweep.html.j2"} <= {template.name for template in templates}
+    for template in templates:
         text = template.read_text()
         assert not re.search(r"<script|\sstyle=|\son\w+=|javascript:|\|\s*safe\s*}}", text), (
             template

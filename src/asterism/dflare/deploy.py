@@ -12,13 +12,15 @@ from onnx import TensorProto, compose, helper
 from onnx.version_converter import convert_version
 
 from asterism.core.files.artifacts import replacing
-from asterism.dflare.onnx_graph import OPSET, GraphBuilder
 from asterism.dflare.pair import Model
 from asterism.dflare.repairers import Repairer
 from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 Outputs = NDArray[np.float32]
 
+#: Operators and file format of a head: what ONNX Runtime of today and of a few years ago reads.
+_OPSET, _ML_OPSET, _IR_VERSION = 13, 3, 8
 #: Since then the sizes that the head's operators take are inputs, as a repairer writes them.
 _OLDEST_OPSET = 10
 #: Rows that fill ONNX Runtime's vectors, whatever the number of classes.
@@ -44,11 +46,11 @@ def _head(
     repairer: Repairer,
     *,
     logits: bool = False,
-    opset: int = OPSET,
+    opset: int = _OPSET,
     element: int = TensorProto.FLOAT,
 ) -> Any:
     """The repairer as a model whose inputs have elements of this type of ONNX."""
-    graph = GraphBuilder()
+    graph = GraphBuilder("repair", merged=True)
     given = "logits" if logits else "probabilities"
     value = given
     if element != TensorProto.FLOAT:
@@ -59,8 +61,8 @@ def _head(
     # Classes that the repairer never met have probability 0.
     spread = np.zeros((len(repairer.known_classes), repairer.classes), np.float32)
     spread[np.arange(len(spread)), repairer.known_classes] = 1
-    graph.add_named("MatMul", [scores, graph.constant(spread)], "repaired")
-    graph.add_named("ArgMax", ["repaired"], "label", axis=1, keepdims=0)
+    repaired = graph.add("MatMul", scores, graph.constant(spread), named="repaired")
+    graph.add("ArgMax", repaired, named="label", axis=1, keepdims=0)
     classes = repairer.classes
     return graph.model(
         [helper.make_tensor_value_info(given, element, ["N", classes])],
@@ -68,7 +70,8 @@ def _head(
             helper.make_tensor_value_info("repaired", TensorProto.FLOAT, ["N", classes]),
             helper.make_tensor_value_info("label", TensorProto.INT64, ["N"]),
         ],
-        opset,
+        {"": opset, "ai.onnx.ml": _ML_OPSET},
+        _IR_VERSION,
     )
 
 
@@ -107,7 +110,7 @@ def _fuse(body: Any, repairer: Repairer, logits: bool) -> Any:
 
 def _modern(body: Any) -> Any:
     """The model itself, or its translation where its operators are older than a head's."""
-    return body if _opset(body) >= _OLDEST_OPSET else convert_version(body, OPSET)
+    return body if _opset(body) >= _OLDEST_OPSET else convert_version(body, _OPSET)
 
 
 def _opset(model: Any) -> int:

@@ -11,11 +11,11 @@ from asterism.data import Dataset
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Subject
-from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.trigger import (
     draw_seeds,
+    save_found,
     search_pair,
     write_confusion,
     write_models,
@@ -57,9 +57,9 @@ def search_images(
     with open_pair(*files, preprocessing) as models:
         subject = Subject(Pair(*models), domain, TopLabel())
         with replacing(folder) as temporary:
-            summaries = search_pair(params, subject, seeds, seed, temporary, parts)
-            for name in params.searches:
-                findings = Findings.load(temporary / name)
+            found = search_pair(params, subject, seeds, seed, parts)
+            summaries = save_found(found, seeds, domain, temporary)
+            for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)
             write_models(temporary / "models.json", zip(files, models, strict=True))
             write_json(temporary / "summary.json", summaries)

@@ -22,7 +22,7 @@ from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers, Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
-from asterism.dflare.trigger import Seeds, load_seeds, search_pair, summarise
+from asterism.dflare.trigger import Seeds, load_seeds, save_found, search_pair, summarise
 from asterism.models.classifiers.isolation import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -162,4 +162,6 @@ def _search_again(
     subject = Subject(Pair(original, repaired), ImageDomain(trigger.operators), TopLabel())
     only = {params.search: trigger.searches[params.search]}
     once = trigger.model_copy(update={"searches": only, "minimise_queries": 0})
-    return dict(search_pair(once, subject, seeds, seed, folder / "search")[params.search])
+    found = search_pair(once, subject, seeds, seed)
+    summaries = save_found(found, seeds, subject.domain, folder / "search")
+    return dict(summaries[params.search])

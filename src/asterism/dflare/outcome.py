@@ -1,4 +1,4 @@
-"""What a search found: one row for each seed, and the triggering inputs."""
+"""What a search found: one row for each seed, the triggering inputs, and minimal versions."""
 
 from __future__ import annotations
 
@@ -64,10 +64,27 @@ class SeedRecord:
 
 @dataclass
 class Findings:
-    """All that one search method found."""
+    """All that one search method found.
+
+    Attributes:
+        seeds: a record for each seed.
+        triggers: the triggering inputs.
+        minimal: each triggering input with fewer changes, and the models' outputs for it; empty
+            where they were not to be minimised.
+    """
 
     seeds: list[SeedRecord] = field(default_factory=list)
     triggers: list[Trigger] = field(default_factory=list)
+    minimal: list[Trigger] = field(default_factory=list)
+
+    @classmethod
+    def merged(cls, groups: Sequence[Self]) -> Self:
+        """The findings from all groups of seeds, which are in the order of their seeds."""
+        return cls(
+            [record for group in groups for record in group.seeds],
+            [trigger for group in groups for trigger in group.triggers],
+            [trigger for group in groups for trigger in group.minimal],
+        )
 
     def sort(self) -> None:
         """Order everything by seed, then by queries."""
@@ -75,7 +92,7 @@ class Findings:
         self.triggers.sort(key=lambda trigger: (trigger.seed, trigger.queries))
 
     def save(self, folder: Path) -> None:
-        """Write ``seeds.csv``, ``triggers.csv`` and ``triggers.npz``."""
+        """Write ``seeds.csv``, ``triggers.csv``, ``triggers.npz``, and ``minimal.npz`` if any."""
         write_table(folder / "seeds.csv", seed_table(self.seeds))
         write_table(
             folder / "triggers.csv",
@@ -88,12 +105,9 @@ class Findings:
                 schema={"seed": pl.Int64, "queries": pl.Int64, "operators": pl.String},
             ),
         )
-        write_arrays(
-            folder / "triggers.npz",
-            items=_stacked([t.item for t in self.triggers]),
-            f=_stacked([t.f for t in self.triggers]),
-            g=_stacked([t.g for t in self.triggers]),
-        )
+        _write_inputs(folder / "triggers.npz", self.triggers)
+        if self.minimal:
+            _write_inputs(folder / "minimal.npz", self.minimal)
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -101,20 +115,11 @@ class Findings:
         with reading(f"what a search found, in {folder}"):
             records = read_table(folder / "seeds.csv").to_dicts()
             rows = read_table(folder / "triggers.csv").to_dicts()
-            arrays = read_arrays(folder / "triggers.npz")
+            minimal = folder / "minimal.npz"
             return cls(
                 [SeedRecord(**{**r, "reason": r["reason"] or ""}) for r in records],
-                [
-                    Trigger(
-                        row["seed"],
-                        row["queries"],
-                        tuple((row["operators"] or "").split()),
-                        arrays["items"][i],
-                        arrays["f"][i],
-                        arrays["g"][i],
-                    )
-                    for i, row in enumerate(rows)
-                ],
+                _read_inputs(folder / "triggers.npz", rows),
+                _read_inputs(minimal, rows) if minimal.exists() else [],
             )
 
 
@@ -129,6 +134,32 @@ def seed_table(records: Sequence[SeedRecord]) -> pl.DataFrame:
         },
         schema={"seed": pl.Int64, "outcome": pl.String, "queries": pl.Int64, "reason": pl.String},
     )
+
+
+def _write_inputs(path: Path, triggers: Sequence[Trigger]) -> None:
+    """Inputs ``(T, ...)`` and both models' outputs, float32 ``(T, K)``."""
+    write_arrays(
+        path,
+        items=_stacked([t.item for t in triggers]),
+        f=_stacked([t.f for t in triggers]),
+        g=_stacked([t.g for t in triggers]),
+    )
+
+
+def _read_inputs(path: Path, rows: Sequence[dict[str, Any]]) -> list[Trigger]:
+    """What :func:`_write_inputs` wrote, with the rows of ``triggers.csv``."""
+    arrays = read_arrays(path)
+    return [
+        Trigger(
+            row["seed"],
+            row["queries"],
+            tuple((row["operators"] or "").split()),
+            arrays["items"][i],
+            arrays["f"][i],
+            arrays["g"][i],
+        )
+        for i, row in enumerate(rows)
+    ]
 
 
 def _stacked(parts: list[NDArray[Any]]) -> NDArray[Any]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,10 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, Parts
 from asterism.dflare import outcome
+from asterism.dflare.domain import Domain
 from asterism.dflare.lockstep import Budget, Subject
 from asterism.dflare.minimise import minimise
-from asterism.dflare.outcome import Findings
+from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
 
@@ -68,63 +69,20 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
     return Seeds(items[numbers], numbers)
 
 
-@dataclass(frozen=True)
-class Found:
-    """What a search found from some of the seeds.
-
-    Attributes:
-        findings: seeds and triggering inputs.
-        minimal: for each triggering input one with fewer changes, ``(T, ...)``; None where
-            they were not to be minimised.
-    """
-
-    findings: Findings
-    minimal: NDArray[Any] | None
-
-    def save(self, folder: Path) -> None:
-        """Write the findings and, where there are any, ``minimal.npz``."""
-        self.findings.save(folder)
-        if self.minimal is not None:
-            write_arrays(folder / "minimal.npz", items=self.minimal)
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
-        with reading(f"what a search found, in {folder}"):
-            path = folder / "minimal.npz"
-            return cls(Findings.load(folder), read_arrays(path)["items"] if path.exists() else None)
-
-    @classmethod
-    def merged(cls, groups: Sequence[Self]) -> Self:
-        """All groups as one; they are in the order of their seeds."""
-        minimal = [group.minimal for group in groups if group.minimal is not None]
-        findings = Findings(
-            [record for group in groups for record in group.findings.seeds],
-            [trigger for group in groups for trigger in group.findings.triggers],
-        )
-        return cls(findings, np.concatenate(minimal) if minimal else None)
-
-
 def search_pair(
-    params: TriggerParams,
-    subject: Subject,
-    seeds: Seeds,
-    seed: int,
-    folder: Path,
-    parts: Parts = ALONE,
-) -> dict[str, Any]:
-    """Run every search of ``params.searches``, and save what each finds.
+    params: TriggerParams, subject: Subject, seeds: Seeds, seed: int, parts: Parts = ALONE
+) -> dict[str, Findings]:
+    """Run every search of ``params.searches``.
 
     Args:
         params: the searches and their budget.
         subject: models, domain and comparison.
         seeds: where to start.
         seed: the run's seed.
-        folder: gets a folder for each search.
         parts: who searches each group of seeds.
 
     Returns:
-        A summary for each search, see :func:`summarise`.
+        What each search found.
     """
     groups = seeds.in_groups(_GROUP)
     jobs = {
@@ -132,15 +90,30 @@ def search_pair(
         for name in params.searches
         for number, group in enumerate(groups)
     }
-    found = iter(parts.gather(jobs, Found.load))
+    found = iter(parts.gather(jobs, Findings.load))
+    return {name: Findings.merged(list(islice(found, len(groups)))) for name in params.searches}
+
+
+def save_found(
+    found: Mapping[str, Findings], seeds: Seeds, domain: Domain, folder: Path
+) -> dict[str, Any]:
+    """Save the seeds and what each search found from them.
+
+    Args:
+        found: findings, by the search.
+        seeds: where the searches started.
+        domain: what the inputs are.
+        folder: gets a folder for each search.
+
+    Returns:
+        A summary for each search, see :func:`summarise`.
+    """
     write_arrays(folder / "seeds.npz", items=seeds.items, numbers=seeds.numbers)
     summaries = {}
-    for name in params.searches:
-        whole = Found.merged(list(islice(found, len(groups))))
-        whole.findings.save(folder / name)
-        summaries[name] = summarise(whole.findings) | _distances(
-            whole, subject, seeds, folder / name
-        )
+    for name, findings in found.items():
+        findings.save(folder / name)
+        distances = _distances(findings, domain, seeds, folder / name)
+        summaries[name] = summarise(findings) | distances
     return summaries
 
 
@@ -151,7 +124,7 @@ def _search(
     seeds: Seeds,
     seed: int,
     _checkpoint: Checkpoint | None,
-) -> Found:
+) -> Findings:
     """One search from one group of seeds; it is short, so no state of it is kept."""
     chosen, numbers = params.searches[name], seeds.numbers.tolist()
     budget = Budget(params.queries, params.n_triggers, params.seconds)
@@ -160,11 +133,8 @@ def _search(
         kind, options = SEARCHES[chosen.search], search_options(chosen)
         search = kind(subject, budget, seeds.items, numbers, seed, name, options)
     findings = search.run()
-    minimal = None
     if params.minimise_queries and findings.triggers:
-        items = np.stack([trigger.item for trigger in findings.triggers])
-        references = seeds.of([trigger.seed for trigger in findings.triggers])
-        minimal = minimise(subject, items, references, params.minimise_queries)
+        findings.minimal = _minimal(subject, findings.triggers, seeds, params.minimise_queries)
     log.info(
         "searched",
         search=name,
@@ -172,7 +142,21 @@ def _search(
         triggering_inputs=len(findings.triggers),
         seconds=round(time.perf_counter() - started, 1),
     )
-    return Found(findings, minimal)
+    return findings
+
+
+def _minimal(
+    subject: Subject, triggers: Sequence[Trigger], seeds: Seeds, queries: int
+) -> list[Trigger]:
+    """The triggering inputs with fewer changes, and what the models say to these."""
+    items = np.stack([trigger.item for trigger in triggers])
+    references = seeds.of([trigger.seed for trigger in triggers])
+    minimal = minimise(subject, items, references, queries)
+    answers = subject.pair.ask(minimal)
+    return [
+        replace(trigger, item=item, f=f, g=g)
+        for trigger, item, f, g in zip(triggers, minimal, answers.f, answers.g, strict=True)
+    ]
 
 
 def summarise(findings: Findings) -> dict[str, Any]:
@@ -208,22 +192,19 @@ def summarise(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _distances(found: Found, subject: Subject, seeds: Seeds, folder: Path) -> dict[str, Any]:
+def _distances(findings: Findings, domain: Domain, seeds: Seeds, folder: Path) -> dict[str, Any]:
     """Distances of the triggering inputs to their seeds, and of their minimal versions."""
-    triggers = found.findings.triggers
-    if not triggers:
+    if not findings.triggers:
         return {}
-    owners = [trigger.seed for trigger in triggers]
+    owners = [trigger.seed for trigger in findings.triggers]
     references = seeds.of(owners)
-    versions = {"": np.stack([trigger.item for trigger in triggers])}
-    if found.minimal is not None:
-        versions["minimal_"] = found.minimal
-        answers = subject.pair.ask(found.minimal)
-        write_arrays(folder / "minimal.npz", items=found.minimal, f=answers.f, g=answers.g)
     columns: dict[str, Any] = {"seed": owners}
     means = {}
-    for prefix, version in versions.items():
-        for name, values in subject.domain.distances(version, references).items():
+    for prefix, version in (("", findings.triggers), ("minimal_", findings.minimal)):
+        if not version:
+            continue
+        items = np.stack([trigger.item for trigger in version])
+        for name, values in domain.distances(items, references).items():
             columns[prefix + name] = values
             means[f"mean_{prefix}{name}"] = float(values.mean())
     write_table(folder / "distances.csv", columns)
@@ -248,7 +229,7 @@ def write_confusion(path: Path, findings: Findings) -> None:
 
 
 def load_seeds(folder: Path) -> Seeds:
-    """The seeds that :func:`search_pair` saved."""
+    """The seeds that :func:`save_found` saved."""
     with reading(f"the seeds in {folder}"):
         arrays = read_arrays(folder / "seeds.npz")
         return Seeds(arrays["items"], arrays["numbers"])

@@ -7,10 +7,13 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
-from asterism.report.links import SWEEPS
 from asterism.report.section import SECTIONS, Section
 
 log = get_logger(__name__)
+
+#: The link to the page of all sweeps. Which sweeps there are is no result of a stage, so their
+#: page is beside the report, and not in it.
+SWEEPS = "../sweeps/index.html"
 
 
 def write_page(workspace: Path, target: Path) -> None:

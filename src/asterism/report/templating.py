@@ -1,19 +1,12 @@
-"""Templates of the page and of its sections."""
+"""Filling in templates of HTML: those of the report, and those of another package's pages."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
-
-_ENVIRONMENT = Environment(
-    loader=PackageLoader("asterism.report", "templates"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
 
 
 def percent(value: float | None) -> str:
@@ -31,9 +24,29 @@ def counted(count: int, noun: str, plural: str = "") -> str:
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
-_ENVIRONMENT.filters |= {"percent": percent, "fixed": fixed, "counted": counted}
+def renderer(package: str) -> Callable[..., Markup]:
+    """The function that fills in templates of a package; values are escaped.
+
+    Args:
+        package: dotted name of the package; the templates are in its folder ``templates``.
+
+    Returns:
+        ``render(template, **context)``: the text of the file ``template``, filled in.
+    """
+    environment = Environment(
+        loader=PackageLoader(package, "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": percent, "fixed": fixed, "counted": counted}
+
+    def render(template: str, **context: Any) -> Markup:
+        return Markup(environment.get_template(template).render(**context))
+
+    return render
 
 
-def render(template: str, **context: Any) -> Markup:
-    """The template ``report/templates/<template>`` filled in; values are escaped."""
-    return Markup(_ENVIRONMENT.get_template(template).render(**context))
+#: Fills in a template of ``report/templates``.
+render = renderer("asterism.report")

@@ -3,91 +3,118 @@
 Dflare's Algorithm 2 (Tian et al., TOSEM 2023) and MEMO's (Li et al.) are the same choice: rank
 all candidates by how well they served so far, draw a proposal uniformly, and accept it with
 the ratio of two geometric probabilities, ``(1 - p) ** (rank(proposal) - rank(current))``.
+
+A selector keeps no state: the caller knows where its chain is. So a choice that turns out to be
+in vain can be forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
 
-import numpy as np
-
-Candidate = TypeVar("Candidate", bound=Hashable)
-Choice = TypeVar("Choice", covariant=True)
+Candidate = TypeVar("Candidate")
 
 
-class Selector(Protocol[Choice]):
-    """Chooses the next candidate; the caller's scores say how the earlier choices served."""
+class Draws(Protocol):
+    """Where random numbers come from: a ``numpy.random.Generator``, or :class:`GivenDraws`."""
 
-    def select(self, rng: np.random.Generator) -> Choice:
-        """The next candidate."""
+    def integers(self, high: int, /) -> int:
+        """An integer from [0, high)."""
+        ...
+
+    def random(self) -> float:
+        """A number from [0, 1)."""
         ...
 
 
-class Uniform(Generic[Candidate]):
-    """Every candidate is equally likely: the unguided ablation."""
-
-    def __init__(self, candidates: Sequence[Candidate]) -> None:
-        self._candidates = list(candidates)
-        #: Nothing depends on where it stands.
-        self.current: Candidate | None = None
-
-    def select(self, rng: np.random.Generator) -> Candidate:
-        """A uniform draw."""
-        return self._candidates[int(rng.integers(len(self._candidates)))]
-
-    def add(self, candidate: Candidate) -> None:
-        """One more candidate."""
-        self._candidates.append(candidate)
-
-
-class MetropolisHastings(Generic[Candidate]):
-    """A chain that prefers candidates of high rank.
-
-    Proposals are drawn until one is accepted, as both papers' algorithms do.
+class GivenDraws:
+    """Draws from numbers that are known, such as those of a counter-based stream.
 
     Args:
-        candidates: at least one; equal scores keep this order.
-        score: how well a candidate served so far, higher is better; asked at each choice.
-        p: parameter of the geometric distribution, in (0, 1). Dflare takes one over the number
-            of candidates, MEMO 0.05.
+        numbers: the numbers, from [0, 1); each draw takes the next.
     """
 
-    def __init__(
+    def __init__(self, numbers: Iterator[float]) -> None:
+        self._numbers = numbers
+
+    def integers(self, high: int, /) -> int:
+        """See :meth:`Draws.integers`."""
+        return int(next(self._numbers) * high)
+
+    def random(self) -> float:
+        """See :meth:`Draws.random`."""
+        return next(self._numbers)
+
+
+class Selector(Protocol):
+    """Chooses a chain's next candidate."""
+
+    def select(
         self,
         candidates: Sequence[Candidate],
         score: Callable[[Candidate], float],
-        p: float,
-    ) -> None:
-        if not candidates:
-            raise ValueError("there is nothing to choose from")
+        current: Candidate | None,
+        draws: Draws,
+    ) -> Candidate:
+        """The next candidate.
+
+        Args:
+            candidates: at least one, all different.
+            score: how well a candidate served so far, higher is better; equal scores rank in the
+                candidates' order.
+            current: the candidate that the chain chose last, None before its first choice.
+            draws: random numbers of this choice.
+        """
+        ...
+
+
+class Uniform:
+    """Every candidate is equally likely: the unguided ablation."""
+
+    def select(
+        self,
+        candidates: Sequence[Candidate],
+        score: Callable[[Candidate], float],
+        current: Candidate | None,
+        draws: Draws,
+    ) -> Candidate:
+        """See :meth:`Selector.select`; one integer is drawn."""
+        return candidates[draws.integers(len(candidates))]
+
+
+class MetropolisHastings:
+    """Prefers candidates of high rank. The first choice of a chain is uniform.
+
+    Proposals are drawn until one is accepted, as both papers' algorithms do: an integer for the
+    proposal, then a number for its chance.
+
+    Args:
+        p: parameter of the geometric distribution over ranks, in (0, 1). Dflare takes one over
+            the number of candidates, MEMO 0.05.
+    """
+
+    def __init__(self, p: float) -> None:
         if not 0 < p < 1:
             raise ValueError(f"p must lie in (0, 1), not {p}")
-        self._candidates = list(candidates)
-        self._score = score
-        self._p = p
-        #: Where the chain stands, None before its first step; a chain goes on from what is set.
-        self.current: Candidate | None = None
+        self._stays = 1 - p
 
-    def select(self, rng: np.random.Generator) -> Candidate:
-        """The next state of the chain; the first one is drawn uniformly."""
-        if self.current is None:
-            self.current = self._draw(rng)
-            return self.current
-        ranks = {c: r for r, c in enumerate(sorted(self._candidates, key=self._negated))}
+    def select(
+        self,
+        candidates: Sequence[Candidate],
+        score: Callable[[Candidate], float],
+        current: Candidate | None,
+        draws: Draws,
+    ) -> Candidate:
+        """See :meth:`Selector.select`."""
+        count = len(candidates)
+        if current is None:
+            return candidates[draws.integers(count)]
+        ranking = sorted(candidates, key=score, reverse=True)
+        rank = ranking.index(current)
         while True:
-            proposal = self._draw(rng)
-            steps_down = ranks[proposal] - ranks[self.current]
-            if rng.random() < (1 - self._p) ** steps_down:
-                self.current = proposal
+            proposal = candidates[draws.integers(count)]
+            steps_down = ranking.index(proposal) - rank
+            chance = draws.random()
+            if steps_down <= 0 or chance < self._stays**steps_down:
                 return proposal
-
-    def add(self, candidate: Candidate) -> None:
-        """One more candidate; the chain stays where it is."""
-        self._candidates.append(candidate)
-
-    def _draw(self, rng: np.random.Generator) -> Candidate:
-        return self._candidates[int(rng.integers(len(self._candidates)))]
-
-    def _negated(self, candidate: Candidate) -> float:
-        return -self._score(candidate)

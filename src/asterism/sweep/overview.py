@@ -9,8 +9,8 @@ import polars as pl
 
 from asterism.report.document import write_document
 from asterism.report.section import Section
-from asterism.report.templating import render
 from asterism.sweep.table import parameters, shared, varying
+from asterism.sweep.templating import render
 
 
 @dataclass(frozen=True)

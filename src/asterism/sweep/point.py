@@ -19,7 +19,7 @@ from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import refusals_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
-from asterism.report.links import SWEEPS
+from asterism.report.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point

@@ -18,8 +18,8 @@ from asterism.core.files.artifacts import write_table
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
 from asterism.report.section import Section
-from asterism.report.templating import render
 from asterism.sweep.points import split_overrides
+from asterism.sweep.templating import render
 
 #: Metrics that the page shows of each point, and draws; ``table.csv`` holds all.
 DRAWN = 24

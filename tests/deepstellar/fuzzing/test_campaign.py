@@ -25,8 +25,8 @@ from asterism.deepstellar.fuzzing import campaign as campaign_module
 from asterism.deepstellar.fuzzing.campaign import Campaign
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
-from asterism.deepstellar.fuzzing.selections.strategy import SELECTIONS
 from asterism.deepstellar.fuzzing.union import unite
+from asterism.deepstellar.selections.strategy import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
 
 CRITERIA = ["state", "k_step", "transition", "none"]

@@ -32,10 +32,10 @@ from asterism.deepstellar.campaigns.population import (
 )
 from asterism.deepstellar.coverage.criteria import fitted
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
-from asterism.deepstellar.fuzzing.selections import strategy
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.selections import strategy
 from asterism.models.recurrent import RecurrentModel
 
 #: Parents that one thread handles at a time.

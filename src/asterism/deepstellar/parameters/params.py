@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, Section
 from asterism.core.parameters.registry import closest
-from asterism.core.parameters.validation import accepted_by, named
+from asterism.core.parameters.validation import accepted_by
+from asterism.deepstellar.selections.params import SelectionParams
 
 #: Bits of a state's code, a signed integer of 64, and of those the most for one component.
 _CODE_BITS, _WIDEST = 63, 62
@@ -59,19 +60,6 @@ class SeedParams(Section):
     """The inputs that fuzzing begins with."""
 
     per_class: int = Field(ge=1, description="correctly classified test inputs of each class")
-
-
-class SelectionParams(Section):
-    """How the fuzzer chooses parents from its queue."""
-
-    accepted_by: ClassVar[str | None] = (
-        "asterism.deepstellar.fuzzing.selections.strategy:configured"
-    )
-
-    name: Annotated[str, named("asterism.deepstellar.fuzzing.selections.strategy:SELECTIONS")] = (
-        Field(description="a strategy of asterism.deepstellar.fuzzing.selections")
-    )
-    options: dict[Label, float | int] = Field(description="the strategy's own settings")
 
 
 class FuzzParams(Section):

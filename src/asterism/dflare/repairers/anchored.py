@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax
 
 from asterism.core.parameters.params import Section
-from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 _ITERATIONS = 200
 

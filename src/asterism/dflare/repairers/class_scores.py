@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from asterism.dflare.onnx_graph import GraphBuilder
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 
 def class_scores(graph: GraphBuilder, scores: str, classes: int) -> str:

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import Section
-from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 
 @REPAIRERS.register("gradient_boosting")

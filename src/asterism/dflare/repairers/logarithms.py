@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.dflare.onnx_graph import GraphBuilder
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 #: Probabilities below this count as this.
 _SMALLEST = np.float32(1e-6)
@@ -21,5 +21,5 @@ def logarithms(probabilities: NDArray[Any]) -> NDArray[Any]:
 
 def add_logarithms(graph: GraphBuilder, probabilities: str) -> str:
     """Nodes that compute :func:`logarithms` of a float32 value; the name of their output."""
-    floor = graph.constant(np.array(_SMALLEST, np.float32))
+    floor = graph.constant(np.array([_SMALLEST], np.float32))
     return graph.add("Log", graph.add("Max", probabilities, floor))

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import Section
-from asterism.dflare.onnx_graph import GraphBuilder
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores
 from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -60,8 +60,7 @@ class Logistic(Repairer):
         """See :meth:`Repairer.scores`."""
         logits = add_logarithms(graph, probabilities)
         k = graph.constant(np.array([self._k], np.int64))
-        graph.add("TopK", probabilities, k, outputs=2)
-        top = graph.first_output()
+        top, _ = graph.add_all("TopK", 2, probabilities, k)
         margins = graph.add("Sub", _columns(graph, top, 0, -1), _columns(graph, top, 1, self._k))
         features = graph.add("Concat", logits, margins, axis=1)
         weights = self._model.coef_ / self._scale

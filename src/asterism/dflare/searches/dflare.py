@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 import numpy as np
@@ -16,17 +17,16 @@ from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
-from asterism.search.chains import (
-    FEW_NUMBERS,
-    NOWHERE,
-    NUMBERS,
-    ChainSelector,
-    MetropolisHastingsChains,
-    UniformChains,
-)
+from asterism.search.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
 from asterism.search.streams import ManyStreams
 
 Rows = NDArray[np.int64]
+
+#: The operator of a walk that has not begun.
+_NONE = -1
+#: Random numbers that nearly always suffice for a choice: four proposals, of which each is
+#: accepted with a chance of 63% and more.
+_FEW_NUMBERS = 8
 
 
 class DflareOptions(Section):
@@ -95,7 +95,7 @@ class Dflare(LockstepSearch[Foresight]):
         self._best = items.copy()
         self._best_distance = np.zeros(walks, np.float32)
         self._last_success = np.zeros(walks, np.int64)
-        self._operator = np.full(walks, NOWHERE)
+        self._operator = np.full(walks, _NONE)
         self._chosen = np.zeros((walks, operators), np.int64)
         self._succeeded = np.zeros((walks, operators), np.int64)
         self._applied: list[list[int]] = [[] for _ in range(walks)]
@@ -176,7 +176,8 @@ class Dflare(LockstepSearch[Foresight]):
             start: the first row of each.
             choices: random numbers of each row.
         """
-        numbers = choices.random((len(choices), FEW_NUMBERS)).tolist()
+        numbers = choices.random((len(choices), _FEW_NUMBERS)).tolist()
+        candidates = range(len(self.subject.domain.operators))
         chosen, succeeded = self._chosen[walks], self._succeeded[walks]
         rates = succeeded / np.maximum(chosen, 1)
         served = (self._operator[walks], chosen, succeeded, rates, start, start + counts)
@@ -185,23 +186,16 @@ class Dflare(LockstepSearch[Foresight]):
             *(column.tolist() for column in served), strict=True
         ):
             for row in range(first, end):
-                picked = self._selector.select(current, rate, numbers[row])
-                if picked is None:
-                    picked = self._select_patiently(current, rate, choices, row)
-                current = picked
+                current = self._selector.select(
+                    candidates,
+                    rate.__getitem__,
+                    None if current == _NONE else current,
+                    GivenDraws(chain(numbers[row], _later_numbers(choices, row))),
+                )
                 operators.append(current)
                 uses[current] += 1
                 rate[current] = successes[current] / uses[current]
         return np.array(operators, np.int64)
-
-    def _select_patiently(
-        self, current: int, rates: list[float], choices: ManyStreams, row: int
-    ) -> int:
-        """The same choice with more of the row's random numbers; the last proposal if need be."""
-        numbers = choices.of(np.array([row])).random((1, NUMBERS))[0].tolist()
-        picked = self._selector.select(current, rates, numbers)
-        operators = len(self.subject.domain.operators)
-        return int(numbers[-2] * operators) if picked is None else picked
 
 
 def _both(answers: Answers) -> NDArray[np.float32]:
@@ -209,7 +203,13 @@ def _both(answers: Answers) -> NDArray[np.float32]:
     return np.concatenate([answers.f, answers.g], axis=1)
 
 
-def _selector(operators: int, guided: bool) -> ChainSelector:
-    if guided and operators > 1:
-        return MetropolisHastingsChains(operators, 1 / operators)
-    return UniformChains(operators)
+def _later_numbers(streams: ManyStreams, row: int) -> Iterator[float]:
+    """A row's random numbers after the first few, without an end."""
+    stream = streams.of(np.array([row]))
+    stream.random((1, _FEW_NUMBERS))
+    while True:
+        yield from stream.random((1, _FEW_NUMBERS))[0].tolist()
+
+
+def _selector(operators: int, guided: bool) -> Selector:
+    return MetropolisHastings(1 / operators) if guided and operators > 1 else Uniform()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.judging.difference import difference
 from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of difference, the worst first.
@@ -109,24 +110,10 @@ def _difference(
     spread: float,
     tolerance: Tolerance,
 ) -> Difference | None:
-    if output.shape != reference.shape:
-        return Difference("wrong shape", at, 0.0)
-    if str(output.dtype) != dtype:
-        return Difference("wrong dtype", at, 0.0)
-    # What is finite in float64 may be too large for the dtype: no library is to blame.
     with np.errstate(over="ignore", invalid="ignore"):
-        largest = np.finfo(output.dtype).max if output.dtype.kind == "f" else np.inf
-        judged = ~(np.isfinite(reference) & (np.abs(reference) > largest / 4))
-        mask = (np.isnan(output) != np.isnan(reference)) | (np.isinf(output) != np.isinf(reference))
-        mask |= np.isinf(reference) & (np.sign(output) != np.sign(reference))
-        finite = np.isfinite(output) & np.isfinite(reference)
-        excess = np.where(
-            finite, np.abs(output.astype(np.float64) - reference), 0.0
-        ) / tolerance.of(reference, spread)
-    if bool((mask & judged).any()):
-        return Difference("NaN/Inf mask differs", at, float((mask & judged).sum()))
-    worst = _largest(excess * judged)
-    return Difference("values differ", at, worst) if worst > 1 else None
+        allowed = tolerance.of(reference, spread)
+    found = difference(output, reference, allowed, dtype)
+    return None if found is None else Difference(found[0], at, found[1])
 
 
 def d_mad(first: NDArray[Any], second: NDArray[Any], target: NDArray[Any]) -> float:

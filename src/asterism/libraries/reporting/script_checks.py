@@ -6,8 +6,10 @@ differences, the same exception, the same kind of death.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 
+from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.finding import Finding, skeleton
 
 #: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
@@ -19,12 +21,13 @@ _STAND_INS = ("ADDRESS", "NUMBER")
 
 
 def values_check(steps: Sequence[str]) -> str:
-    """Outputs are compared as the oracle compares them.
+    """Outputs are compared as the oracle compares them, by the source of its own function.
 
     Args:
         steps: lines that set ``outputs``.
     """
-    return DIFFERS + _VALUES.replace("STEPS", "\n    ".join(steps))
+    comparison = "\n\n" + inspect.getsource(difference)
+    return comparison + _VALUES.replace("STEPS", "\n    ".join(steps))
 
 
 def check_of(finding: Finding, steps: Sequence[str]) -> str:
@@ -74,29 +77,6 @@ def otherwise(kind, error, trace):
 sys.excepthook = otherwise
 '''
 
-DIFFERS = '''
-
-def differs(actual, expected, tolerance, dtype):
-    """Whether an output is wrong in shape, dtype, NaN and infinities, or values."""
-    if actual.shape != expected.shape or str(actual.dtype) != dtype:
-        return True
-    with np.errstate(all="ignore"):
-        # What is finite in float64 may be too large for the dtype: that is no bug.
-        largest = np.finfo(dtype).max if actual.dtype.kind == "f" else np.inf
-        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4))
-        wrong = np.isnan(actual) != np.isnan(expected)
-        wrong |= np.isinf(actual) != np.isinf(expected)
-        wrong |= np.isinf(expected) & (np.sign(actual) != np.sign(expected))
-        finite = np.isfinite(actual) & np.isfinite(expected)
-        difference = np.where(finite, np.abs(actual.astype("float64") - expected), 0.0)
-        count = int((wrong & judged).sum())
-        print("elements whose NaN or infinity differs", count)
-        print("largest difference of the others", difference.max(initial=0.0))
-        excess = np.max(np.where(judged, difference / tolerance, 0.0), initial=0.0)
-        print("as a multiple of its tolerance", excess)
-    return bool(count or excess > 1)
-'''
-
 _VALUES = """
 
 def main():
@@ -106,7 +86,9 @@ def main():
     for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
         print("expected", expected.shape, expected.reshape(-1)[:8])
         print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
-        wrong |= differs(actual, expected, tolerance, dtype)
+        found = difference(actual, expected, tolerance, dtype)
+        print("differs ", *(found or ["no"]))
+        wrong |= found is not None
     print("the bug lives" if wrong else "the bug is gone")
     return 1 if wrong else 0
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
+from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.routes import (
     FLOAT64,
@@ -26,8 +27,8 @@ from asterism.libraries.adapters.routes import (
     option_of,
     under_test,
 )
-from asterism.libraries.running.handle import Handle, Limits
-from asterism.libraries.running.launch import Nursery
+from asterism.libraries.running.handle import Handle
+from asterism.libraries.running.launch import keras_forks
 from asterism.libraries.running.outcomes import Outcome
 from asterism.memo.graphs.graph import Graph, Node, chain
 from asterism.memo.graphs.weights import Variable
@@ -128,7 +129,7 @@ class Bench:
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
         more = environment or {}
         self._nurseries = {
-            b: Nursery(b, more) for b in sorted(map(_nursery_of, workers.values())) if b
+            b: keras_forks(b, more) for b in sorted(map(_nursery_of, workers.values())) if b
         }
         self._handles = {
             name: Handle(library, limits, more, self._nurseries.get(_nursery_of(library)))

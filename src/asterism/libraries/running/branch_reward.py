@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from asterism.core.workers.worker import Limits
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.branches import SWITCH, by_module
-from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.memo.graphs.graph import Graph
 

@@ -15,10 +15,10 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, concerning
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, Parts
+from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
 from asterism.libraries.running.bench import Bench, Result, Task
-from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import GRADIENT, SPECIAL_DRAWS, compared_nodes, draw_inputs
 from asterism.libraries.running.outcomes import Outcome
 from asterism.libraries.running.params import ExecuteParams

@@ -1,52 +1,24 @@
-"""The parent's end of a worker: requests with a time and a memory limit, and restarts."""
+"""The worker of one library: requests, restarts, and deaths as answers."""
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import select
-import signal
-import tempfile
 import time
 from concurrent.futures import CancelledError
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-import psutil
-
 from asterism.core.messages.console import get_logger
-from asterism.core.workers.processes import Patience
-from asterism.libraries.running.launch import (
-    START_SECONDS,
-    KilledError,
-    LaunchError,
-    Nursery,
-    Process,
-    spawn,
-)
+from asterism.core.workers.starting import START_SECONDS, ForkServer, KilledError, LaunchError
+from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.running.launch import variables
 from asterism.libraries.running.outcomes import steady
+from asterism.libraries.running.worker import serve
 
 log = get_logger(__name__)
 
 _LOG_LINES = 8
-_LOOK_SECONDS = 0.1
-
-#: Seconds in which a worker that has closed its end, as a crash does, has ended.
-_END_SECONDS = 30.0
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Ceilings that no sound step comes near, so that findings do not depend on timing.
-
-    Args:
-        seconds: a step that takes longer hangs.
-        memory_mb: a worker whose resident memory grows by more than this in a step blew up.
-    """
-
-    seconds: float
-    memory_mb: int
 
 
 class Handle:
@@ -56,7 +28,7 @@ class Handle:
         library: name in :data:`LIBRARIES`.
         limits: ceilings of a step.
         environment: more variables for the process.
-        nursery: forks the process; None where it is started anew.
+        forks: forks the process; None where it is started anew.
     """
 
     def __init__(
@@ -64,7 +36,7 @@ class Handle:
         library: str,
         limits: Limits,
         environment: dict[str, str] | None = None,
-        nursery: Nursery | None = None,
+        forks: ForkServer | None = None,
     ) -> None:
         self.library = library
         self.broken: str | None = None
@@ -73,13 +45,15 @@ class Handle:
         #: What the worker's meter of branches has told, where it has one.
         self.news: list[dict[str, Any]] = []
         self._limits = limits
-        self._environment = environment or {}
-        self._nursery = nursery
-        self._process: Process | None = None
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the handle)
-        self._buffer = b""
+        given = {**variables(LIBRARIES[library].keras_backend), **(environment or {})}
+        self._worker = WorkerProcess(serve, [library], given, forks)
         self._given_up = False
         self._was_killed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The worker's process, None where it does not run."""
+        return self._worker.pid
 
     def start(self) -> bool:
         """Whether the worker runs; the first answer says so, or why not.
@@ -91,7 +65,7 @@ class Handle:
         """
         if self._given_up:
             raise CancelledError
-        if self._process is not None:
+        if self._worker.pid is not None:
             return True
         if self.broken is not None:
             return False
@@ -104,33 +78,17 @@ class Handle:
         """Start the worker: why it does not, None where it runs."""
         self._was_killed = False
         try:
-            self._launch()
+            self._worker.start()
+            answer = _value(self._worker.receive(Limits(START_SECONDS)))
         except LaunchError as error:
             self._was_killed = isinstance(error, KilledError)
             return str(error)
-        answer = self._receive(Limits(START_SECONDS, 1 << 20))
+        except WorkerDied as death:
+            return str(self._told(death)["message"])
         if answer["status"] == "ready":
             return None
-        self.stop()
-        return str(answer.get("message", answer["status"]))
-
-    def _launch(self) -> None:
-        request, self._requests = os.pipe()
-        self._answers, answer = os.pipe()
-        self._buffer = b""
-        try:
-            ends = (request, answer, self._log.fileno())
-            if self._nursery is not None:
-                self._process = self._nursery.fork(self.library, *ends)
-            else:
-                self._process = spawn(self.library, *ends, self._environment)
-        except LaunchError:
-            os.close(self._requests)
-            os.close(self._answers)
-            raise
-        finally:
-            os.close(request)
-            os.close(answer)
+        self._worker.stop()
+        return str(answer["message"])
 
     def ask(self, request: dict[str, Any], seconds: float | None = None) -> dict[str, Any]:
         """The answer to a request; a worker that dies, hangs or blows up is an answer too.
@@ -150,15 +108,17 @@ class Handle:
     def _ask(self, request: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         if not self.start():
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
-        try:
-            os.write(self._requests, json.dumps(request).encode() + b"\n")
-        except BrokenPipeError:
-            self.stop()
-            return self._ask(request, seconds)
+        limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
         self._was_killed = False
         started = time.monotonic()
-        limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
-        answer = self._receive(limits)
+        try:
+            self._worker.send(json.dumps(request).encode(), limits=limits)
+            answer = _value(self._worker.receive(limits))
+        except OSError:  # it died since the last request
+            self._worker.stop()
+            return self._ask(request, seconds)
+        except WorkerDied as death:
+            answer = self._told(death)
         self.seconds[request["route"]] = (
             self.seconds.get(request["route"], 0.0) + time.monotonic() - started
         )
@@ -166,85 +126,26 @@ class Handle:
             self.news.append(answer.pop("news"))
         return {"stage": "convert" if request["step"] == "convert" else "run", **answer}
 
-    def _receive(self, limits: Limits) -> dict[str, Any]:
-        assert self._process is not None
-        patience = Patience(limits.seconds)
-        # The process appears a moment before its memory can be read.
-        watched = psutil.Process(self._process.pid)
-        ceiling = watched.memory_info().rss + limits.memory_mb * 2**20
-        while b"\n" not in self._buffer:
-            if self._given_up:
-                raise CancelledError
-            ready, _, _ = select.select([self._answers], [], [], _LOOK_SECONDS)
-            if ready:
-                data = os.read(self._answers, 1 << 16)
-                if not data:
-                    return self._died("crash")
-                self._buffer += data
-                continue
-            if patience.is_over():
-                return self._died("hang")
-            if _resident(watched) > ceiling:
-                return self._died("memory")
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
-
-    def _died(self, status: str) -> dict[str, Any]:
-        assert self._process is not None
-        if status == "crash":
-            ended = self._await_end()
-            code = self._process.wait()
-            self._was_killed = ended and code == -signal.SIGKILL
-            message = f"{signal.Signals(-code).name}" if code < 0 else f"exit status {code}"
-        else:
-            message = f"stopped after its {status} limit"
-        tail = self._tail()
-        self.stop()
-        log.warning("worker restarts", library=self.library, after=status, reason=message)
-        exception = message if status == "crash" else ""
-        return {"status": status, "exception": exception, "message": tail}
-
-    def _await_end(self) -> bool:
-        """Wait for a process that answers no more; False where it hung, and is killed here."""
-        assert self._process is not None
-        patience = Patience(_END_SECONDS)
-        with contextlib.suppress(psutil.NoSuchProcess):
-            ending = psutil.Process(self._process.pid)
-            while ending.status() != psutil.STATUS_ZOMBIE:
-                if patience.is_over():
-                    os.killpg(self._process.pid, signal.SIGKILL)
-                    return False
-                time.sleep(0.01)
-        return True
-
-    def _tail(self) -> str:
-        self._log.seek(0, os.SEEK_END)
-        size = self._log.tell()
-        self._log.seek(max(0, size - 4000))
-        lines = self._log.read().decode(errors="replace").splitlines()
-        return steady("\n".join(lines[-_LOG_LINES:]), end=True)
+    def _told(self, death: WorkerDied) -> dict[str, Any]:
+        """A worker's death as an answer."""
+        self._was_killed = death.killed
+        log.warning("worker restarts", library=self.library, after=death.how, reason=death.ended)
+        return {
+            "status": death.how,
+            "exception": death.ended if death.how == "crash" else "",
+            "message": steady("\n".join(death.said[-_LOG_LINES:]), end=True),
+        }
 
     def give_up(self) -> None:
         """Let another thread wait for no answer any more; :meth:`stop` is left to do."""
         self._given_up = True
-        if self._nursery is not None:
-            self._nursery.give_up()
+        self._worker.give_up()
 
     def stop(self) -> None:
         """End the process and its children."""
-        if self._process is None:
-            return
-        os.close(self._requests)
-        os.close(self._answers)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        self._process = None
+        self._worker.stop()
 
 
-def _resident(process: psutil.Process) -> int:
-    try:
-        return int(process.memory_info().rss)
-    except psutil.Error:
-        return 0
+def _value(message: memoryview) -> dict[str, Any]:
+    value: dict[str, Any] = json.loads(bytes(message))
+    return value

@@ -1,15 +1,13 @@
-"""A worker process: one library, and the converters that it hosts, for as long as it lives.
+"""What a worker process does: one library, and the converters that it hosts, while it lives.
 
-``python -m asterism.libraries.running.worker LIBRARY IN OUT`` reads one JSON request a line from
-file descriptor IN and answers one a line on OUT; whatever the library prints goes elsewhere. The
-library's exceptions are answers; its crashes are for the parent to see.
+It gets requests as JSON and answers each; whatever the library prints goes elsewhere. The library's
+exceptions are answers; its crashes are for the parent to see.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sys
 import traceback
 import warnings
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from asterism.core.files.artifacts import read_arrays
-from asterism.core.workers.processes import killed_with_parent
+from asterism.core.workers.channel import Channel
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.subject import Subject
 from asterism.libraries.running.branches import SWITCH, BranchMeter
@@ -115,13 +113,14 @@ def _innermost(error: BaseException) -> str:
     return ""
 
 
-def serve(library: Library, requests: Any, answers: Any) -> None:
-    """Answer until the parent closes its end."""
+def serve(channel: Channel, name: str) -> None:
+    """Be the worker of the library called ``name`` until the parent closes its end."""
 
     def send(answer: Answer) -> None:
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
+        channel.send(json.dumps(answer).encode())
 
+    warnings.simplefilter("ignore")
+    library = LIBRARIES[name]()
     try:
         if library.keras_backend is not None:
             import_keras(library.keras_backend)
@@ -133,23 +132,6 @@ def serve(library: Library, requests: Any, answers: Any) -> None:
         return
     worker = Worker(library)
     meter = BranchMeter() if os.environ.get(SWITCH) else None
-    for line in requests:
-        answer = worker.answer(json.loads(line))
+    for request in channel.requests():
+        answer = worker.answer(json.loads(bytes(request)))
         send(answer if meter is None else {**answer, "news": meter.news()})
-
-
-def start_worker(
-    name: str, request_descriptor: int, answer_descriptor: int, parent: int | None = None
-) -> None:
-    """Serve the library called ``name`` in this process, which leads its group."""
-    killed_with_parent(parent)
-    warnings.simplefilter("ignore")
-    with (
-        os.fdopen(request_descriptor, encoding="utf-8") as requests,
-        os.fdopen(answer_descriptor, "w", encoding="utf-8") as answers,
-    ):
-        serve(LIBRARIES[name](), requests, answers)
-
-
-if __name__ == "__main__":
-    start_worker(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import Distinct, Section
-from asterism.core.parameters.validation import accepted_by, named
+from asterism.core.parameters.validation import named
 
-Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
 StrategyName = Annotated[str, named("asterism.memo.generating.generate:STRATEGIES")]
 
 
@@ -28,10 +27,6 @@ class GenerateParams(Section):
     )
     chains: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
-    )
-    branch_routes: Routes = Field(
-        description="routes that models are run in so that new branches of the libraries' Python "
-        "code are a reward too; none: models are only generated"
     )
     mutations: int = Field(
         ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"

@@ -9,14 +9,10 @@ never answers is ended after a time limit, and is not started again.
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import signal
-import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +21,9 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
-from asterism.core.workers.processes import Patience, killed_with_parent, started_to_last
+from asterism.core.workers.channel import Bytes, Channel
+from asterism.core.workers.entry import function_called, name_of
+from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.models.classifiers.classifier import (
     Images,
     Probabilities,
@@ -36,9 +34,6 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 #: Seconds for a call, and for opening the file: a model that takes longer hangs.
 PATIENCE_S = 600.0
-
-#: Seconds between two looks at the clock.
-_LOOK_SECONDS = 0.5
 
 #: What kind of answer follows: a result, an error of the user's, an error of the model's own.
 _RESULT, _USER_ERROR, _FAILURE = b"0", b"1", b"2"
@@ -67,7 +62,7 @@ class IsolatedModel:
     Args:
         path: the model file, for messages.
         open_model: opens the model in the other process. A function at the top of a module.
-        arguments: its arguments, which must be picklable.
+        arguments: its arguments, JSON values.
 
     Attributes:
         facts: about the model, from its process.
@@ -82,27 +77,19 @@ class IsolatedModel:
         self,
         path: Path,
         open_model: Callable[..., Served],
-        arguments: tuple[Any, ...],
+        arguments: Sequence[Any],
     ) -> None:
         self._path = path
-        self._open = (open_model, arguments)
-        self._process: Any = None
-        self._connection: Connection
         self._hung = ""
-        descriptor, complaints = tempfile.mkstemp(prefix="asterism-model-")
-        os.close(descriptor)
-        self._complaints = Path(complaints)
-        self._forget = weakref.finalize(self, self._complaints.unlink, missing_ok=True)
-        try:
-            self.facts = self._start()
-        except BaseException:
-            self.close()
-            raise
+        opening = [str(path), name_of(open_model), list(arguments)]
+        self._worker = WorkerProcess(serve, opening, quiet=False)
+        weakref.finalize(self, self._worker.stop)
+        self.facts = self._start()
 
     @property
     def pid(self) -> int | None:
         """Its process, None where it has ended."""
-        return None if self._process is None else int(self._process.pid)
+        return self._worker.pid
 
     def ask(self, arrays: Arrays) -> list[NDArray[Any]]:
         """The model's answer to arrays, as read-only arrays.
@@ -113,75 +100,52 @@ class IsolatedModel:
         """
         if self._hung:
             raise ModelHangError(self._hung)
-        if self._process is None:
+        if self.pid is None:
             self._start()
-        return self._exchange(lambda: _send(self._connection, arrays))
+        return self._exchange(_messages(arrays))
 
     def close(self) -> None:
         """End the process."""
-        self._end()
-        self._forget()
+        self._worker.stop()
 
     def _start(self) -> dict[str, Any]:
-        context = multiprocessing.get_context("spawn")
-        self._connection, far_end = context.Pipe()
-        process = context.Process(
-            target=_serve,
-            args=(far_end, self._path, *self._open, self._complaints),
-            daemon=True,
-        )
-        started_to_last(process.start)
-        self._process = process
-        far_end.close()
+        self._worker.start()
         try:
-            (answer,) = self._exchange(lambda: None)
-        except UserError:
-            self._end()
+            (answer,) = self._exchange([])
+        except BaseException:
+            self._worker.stop()
             raise
         facts: dict[str, Any] = json.loads(answer.tobytes())
         return facts
 
-    def _exchange(self, send: Callable[[], None]) -> list[NDArray[Any]]:
+    def _exchange(self, messages: Sequence[Bytes]) -> list[NDArray[Any]]:
         """Send a request and wait for the answer."""
+        limits = Limits(PATIENCE_S)
         try:
-            send()
-            patience = Patience(PATIENCE_S)
-            while not self._connection.poll(_LOOK_SECONDS):
-                if patience.is_over():
-                    self._give_up()
-            kind, answer = self._connection.recv_bytes(), _receive(self._connection)
-        except (EOFError, OSError):
-            reason = self._post_mortem()
-            self._end()
-            raise ModelCrashError(f"{self._path} crashed its interpreter: {reason}") from None
+            with suppress(OSError):  # it has died: what comes next says how
+                self._worker.send(*messages, limits=limits)
+            kind = bytes(self._worker.receive(limits))
+            answer = _arrays(self._worker.receive_more)
+        except WorkerDied as death:
+            raise self._told(death) from None
         if kind == _RESULT:
             return answer
         raise {_USER_ERROR: UserError, _FAILURE: ModelCrashError}[kind](
             answer[0].tobytes().decode()
         )
 
-    def _give_up(self) -> None:
-        self._end()
-        self._hung = (
-            f"{self._path} did not answer within {PATIENCE_S:.0f} s: it hangs, and is "
-            "not called again"
+    def _told(self, death: WorkerDied) -> UserError:
+        """The end of the process as an error."""
+        if death.how == "hang":
+            self._hung = (
+                f"{self._path} did not answer within {PATIENCE_S:.0f} s: it hangs, and is "
+                "not called again"
+            )
+            return ModelHangError(self._hung)
+        last = next((line.strip() for line in reversed(death.said) if line.strip()), "no message")
+        return ModelCrashError(
+            f"{self._path} crashed its interpreter: {death.ended}, last message: {last[:200]}"
         )
-        raise ModelHangError(self._hung)
-
-    def _post_mortem(self) -> str:
-        self._process.join(10)
-        code = self._process.exitcode
-        ended = signal.Signals(-code).name if code is not None and code < 0 else f"exit {code}"
-        lines = self._complaints.read_text(encoding="utf-8", errors="replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "no message")
-        return f"{ended}, last message: {last[:200]}"
-
-    def _end(self) -> None:
-        if self._process is not None:
-            self._connection.close()
-            self._process.kill()
-            self._process.join()
-            self._process = None
 
 
 class IsolatedClassifier:
@@ -200,7 +164,7 @@ class IsolatedClassifier:
     """
 
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
-        self._model = IsolatedModel(path, _open_classifier, (path, preprocessing))
+        self._model = IsolatedModel(path, open_served, [str(path), preprocessing.model_dump()])
         self.name = path.name
         facts = self._model.facts
         height, width, channels = facts["input_shape"]
@@ -237,8 +201,9 @@ class IsolatedClassifier:
         self.close()
 
 
-def _open_classifier(path: Path, preprocessing: PreprocessingParams) -> Served:
-    model = open_classifier(path, preprocessing)
+def open_served(path: str, preprocessing: dict[str, Any]) -> Served:
+    """A classifier as :class:`IsolatedClassifier` opens it in the other process."""
+    model = open_classifier(Path(path), PreprocessingParams.model_validate(preprocessing))
     facts = {
         "input_shape": model.input_shape,
         "classes": model.classes,
@@ -248,59 +213,44 @@ def _open_classifier(path: Path, preprocessing: PreprocessingParams) -> Served:
     return facts, lambda arrays: [model.predict(arrays[0])]
 
 
-def _serve(
-    connection: Connection,
-    path: Path,
-    open_model: Callable[..., Served],
-    arguments: tuple[Any, ...],
-    complaints: Path,
-) -> None:
-    """The process: open the file, then answer until the other end closes."""
-    parent = multiprocessing.parent_process()
-    killed_with_parent(parent.pid if parent is not None else None)
+def serve(channel: Channel, path: str, opener: str, arguments: Sequence[Any]) -> None:
+    """Be the process of a model: open the file, then answer until the other end closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    with complaints.open("wb") as file:
-        os.dup2(file.fileno(), 2)  # what native code says before it dies
-    machine.limit_memory()
     try:
-        facts, answer = open_model(*arguments)
+        machine.limit_memory()
+        facts, answer = function_called(opener)(*arguments)
     except Exception as error:  # the other side decides what it means
-        _answer(connection, *_error_answer(error, path))
+        channel.send(*_error_answer(error, path))
         return
-    _answer(connection, _RESULT, [_text(json.dumps(facts))])
-    with suppress(EOFError):
-        while True:
-            arrays = _receive(connection)
-            try:
-                outputs = answer(arrays)
-            except Exception as error:  # of these arrays: the model answers about others
-                _answer(connection, *_error_answer(error, path))
-            else:
-                _answer(connection, _RESULT, outputs)
+    channel.send(_RESULT, *_messages([_text(json.dumps(facts))]))
+    for form in channel.requests():
+        arrays = _arrays(channel.receive, form)
+        try:
+            messages = _messages(answer(arrays))
+        except Exception as error:  # of these arrays: the model answers about others
+            channel.send(*_error_answer(error, path))
+        else:
+            channel.send(_RESULT, *messages)
 
 
-def _error_answer(error: Exception, path: Path) -> tuple[bytes, Arrays]:
+def _error_answer(error: Exception, path: str) -> list[Bytes]:
     """An error as an answer: its kind and its message."""
     if isinstance(error, UserError):
-        return _USER_ERROR, [_text(str(error))]
-    return _FAILURE, [_text(f"{path} failed: {error}")]
+        return [_USER_ERROR, *_messages([_text(str(error))])]
+    return [_FAILURE, *_messages([_text(f"{path} failed: {error}")])]
 
 
 def _text(text: str) -> NDArray[np.uint8]:
     return np.frombuffer(text.encode(), np.uint8)
 
 
-def _answer(connection: Connection, kind: bytes, arrays: Arrays) -> None:
-    connection.send_bytes(kind)
-    _send(connection, arrays)
+def _messages(arrays: Arrays) -> list[Bytes]:
+    """Arrays as messages: their dtypes and shapes, then the bytes of each."""
+    forms = json.dumps([(a.dtype.str, a.shape) for a in arrays]).encode()
+    return [forms, *(np.ascontiguousarray(a).reshape(-1).view(np.uint8).data for a in arrays)]
 
 
-def _send(connection: Connection, arrays: Arrays) -> None:
-    connection.send_bytes(json.dumps([(a.dtype.str, a.shape) for a in arrays]).encode())
-    for array in arrays:
-        connection.send_bytes(np.ascontiguousarray(array).tobytes())
-
-
-def _receive(connection: Connection) -> list[NDArray[Any]]:
-    forms = json.loads(connection.recv_bytes())
-    return [np.frombuffer(connection.recv_bytes(), dtype).reshape(shape) for dtype, shape in forms]
+def _arrays(receive: Callable[[], memoryview], form: Bytes | None = None) -> list[NDArray[Any]]:
+    """The arrays that :func:`_messages` has made messages of, the first of which may be known."""
+    forms = json.loads(bytes(receive() if form is None else form))
+    return [np.frombuffer(receive(), dtype).reshape(shape) for dtype, shape in forms]

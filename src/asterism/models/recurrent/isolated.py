@@ -35,7 +35,7 @@ class IsolatedEngine:
         self._opening = (path, layer)
         self._hung = ""
         self._idle: LifoQueue[IsolatedModel] = LifoQueue()
-        first = IsolatedModel(path, _open, (path, layer, graph))
+        first = IsolatedModel(path, open_served, [str(path), layer, graph and str(graph)])
         self._idle.put(first)
         self.form: dict[str, Any] | None = first.facts["form"]
         self.steps: int | None = first.facts["steps"]
@@ -57,7 +57,7 @@ class IsolatedEngine:
             model = self._idle.get_nowait()
         except Empty:
             path, layer = self._opening
-            model = IsolatedModel(path, _open, (path, layer, None))
+            model = IsolatedModel(path, open_served, [str(path), layer, None])
         try:
             outputs, states = model.ask([sequences])
         except ModelHangError as error:
@@ -73,16 +73,17 @@ class IsolatedEngine:
             self._idle.get_nowait().close()
 
 
-def _open(path: Path, layer: str | None, graph: Path | None) -> Served:
+def open_served(path: str, layer: str | None, graph: str | None) -> Served:
+    """A network as :class:`IsolatedEngine` opens it in the other process."""
     from asterism.models.recurrent.onnx_session import OnnxEngine
     from asterism.models.recurrent.opening import open_engine
 
-    engine: Engine = open_engine(path, layer)
+    engine: Engine = open_engine(Path(path), layer)
     form = None
     if isinstance(engine, OnnxEngine):
         form = engine.form
         if graph is not None:
-            with replacing(graph) as temporary:
+            with replacing(Path(graph)) as temporary:
                 temporary.write_bytes(engine.graph)
     facts = {
         "form": form,

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
+from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 from asterism.models.recurrent.keras_layers import RECURRENT, kind
 
 #: The activations that ONNX's recurrent operators know: their names and parameters α and β there.
@@ -87,33 +87,27 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> tuple[bytes, int | N
         tensor = writer.write(layer, tensor)
     if writer.states is None:
         raise NotExpressible(f"the layer {profiled.name} is not in the chain")
-    writer.node("Identity", [tensor], "outputs")
-    writer.node("Identity", [writer.states], "states")
-    graph = helper.make_graph(
-        writer.nodes,
-        "rnn",
+    writer.graph.add("Identity", tensor, named="outputs")
+    writer.graph.add("Identity", writer.states, named="states")
+    model = writer.graph.model(
         [helper.make_tensor_value_info("sequences", TensorProto.FLOAT, [None, *shape[1:]])],
         [
             helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [None] * 2),
             helper.make_tensor_value_info("states", TensorProto.FLOAT, [None] * 3),
         ],
-        writer.constants,
+        {"": 17},
+        ir_version=9,
     )
-    opset = helper.make_opsetid("", 17)
-    model = helper.make_model(graph, opset_imports=[opset], ir_version=9)
-    onnx.checker.check_model(model)
     return model.SerializeToString(), shape[1], shape[2]
 
 
 class _Writer:
-    """Collects nodes and constants; every method returns the name of its result."""
+    """Adds layers to a graph; every method returns the name of its result."""
 
     def __init__(self, profiled: Any) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
+        self.graph = GraphBuilder("rnn")
         self.states: str | None = None
         self._profiled = profiled
-        self._count = 0
 
     def write(self, layer: Any, tensor: str) -> str:
         """One layer applied to a tensor."""
@@ -134,28 +128,16 @@ class _Writer:
             self.states = result
         return result
 
-    def node(self, operator: str, inputs: list[str], result: str = "", **attributes: Any) -> str:
-        """An operator with one result, named anew unless a name is given."""
-        result = result or self._fresh()
-        self.nodes.append(helper.make_node(operator, inputs, [result], **attributes))
-        return result
-
-    def constant(self, value: NDArray[Any]) -> str:
-        """An array as a named constant."""
-        name = self._fresh()
-        self.constants.append(numpy_helper.from_array(np.asarray(value, order="C"), name))
-        return name
-
     def activation(self, function: Any, tensor: str) -> str:
         """A Keras activation function applied to a tensor."""
         name = function if isinstance(function, str) else getattr(function, "__name__", "?")
         if name == "linear":
             return tensor
         if name == "softmax":
-            return self.node("Softmax", [tensor], axis=-1)
+            return self.graph.add("Softmax", tensor, axis=-1)
         if name not in _ELEMENTWISE:
             raise NotExpressible(f"there is no rule for the activation {name}")
-        return self.node(_ELEMENTWISE[name], [tensor])
+        return self.graph.add(_ELEMENTWISE[name], tensor)
 
     def _one_direction(self, layer: Any, tensor: str) -> str:
         if layer.go_backwards:
@@ -182,14 +164,14 @@ class _Writer:
             one, other = self._step(one, -1), self._step(other, 0)
         match layer.merge_mode:
             case "concat":
-                return self.node("Concat", [one, other], axis=-1)
+                return self.graph.add("Concat", one, other, axis=-1)
             case "sum":
-                return self.node("Add", [one, other])
+                return self.graph.add("Add", one, other)
             case "mul":
-                return self.node("Mul", [one, other])
+                return self.graph.add("Mul", one, other)
             case "ave":
-                half = self.constant(np.array(0.5, np.float32))
-                return self.node("Mul", [self.node("Add", [one, other]), half])
+                half = self.graph.constant(np.array(0.5, np.float32))
+                return self.graph.add("Mul", self.graph.add("Add", one, other), half)
         raise NotExpressible(f"{layer.name} merges its directions by {layer.merge_mode}")
 
     def _recurrent(self, layer: Any, directions: list[Any], tensor: str, direction: str) -> str:
@@ -200,8 +182,8 @@ class _Writer:
         if getattr(first, "return_state", False):
             raise NotExpressible(f"the layer {layer.name} returns its last state too")
         weights = [_weights(one) for one in directions]
-        inputs = [self.node("Transpose", [tensor], perm=[1, 0, 2])]
-        inputs += [self.constant(np.stack(part)) for part in zip(*weights, strict=True)]
+        inputs = [self.graph.add("Transpose", tensor, perm=[1, 0, 2])]
+        inputs += [self.graph.constant(np.stack(part)) for part in zip(*weights, strict=True)]
         names, alphas, betas = zip(*_activations(first), strict=True)
         attributes: dict[str, Any] = {
             "hidden_size": first.units,
@@ -213,26 +195,22 @@ class _Writer:
                 attributes[f"activation_{parameter}"] = flat * len(directions)
         if kind(first) == "GRU":
             attributes["linear_before_reset"] = int(first.reset_after)
-        return self.node(_OPERATORS[kind(first)], inputs, **attributes)
+        return self.graph.add(_OPERATORS[kind(first)], *inputs, **attributes)
 
     def _batch_first(self, every_step: str, directions: list[int]) -> str:
         """``(T, directions, B, H)`` as ``(B, T, H)``, with the chosen directions side by side."""
         parts = [
-            self.node(
+            self.graph.add(
                 "Transpose",
-                [self.node("Gather", [every_step, self.constant(np.array(d))], axis=1)],
+                self.graph.add("Gather", every_step, self.graph.constant(np.array(d)), axis=1),
                 perm=[1, 0, 2],
             )
             for d in directions
         ]
-        return parts[0] if len(parts) == 1 else self.node("Concat", parts, axis=-1)
+        return parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=-1)
 
     def _step(self, states: str, step: int) -> str:
-        return self.node("Gather", [states, self.constant(np.array(step))], axis=1)
-
-    def _fresh(self) -> str:
-        self._count += 1
-        return f"t{self._count}"
+        return self.graph.add("Gather", states, self.graph.constant(np.array(step)), axis=1)
 
 
 def _settings(layer: Any) -> list[Any]:
@@ -277,9 +255,9 @@ def _weights(layer: Any) -> tuple[NDArray[np.float32], NDArray[np.float32], NDAr
 
 def _dense(writer: _Writer, layer: Any, tensor: str) -> str:
     weights = [np.asarray(v, np.float32) for v in layer.get_weights()]
-    result = writer.node("MatMul", [tensor, writer.constant(weights[0])])
+    result = writer.graph.add("MatMul", tensor, writer.graph.constant(weights[0]))
     if layer.use_bias:
-        result = writer.node("Add", [result, writer.constant(weights[1])])
+        result = writer.graph.add("Add", result, writer.graph.constant(weights[1]))
     return writer.activation(layer.activation, result)
 
 
@@ -295,16 +273,18 @@ def _layer_normalization(writer: _Writer, layer: Any, tensor: str) -> str:
     size = layer.input.shape[-1]
     gamma = np.ones(size) if layer.gamma is None else np.asarray(layer.gamma)
     beta = np.zeros(size) if layer.beta is None else np.asarray(layer.beta)
-    constants = [writer.constant(v.astype(np.float32)) for v in (gamma, beta)]
-    return writer.node("LayerNormalization", [tensor, *constants], axis=-1, epsilon=layer.epsilon)
+    constants = [writer.graph.constant(v.astype(np.float32)) for v in (gamma, beta)]
+    return writer.graph.add(
+        "LayerNormalization", tensor, *constants, axis=-1, epsilon=layer.epsilon
+    )
 
 
 def _softmax_layer(writer: _Writer, layer: Any, tensor: str) -> str:
-    return writer.node("Softmax", [tensor], axis=layer.axis)
+    return writer.graph.add("Softmax", tensor, axis=layer.axis)
 
 
 def _flatten(writer: _Writer, _layer: Any, tensor: str) -> str:
-    return writer.node("Flatten", [tensor], axis=1)
+    return writer.graph.add("Flatten", tensor, axis=1)
 
 
 _LAYERS: dict[str, Callable[[_Writer, Any, str], str]] = {

@@ -13,7 +13,7 @@ from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
-from asterism.search import MetropolisHastings, Uniform
+from asterism.search.metropolis import MetropolisHastings, Selector, Uniform
 
 #: A model (a slot of the pool) and an operator.
 Choice = tuple[int, str]
@@ -42,13 +42,16 @@ class Memo(Strategy):
         self._selected: Counter[Choice] = Counter()
         self._slot = 0
         self._applied: list[str] = []
-        self._selector = self._make_selector(self._choices())
+        self._selector = self._make_selector()
+        self._choices = self._all_choices()
+        #: Where the chain is, None before its first choice.
+        self._current: Choice | None = None
 
-    def _choices(self) -> list[Choice]:
+    def _all_choices(self) -> list[Choice]:
         return [(slot, name) for slot in range(len(self._pool)) for name in self._operators]
 
-    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
-        return MetropolisHastings(choices, self.fitness, self.params.p)
+    def _make_selector(self) -> Selector:
+        return MetropolisHastings(self.params.p)
 
     def fitness(self, choice: Choice) -> float:
         """What a pair served so far, spread over the times that it was selected."""
@@ -80,7 +83,8 @@ class Memo(Strategy):
 
     def _select(self, rng: np.random.Generator, slot: int | None = None) -> Choice:
         """The next pair, or its operator with the model of ``slot``; what is used is counted."""
-        selected, operator = self._selector.select(rng)
+        self._current = self._selector.select(self._choices, self.fitness, self._current, rng)
+        selected, operator = self._current
         choice = (selected if slot is None else slot, operator)
         self._selected[choice] += 1
         return choice
@@ -110,7 +114,7 @@ class Memo(Strategy):
             "model_scores": sorted(self._model_scores.items()),
             "operator_scores": sorted(self._operator_scores.items()),
             "selected": [[*choice, times] for choice, times in sorted(self._selected.items())],
-            "current": self._selector.current,
+            "current": self._current,
         }
 
     def restore(self, learnt: dict[str, Any]) -> None:
@@ -120,17 +124,16 @@ class Memo(Strategy):
         self._model_scores.update(dict(learnt["model_scores"]))
         self._operator_scores.update(dict(learnt["operator_scores"]))
         self._selected.update({(slot, name): times for slot, name, times in learnt["selected"]})
-        self._selector = self._make_selector(self._choices())
+        self._choices = self._all_choices()
         if learnt["current"] is not None:
             slot, name = learnt["current"]
-            self._selector.current = (slot, name)
+            self._current = (slot, name)
 
     def _join(self, mutant: Mutant, slot: int) -> None:
         new = len(self._pool)
         self._pool.append(mutant.graph)
         self._names.append(self._names[slot])
-        for name in self._operators:
-            self._selector.add((new, name))
+        self._choices += [(new, name) for name in self._operators]
 
 
 class UniformMemo(Memo):
@@ -138,8 +141,8 @@ class UniformMemo(Memo):
 
     guided = False
 
-    def _make_selector(self, choices: list[Choice]) -> MetropolisHastings[Choice] | Uniform[Choice]:
-        return Uniform(choices)
+    def _make_selector(self) -> Selector:
+        return Uniform()
 
 
 class OlderOperators(Memo):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure
 from asterism.core.parameters.registry import Registry
-from asterism.deepstellar.parameters.params import SelectionParams
+from asterism.deepstellar.selections.params import SelectionParams
 
 
 class Selection(ABC):
@@ -33,9 +33,7 @@ class Selection(ABC):
         """
 
 
-SELECTIONS: Registry[type[Selection]] = Registry(
-    "selection", "asterism.deepstellar.fuzzing.selections"
-)
+SELECTIONS: Registry[type[Selection]] = Registry("selection", "asterism.deepstellar.selections")
 
 
 def configured(params: SelectionParams) -> Selection:

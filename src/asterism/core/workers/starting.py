@@ -1,0 +1,296 @@
+"""Starting worker processes: anew, or as forks of a process that has done the imports.
+
+Importing a library takes seconds of processor time, several workers may need the same one, and a
+worker that crashed is needed again at once. A fork server does the imports, does nothing else,
+and forks a worker whenever one is wanted. That is safe where the imports start no thread, which
+the fork server checks.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import asterism
+from asterism.core.workers.entry import enter, function_called, name_of
+from asterism.core.workers.processes import Patience, killed_with_parent, started_to_last
+
+#: Importing the largest libraries on a busy machine stays far below this.
+START_SECONDS = 300.0
+_MESSAGE = 1 << 16
+
+#: Seconds between two looks at whether a reply is still wanted, and for the last replies of all.
+_LOOK_SECONDS, _FAREWELL_SECONDS = 0.1, 10.0
+
+#: Seconds in which the status of a process that has closed its socket is known.
+_REAP_SECONDS = 1.0
+
+
+class LaunchError(Exception):
+    """A worker cannot be started; the message says why."""
+
+
+class KilledError(LaunchError):
+    """The process that starts workers was killed from outside."""
+
+
+class Process(Protocol):
+    """A worker process. It leads a process group of its own."""
+
+    @property
+    def pid(self) -> int:
+        """Its identity."""
+        ...
+
+    def wait(self) -> int:
+        """Its exit status, minus the number of a signal that ended it."""
+        ...
+
+
+def spawn(
+    entry: Callable[..., None],
+    arguments: Sequence[Any],
+    channel: int,
+    environment: Mapping[str, str],
+    stdout: int | None,
+    stderr: int,
+) -> subprocess.Popen[bytes]:
+    """A worker as a process of its own.
+
+    Args:
+        entry: a function at the top of a module, see :func:`~asterism.core.workers.entry.enter`.
+        arguments: of the function after the channel, JSON values.
+        channel: descriptor of its end of the channel.
+        environment: variables beside those of this process.
+        stdout: descriptor of its standard output; None for this process' own.
+        stderr: descriptor of its standard error.
+    """
+    return _started(
+        ["asterism.core.workers.entry", name_of(entry), json.dumps(arguments), str(channel)],
+        channel,
+        environment,
+        stdout,
+        stderr,
+    )
+
+
+def _started(
+    command: Sequence[str],
+    descriptor: int,
+    environment: Mapping[str, str],
+    stdout: int | None,
+    stderr: int,
+) -> subprocess.Popen[bytes]:
+    """A module of this checkout as a process that gets the descriptor, and this process' number."""
+    source = str(Path(asterism.__file__).resolve().parents[1])
+    given = {**os.environ, **environment}
+    given["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [given.get("PYTHONPATH")])])
+    return started_to_last(
+        lambda: subprocess.Popen(
+            [sys.executable, "-P", "-m", *command, str(os.getpid())],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=(descriptor,),
+            env=given,
+            # Ctrl-C is for the parent, which still needs the workers.
+            start_new_session=True,
+        )
+    )
+
+
+class ForkServer:
+    """A process that has done some imports and forks workers.
+
+    It starts when the first worker is wanted.
+
+    Args:
+        does: what it does, for messages: ``"imports Keras on jax"``.
+        prepare: a function at the top of a module, which does the imports; it returns why no worker
+            can be forked, or nothing.
+        arguments: of that function, JSON values.
+        environment: variables beside those of this process, for it and its workers.
+    """
+
+    def __init__(
+        self,
+        does: str,
+        prepare: Callable[..., str],
+        arguments: Sequence[Any],
+        environment: Mapping[str, str],
+    ) -> None:
+        self._does = does
+        self._prepare = [name_of(prepare), json.dumps(arguments)]
+        self._environment = environment
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._has_forked = False
+        self._given_up = False
+
+    @property
+    def pid(self) -> int | None:
+        """Its identity, None where it does not run."""
+        return None if self._process is None else self._process.pid
+
+    def fork(
+        self, entry: Callable[..., None], arguments: Sequence[Any], channel: int, log: int
+    ) -> Process:
+        """A worker, which writes its standard output and error to the descriptor ``log``.
+
+        For the other arguments see :func:`spawn`.
+
+        Raises:
+            LaunchError: the imports fail, or start a thread.
+        """
+        reply = self._ask({"entry": name_of(entry), "arguments": list(arguments)}, (channel, log))
+        if "broken" in reply:
+            raise LaunchError(reply["broken"])
+        self._has_forked = True
+        return _Forked(self, int(reply["pid"]))
+
+    def wait(self, pid: int) -> int:
+        """The exit status of a worker that is ending; nobody knows it where this has died too."""
+        try:
+            return int(self._ask({"wait": pid})["status"])
+        except LaunchError:
+            return -signal.SIGKILL
+
+    def give_up(self) -> None:
+        """Let other threads wait for no import any more; what has workers stays, to reap them."""
+        self._given_up = True
+
+    def stop(self) -> None:
+        """End the process; its workers have ended before."""
+        if self._process is not None:
+            self._socket.close()
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _ask(self, message: dict[str, Any], descriptors: tuple[int, ...] = ()) -> dict[str, Any]:
+        with self._lock:
+            if self._process is None:
+                if self._given_up:
+                    raise LaunchError(f"no process {self._does} any more")
+                self._start()
+            try:
+                socket.send_fds(self._socket, [json.dumps(message).encode()], descriptors)
+                data = self._receive()
+            except OSError:
+                data = b""
+            if not data:
+                failure = KilledError if self._was_killed() else LaunchError
+                self.stop()  # the next worker starts another one
+        if not data:
+            raise failure(f"the process that {self._does} has died or hangs")
+        reply: dict[str, Any] = json.loads(data)
+        return reply
+
+    def _was_killed(self) -> bool:
+        """Whether the process has been ended by a SIGKILL that is not this process' own."""
+        assert self._process is not None
+        try:
+            return not self._given_up and self._process.wait(_REAP_SECONDS) == -signal.SIGKILL
+        except subprocess.TimeoutExpired:  # it hangs, and is killed next
+            return False
+
+    def _receive(self) -> bytes:
+        """The reply; nothing where none comes in time, or nobody waits for it any more."""
+        patience, farewell = Patience(START_SECONDS), Patience(_FAREWELL_SECONDS)
+        while not select.select([self._socket], [], [], _LOOK_SECONDS)[0]:
+            if patience.is_over():
+                return b""
+            if self._given_up and (not self._has_forked or farewell.is_over()):
+                return b""
+        return self._socket.recv(_MESSAGE)
+
+    def _start(self) -> None:
+        self._has_forked = False
+        self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._process = _started(
+                ["asterism.core.workers.starting", *self._prepare, str(theirs.fileno())],
+                theirs.fileno(),
+                self._environment,
+                subprocess.DEVNULL,
+                subprocess.DEVNULL,
+            )
+
+
+class _Forked:
+    def __init__(self, server: ForkServer, pid: int) -> None:
+        self._server = server
+        self._status: int | None = None
+        self.pid = pid
+
+    def wait(self) -> int:
+        if self._status is None:
+            self._status = self._server.wait(self.pid)
+        return self._status
+
+
+def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent: int) -> None:
+    """Be a fork server until the parent closes its end. See :class:`ForkServer`."""
+    killed_with_parent(parent)
+    here = os.getpid()
+    warnings.simplefilter("ignore")
+    broken: str = function_called(prepare)(*arguments)
+    if not broken and _starts_threads():
+        broken = "what is imported starts threads"
+    gc.freeze()  # the collector would touch, and so copy, every page that is shared
+    with socket.socket(fileno=descriptor) as asking:
+        while True:
+            data, descriptors, _, _ = socket.recv_fds(asking, _MESSAGE, 2)
+            if not data:
+                return
+            message = json.loads(data)
+            if "wait" in message:
+                _, status = os.waitpid(message["wait"], 0)
+                reply: dict[str, Any] = {"status": os.waitstatus_to_exitcode(status)}
+            elif broken:
+                reply = {"broken": broken}
+            else:
+                pid = os.fork()
+                if pid == 0:
+                    asking.detach()
+                    os.close(descriptor)
+                    _become(here, message["entry"], message["arguments"], *descriptors)
+                reply = {"pid": pid}
+            for inherited in descriptors:
+                os.close(inherited)
+            asking.send(json.dumps(reply).encode())
+
+
+def _starts_threads() -> bool:
+    """Whether this process has more than one thread; yes where the system does not tell."""
+    threads = Path("/proc/self/task")
+    return not threads.is_dir() or len(list(threads.iterdir())) > 1
+
+
+def _become(parent: int, entry: str, arguments: Sequence[Any], channel: int, log: int) -> None:
+    """Be a worker, and nothing after that."""
+    status = 1
+    try:
+        os.setsid()
+        for stream in (1, 2):
+            os.dup2(log, stream)
+        os.close(log)
+        enter(entry, arguments, channel, parent)
+        status = 0
+    finally:
+        os._exit(status)
+
+
+if __name__ == "__main__":  # PREPARE ARGUMENTS DESCRIPTOR PARENT: what ForkServer starts
+    serve_forks(sys.argv[1], json.loads(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

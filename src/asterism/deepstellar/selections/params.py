@@ -1,0 +1,22 @@
+"""Parameters of a selection strategy."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import Section
+from asterism.core.parameters.validation import named
+
+
+class SelectionParams(Section):
+    """How the fuzzer chooses parents from its queue."""
+
+    accepted_by: ClassVar[str | None] = "asterism.deepstellar.selections.strategy:configured"
+
+    name: Annotated[str, named("asterism.deepstellar.selections.strategy:SELECTIONS")] = Field(
+        description="a strategy of asterism.deepstellar.selections"
+    )
+    options: dict[Label, float | int] = Field(description="the strategy's own settings")

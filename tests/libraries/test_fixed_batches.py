@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.reproducer import exit_status, script_of
+from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.handle import Limits
 from asterism.libraries.running.inputs import draw_inputs

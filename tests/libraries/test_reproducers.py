@@ -14,7 +14,8 @@ from asterism.libraries.adapters.library import LIBRARIES, Library
 from asterism.libraries.judging.compare import Tolerance, first_difference
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import Report, read_known_issues
-from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import DIFFERS, OTHERWISE, check_of, watch_of
 from asterism.libraries.running.launch import variables
 from asterism.libraries.triage.triage import UniqueFinding

@@ -27,6 +27,7 @@ from asterism.core.artifacts import write_json
 from asterism.core.checkpoints import dependency_key
 from asterism.core.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.errors import UserError, printable
+from asterism.core.footprint import Footprint
 from asterism.core.machine import peak_memory_mb
 from asterism.core.params import Section, read_params
 from asterism.core.parts import ShardEnded, SharedParts
@@ -152,6 +153,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
     started = time.perf_counter()
+    footprint = Footprint()
     script = load_script(folder, name)
     params = read_params(script.Params)
     log.info("started", stage=label)
@@ -162,7 +164,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     except ShardEnded:
         log.info("nothing is left to do", stage=label)
     seconds = time.perf_counter() - started
-    _record(label, seconds)
+    _record(label, seconds, footprint.peak_mb())
     log.info("finished", stage=label, seconds=round(seconds, 1))
 
 
@@ -208,11 +210,12 @@ def load_script(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def _record(label: str, seconds: float) -> None:
+def _record(label: str, seconds: float, with_children_mb: int) -> None:
     """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
     facts = {
         "seconds": round(seconds, 3),
         "peak_memory_mb": peak_memory_mb(),
+        "peak_memory_with_children_mb": with_children_mb,
         "machine": platform.platform(),
         "python": platform.python_version(),
     }

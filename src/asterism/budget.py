@@ -64,8 +64,10 @@ def _measured(project: Path, stage: Stage) -> Stage:
         return stage
     facts = read_json(path)
     try:
-        took, held = float(facts["seconds"]), float(facts["peak_memory_with_children_mb"])
-    except (KeyError, TypeError, ValueError):
+        took = float(facts["seconds"])
+        told = facts.get("peak_memory_with_children_mb")  # older records do not have it
+        held = None if told is None else float(told)
+    except (AttributeError, KeyError, TypeError, ValueError):
         raise UserError(f"{path} is no record of a run: delete it") from None
     return Stage(stage.name, stage.seconds, stage.megabytes, took, held)
 

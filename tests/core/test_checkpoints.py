@@ -143,7 +143,7 @@ def test_slow_savings_are_rarer(folder, monkeypatch):
 
     for seconds in (0.001, 0.2, 1.0, 30.0, 0.001):
         checkpoint.save(slowly(seconds))
-        waits = max(10.0, 50 * seconds)
+        waits = max(10.0, seconds / 0.015)
         now[0] += waits * 0.99
         assert not checkpoint.is_due()
         now[0] += waits * 0.02

@@ -21,8 +21,8 @@ from asterism.core import saved
 SAVE_EVERY = 10.0
 
 #: Seconds that a saving may take. Where one takes longer, the next waits longer by that factor, so
-#: that savings are at most 2% of a run.
-_LONGEST = 0.02 * SAVE_EVERY
+#: that savings are less than 2% of a run, even while they become longer.
+_LONGEST = 0.015 * SAVE_EVERY
 
 R = TypeVar("R")
 

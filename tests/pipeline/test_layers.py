@@ -8,7 +8,7 @@ from imports import ASTERISM, imported_by, packages_of
 #: From the lowest up; packages side by side know nothing of each other.
 LAYERS = [
     ["core"],
-    ["data", "hydra_messages.py", "images", "search"],
+    ["budget.py", "data", "hydra_messages.py", "images", "search"],
     ["models"],
     ["attacks", "compression", "criteria", "deepstellar", "dflare", "memo/universe"],
     ["deepimportance", "memo/graphs"],

@@ -204,6 +204,15 @@ def state(
 
 
 @app.command()
+def budget() -> None:
+    """Print each stage's budget of time and memory beside what its last run here took."""
+    from asterism.budget import stages, table
+
+    _require_root("dvc.yaml")
+    print(table(stages(Path.cwd())))
+
+
+@app.command()
 def pack(
     model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
     target: Annotated[Path, typer.Argument(help="The one file to write.")],

@@ -3,6 +3,10 @@
 import keras
 import numpy as np
 import pytest
+import torch
+from foolbox.attacks.carlini_wagner import L2CarliniWagnerAttack
+from foolbox.criteria import Misclassification
+from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
 from asterism.attacks.addition import Addition, Split
@@ -102,11 +106,26 @@ def test_the_estimator_gives_logits_and_their_gradients(classifier, victims):
         rows, labels
     ]
     np.testing.assert_allclose((gradient * step).sum((1, 2, 3)) * 2, rise, rtol=0.1, atol=1e-3)
-    weights = np.zeros((5, 10), np.float32)
-    weights[rows, labels], weights[:, 0] = 2, -1
-    expected = 2 * gradient - estimator.class_gradient(victims.images, 0)[:, 0]
-    found = estimator.weighted_gradient(victims.images, weights)
-    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_lead_of_a_class_and_its_gradient(classifier, victims):
+    estimator = PixelEstimator(classifier, CENTRED)
+    logits, rows = estimator.predict(victims.images), np.arange(5)
+    own = victims.labels
+    others = np.where(np.eye(10, dtype=bool)[own], -np.inf, logits)
+    second = others.argmax(axis=1)
+    weights = np.float32([2, 0, 0.5, 1, 3])
+    for labels, rivals in ((own, second), (second, own)):
+        lead, gradient = estimator.lead(victims.images, labels, weights, 0.0)
+        np.testing.assert_allclose(lead, logits[rows, labels] - logits[rows, rivals], rtol=1e-5)
+        expected = estimator.class_gradient(victims.images, labels)[:, 0]
+        expected = expected - estimator.class_gradient(victims.images, rivals)[:, 0]
+        expected = weights.reshape(-1, 1, 1, 1) * expected * (lead > 0).reshape(-1, 1, 1, 1)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-4, atol=1e-5)
+    # Behind by less than the margin that is asked for: it is still to be lowered.
+    lead, gradient = estimator.lead(victims.images, second, weights, 100.0)
+    assert (lead < 0).all()
+    assert (np.abs(gradient).max(axis=(1, 2, 3)) > 0).tolist() == [True, False, True, True, True]
 
 
 @pytest.mark.parametrize("ends", [["softmax"], [None, "softmax"], [None]])
@@ -183,6 +202,51 @@ def test_carlini_wagner_reaches_the_boundary_of_a_linear_classifier():
     reached = l2(found, images)
     assert (reached >= shortest * 0.999).all()
     assert (reached <= shortest * 1.05).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"abort_early": False, "confidence": 0.1, "learning_rate": 0.2},
+        {"binary_search_steps": 10, "iterations": 15, "initial_const": 1e-3},
+    ],
+)
+def test_carlini_wagner_is_foolboxs_input_by_input(digits, options):
+    given = OPTIONS["carlini_wagner"] | options
+    keras.utils.set_random_seed(0)
+    model = keras.Sequential([keras.Input((28, 28, 1)), L.Flatten(), L.Dense(8, "tanh")])
+    model.add(L.Dense(10))
+    estimator = PixelEstimator(model, UNIT)
+    images = as_pixels(digits.test_images[:5])
+    labels = estimator.predict(images).argmax(axis=1)
+    together = attack("carlini_wagner", **options).perturb(
+        estimator, Victims(images, labels, np.arange(5), 0)
+    )
+    kernels = [torch.tensor(w) for w in model.get_weights()]
+
+    def logits(pixels):
+        hidden = torch.tanh(pixels.reshape(len(pixels), -1) @ kernels[0] + kernels[1])
+        return hidden @ kernels[2] + kernels[3]
+
+    class Network(torch.nn.Module):
+        forward = staticmethod(logits)
+
+    foolboxs = L2CarliniWagnerAttack(
+        binary_search_steps=given["binary_search_steps"],
+        steps=given["iterations"],
+        stepsize=given["learning_rate"],
+        confidence=given["confidence"],
+        initial_const=given["initial_const"],
+        abort_early=given["abort_early"],
+    )
+    subject = PyTorchModel(Network().eval(), bounds=(0, 1), device="cpu")
+    for i in range(5):
+        one = torch.tensor(images[i : i + 1])
+        alone = foolboxs.run(subject, one, Misclassification(torch.tensor(labels[i : i + 1])))
+        assert alone.any()  # it is all black where nothing was found
+        np.testing.assert_allclose(together[i], alone[0].numpy(), atol=2e-3)
 
 
 def test_distances_and_levels_are_their_definitions():

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
-from asterism.core.resuming.checkpoints import Checkpoint, dependency_key
+from asterism.core.resuming.checkpoints import Checkpoint, appended, dependency_key
 
 
 def test_the_key_covers_parameters_and_the_content_of_every_file(tmp_path):
@@ -72,6 +72,84 @@ def test_the_latest_whole_state_is_found_and_forgotten(folder):
     assert Checkpoint(folder.with_name("other.checkpoint")).restore(text_of) is None
     checkpoint.discard()
     assert checkpoint.restore(text_of) is None
+
+
+def growing(items):
+    """Writes the items that a state does not hold yet, and what is small."""
+
+    def fill(folder):
+        (folder / "items").mkdir(exist_ok=True)
+        new = items[appended(folder / "items") :]
+        (folder / "items" / f"{len(items):08d}.json").write_text(json.dumps(new))
+        (folder / "small").write_text(str(len(items)))
+
+    return fill
+
+
+def grown(folder):
+    parts = sorted((folder / "items").glob("*.json"))
+    items = [item for part in parts for item in json.loads(part.read_text())]
+    assert (folder / "small").read_text() == str(len(items))
+    return items
+
+
+def test_what_is_old_is_not_written_again(folder):
+    checkpoint, items, first = Checkpoint(folder), [], None
+    for number in range(4):
+        items.append(number)
+        checkpoint.save(growing(items), ["items"])
+        state = checkpoint.latest()
+        first = first or (state / "items/00000001.json").stat().st_ino
+        assert (state / "items/00000001.json").stat().st_ino == first, "the very same file"
+        assert len(list((state / "items").iterdir())) == number + 1
+    assert len(list(folder.iterdir())) == 1
+    again = Checkpoint(folder)
+    assert again.restore(grown) == items
+    items.append(4)
+    again.save(growing(items), ["items"])
+    assert Checkpoint(folder).restore(grown) == items
+
+
+def test_another_run_s_state_is_never_taken_for_this_one_s(folder):
+    """A state that this object has not saved itself is not added to."""
+    Checkpoint(folder).save(growing([7, 8]), ["items"])
+    other = Checkpoint(folder)
+    other.save(growing([1]), ["items"])
+    assert Checkpoint(folder).restore(grown) == [1]
+
+
+def test_an_old_file_that_was_damaged_is_found_after_later_savings(folder):
+    checkpoint = Checkpoint(folder)
+    checkpoint.save(growing([1]), ["items"])
+    (checkpoint.latest() / "items/00000001.json").write_text("[3]")
+    checkpoint.save(growing([1, 2]), ["items"])
+    with capture_logs() as told:
+        assert Checkpoint(folder).restore(grown) is None
+    assert any("damaged" in line["event"] for line in told)
+
+
+def test_slow_savings_are_rarer(folder, monkeypatch):
+    """However long one takes, savings are 2% of a run at most."""
+    now = [0.0]
+    monkeypatch.setattr(checkpoints.time, "monotonic", lambda: now[0])
+    checkpoint = Checkpoint(folder)
+
+    def slowly(seconds):
+        def fill(target):
+            now[0] += seconds
+            (target / "state").write_text("")
+
+        return fill
+
+    for seconds in (0.001, 0.2, 1.0, 30.0, 0.001):
+        checkpoint.save(slowly(seconds))
+        waits = max(10.0, seconds / 0.015)
+        now[0] += waits * 0.99
+        assert not checkpoint.is_due()
+        now[0] += waits * 0.02
+        assert checkpoint.is_due()
+    assert checkpoint.seconds == pytest.approx(31.202)
+    assert checkpoint.seconds <= 0.021 * now[0]
 
 
 @pytest.mark.parametrize(

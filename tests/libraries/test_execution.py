@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming import checkpoints
@@ -92,10 +92,23 @@ def test_a_killed_run_is_taken_up_where_it_was(bench, monkeypatch):
     assert record.arrays.keys() == whole.arrays.keys()
 
 
+def test_a_state_holds_each_output_once_however_often_it_was_saved(bench, tmp_path):
+    record, written = Record(), {}
+    whole = execute(GRAPHS, bench, ["normal"], 0)
+    for at in [*range(len(whole.tasks)), *range(len(whole.tasks))]:
+        record.add(whole.result(at))
+        execution.append(record, tmp_path)
+        for path in tmp_path.rglob("*.*"):
+            facts = path.stat()
+            assert written.setdefault(path, facts.st_mtime_ns) == facts.st_mtime_ns
+    names = [n for path in tmp_path.rglob("*.npz") for n in read_arrays(path)]
+    assert sorted(names) == sorted(whole.arrays)
+
+
 @pytest.mark.parametrize("size", [1, 2])
 def test_groups_of_models_give_what_all_together_give(bench, monkeypatch, size):
     whole = execute(GRAPHS, bench, ["normal", "nan"], 0)
-    monkeypatch.setattr(execution, "_GROUP", size)
+    monkeypatch.setattr(execution, "GROUP", size)
     grouped = execute(GRAPHS, bench, ["normal", "nan"], 0, SharedParts("execute", f"by {size}"))
     assert [task["index"] for task in grouped.tasks] == [0, 0, 1, 1, 2, 2]
     assert grouped.tasks == whole.tasks

@@ -5,7 +5,8 @@ import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.reproducer import exit_status, script_of
+from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding

@@ -9,7 +9,7 @@ from asterism.libraries.adapters.routes import FLOAT64
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter
-from asterism.libraries.reporting.reproducer import exit_status
+from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.params import TriageParams

@@ -16,9 +16,10 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.libraries.judging.finding import FAILURES, Finding, read_findings, signature
 from asterism.libraries.reporting.bug_reports import Report, _markdown
+from asterism.libraries.reporting.confirming import exit_status, exit_statuses
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
-from asterism.libraries.reporting.reproducer import exit_status, script_of
+from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.bench import Described
 from asterism.libraries.running.outcomes import Outcome
 from asterism.libraries.triage.triage import UniqueFinding
@@ -126,7 +127,7 @@ def test_a_script_that_is_no_python_is_no_bug(tmp_path):
         done = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
         assert done.returncode == 1, "which is how Python ends, and what a bug ends with"
         assert exit_status(path) == 2
-    statuses = tuple(exit_status(path) for _ in range(3))
+    statuses = exit_statuses(path, 3)
     assert not Report("f", "s", statuses, "").reproduced
 
 

@@ -150,8 +150,8 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from memo.test_generation import SEEDS, params
 
 class Dying(Checkpoint):
-    def save(self, fill):
-        super().save(fill)
+    def save(self, fill, grows=()):
+        super().save(fill, grows)
         if self.latest().name == "00000011":
             os.kill(os.getpid(), signal.SIGKILL)
 
@@ -173,8 +173,8 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatc
     checkpoint = Checkpoint(state_root / "checkpoint")
     saved = checkpoint.latest()
     assert saved is not None
-    parts = sorted(part.name for part in saved.glob("mutants-*"))
-    assert parts == [f"mutants-{number:08d}.json" for number in range(1, 13)]
+    parts = sorted(part.name for part in (saved / "mutants").iterdir())
+    assert parts == [f"{number:08d}.json" for number in range(1, 13)]
     budget = params(models=30, pool=pool)
     asked = []
     monkeypatch.setattr(Memo, "propose", noted(Memo.propose, asked))

@@ -11,7 +11,7 @@ LAYERS = [
     ["core/settings"],
     ["core/files", "core/parameters"],
     ["core/drawing", "core/resuming"],
-    ["core/running", "data", "dvc_hydra", "images", "search"],
+    ["budget.py", "core/running", "data", "dvc_hydra", "images", "search"],
     ["models/architectures", "models/keras_models", "models/onnx_graphs"],
     ["models/classifiers", "models/layers", "models/parameters"],
     ["models/recurrent"],

@@ -50,6 +50,7 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
     ) -> None:
         if shape is None:
             shape = tuple(int(n) for n in model.inputs[0].shape[1:])
+        classes = int(model.outputs[0].shape[-1])
         logits = up_to_logits(model)
         scores = on_pixels(lambda x: logits(x, training=False), preprocessing)
 
@@ -65,20 +66,23 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
                 loss = tf.nn.softmax_cross_entropy_with_logits(targets, scores(pixels))
             return tape.gradient(loss, pixels)
 
-        def weighted_gradient(pixels: Any, weights: Any) -> Any:
+        def lead(pixels: Any, labels: Any, weights: Any, margin: Any) -> Any:
             with tf.GradientTape() as tape:
                 tape.watch(pixels)
                 found = scores(pixels)
-            return tape.gradient(found, pixels, output_gradients=weights)
+                others = tf.where(tf.one_hot(labels, classes) > 0, -np.inf, found)
+                by = tf.gather(found, labels, batch_dims=1) - tf.reduce_max(others, axis=1)
+                loss = weights * tf.nn.relu(by + margin)
+            return by, tape.gradient(loss, pixels)
 
         images = tf.TensorSpec((None, *shape), tf.float32)
         labels = tf.TensorSpec((None,), tf.int64)
         targets = tf.TensorSpec((None, None), tf.float32)
         self._scores = tf.function(scores, [images], autograph=False)
-        self._weighted_gradient = tf.function(weighted_gradient, [images, targets], autograph=False)
+        rows, number = tf.TensorSpec((None,), tf.float32), tf.TensorSpec((), tf.float32)
+        self._lead = tf.function(lead, [images, labels, rows, number], autograph=False)
         self._class_gradient = tf.function(class_gradient, [images, labels], autograph=False)
         self._loss_gradient = tf.function(loss_gradient, [images, targets], autograph=False)
-        classes = int(model.outputs[0].shape[-1])
         super().__init__(model, classes, shape, clip_values=(0.0, 1.0))
 
     def aim(self, victims: Victims) -> Floats:
@@ -105,10 +109,23 @@ class PixelEstimator(TensorFlowV2Classifier):  # type: ignore[misc]  # ART ships
         gradient: Floats = self._class_gradient(x, labels).numpy()[:, None]
         return gradient
 
-    def weighted_gradient(self, x: Floats, weights: Floats) -> Floats:
-        """Gradient of each input's logits' sum weighted by ``(N, classes)``, ``(N, H, W, C)``."""
-        gradient: Floats = self._weighted_gradient(x, weights).numpy()
-        return gradient
+    def lead(
+        self, x: Floats, labels: Ints, weights: Floats, margin: float
+    ) -> tuple[Floats, Floats]:
+        """By how much a class's logit leads those of all others, and what lowers that.
+
+        Args:
+            x: pixels ``(N, H, W, C)``.
+            labels: the class of each, ``(N,)``.
+            weights: of each input's lead in the loss, float32 ``(N,)``.
+            margin: by which another class is to lead in the end.
+
+        Returns:
+            The lead ``(N,)``, below 0 where another class leads, and the gradient
+            ``(N, H, W, C)`` of ``weights * max(0, lead + margin)``.
+        """
+        by, gradient = self._lead(x, labels, weights, np.float32(margin))
+        return by.numpy(), gradient.numpy()
 
     def loss_gradient(self, x: Floats, y: Floats, **_: Any) -> Floats:
         """Gradient of the cross-entropy of one-hot ``y``, ``(N, H, W, C)``."""

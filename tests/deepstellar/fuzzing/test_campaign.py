@@ -193,8 +193,8 @@ class FragileCheckpoint(Checkpoint):
 
     lives = 0
 
-    def save(self, fill: Any) -> None:
-        super().save(fill)
+    def save(self, fill: Any, grows: Any = ()) -> None:
+        super().save(fill, grows)
         self.lives -= 1
         if self.lives == 0:
             raise Killed

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,10 @@ from asterism.core.resuming import saved
 
 #: Seconds between two savings: the work that a killed run does again. No result depends on it.
 SAVE_EVERY = 10.0
+
+#: Seconds that a saving may take. Where one takes longer, the next waits longer by that factor, so
+#: that savings are less than 2% of a run, even while they become longer.
+_LONGEST = 0.015 * SAVE_EVERY
 
 R = TypeVar("R")
 
@@ -35,11 +39,18 @@ class Checkpoint:
 
     Args:
         folder: where states are kept, below ``state.root``.
+
+    Attributes:
+        seconds: spent on savings.
     """
 
     def __init__(self, folder: Path) -> None:
+        self.seconds = 0.0
         self._folder = folder
         self._saved = time.monotonic()
+        self._took = 0.0
+        #: The files of the state that this object has saved last, with their digests.
+        self._written: dict[Path, str] = {}
 
     def latest(self) -> Path | None:
         """Folder of the latest state, or None when there is none."""
@@ -59,20 +70,34 @@ class Checkpoint:
                 return saved.read(state, read)
             except saved.DamagedError as reason:
                 saved.set_aside(state, reason)
+                self._written = {}
         return None
 
     def is_due(self) -> bool:
         """Whether it is long enough ago that a state was saved, or that the run began."""
-        return time.monotonic() - self._saved >= SAVE_EVERY
+        wait = SAVE_EVERY * max(1.0, self._took / _LONGEST)
+        return time.monotonic() - self._saved >= wait
 
-    def save(self, fill: Callable[[Path], None]) -> None:
-        """Save a new state: ``fill(folder)`` writes it, then it replaces the old one."""
+    def save(self, fill: Callable[[Path], None], grows: Collection[str] = ()) -> None:
+        """Save a new state, then remove the old one.
+
+        Args:
+            fill: writes the state into a folder.
+            grows: names of folders in the state to which files are only ever added. ``fill`` finds
+                in them what this object has saved before, and adds what is new since.
+        """
+        began = time.monotonic()
         states = self._states()
         number = (int(states[-1].name) + 1) % _STATES if states else 0
-        saved.write(self._folder / f"{number:08d}", fill)
+        kept = {path: digest for path, digest in self._written.items() if path.parent.name in grows}
+        folder = self._folder / f"{number:08d}"
+        digests = saved.write(folder, fill, kept)
+        self._written = {folder / name: digest for name, digest in digests.items()}
         for state in states:
             saved.remove(state)
         self._saved = time.monotonic()
+        self._took = self._saved - began
+        self.seconds += self._took
 
     def discard(self) -> None:
         """Forget all states: the work is finished."""
@@ -87,6 +112,14 @@ class Checkpoint:
         if not self._folder.is_dir():
             return []
         return sorted(path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))
+
+
+def appended(folder: Path) -> int:
+    """How many items the files in a folder that grows hold: the number that the last is named by.
+
+    Each file is named by the number of items up to its last one.
+    """
+    return max((int(path.stem) for path in folder.glob("*")), default=0)
 
 
 def dependency_key(stage: str, params: Any, paths: Iterable[Path]) -> str:

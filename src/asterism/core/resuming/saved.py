@@ -15,9 +15,10 @@ import re
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
@@ -74,12 +75,19 @@ def checked_name(name: str) -> str:
     return name
 
 
-def write(folder: Path, fill: Callable[[Path], None]) -> None:
+def write(
+    folder: Path, fill: Callable[[Path], None], kept: Mapping[Path, str] = MappingProxyType({})
+) -> dict[str, str]:
     """Save into a new folder, in one step.
 
     Args:
         folder: where; nothing is there yet.
-        fill: writes the files into an empty folder.
+        fill: writes the files into a folder that holds nothing but what is kept.
+        kept: files of a folder beside it that hold no other content here, with their digests.
+            They are linked: neither written nor read again.
+
+    Returns:
+        The digest of each file, by its path in the folder.
 
     Raises:
         UserError: a link leads out of the state's root, or a file is larger than
@@ -88,8 +96,16 @@ def write(folder: Path, fill: Callable[[Path], None]) -> None:
     require_no_link(folder.parent)
     with replacing(folder) as temporary:
         temporary.mkdir()
+        known: dict[str, str] = {}
+        for file, digest in kept.items():
+            name = Path(*file.relative_to(folder.parent).parts[1:])
+            (temporary / name).parent.mkdir(parents=True, exist_ok=True)
+            os.link(file, temporary / name, follow_symlinks=False)
+            known[name.as_posix()] = digest
         fill(temporary)
-        write_json(temporary / DIGESTS, _digests(temporary))
+        digests = _digests(temporary, known)
+        write_json(temporary / DIGESTS, digests)
+    return digests
 
 
 def read(folder: Path, load: Callable[[Path], R]) -> R:
@@ -184,8 +200,12 @@ def _remove_in(parent: int, name: str) -> None:
         shutil.rmtree(name, ignore_errors=True, dir_fd=parent)
 
 
-def _digests(folder: Path) -> dict[str, str]:
+def _digests(folder: Path, known: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
     """SHA-256 of every file below a folder, by path, but of the digests themselves.
+
+    Args:
+        folder: the folder.
+        known: what need not be computed.
 
     Raises:
         DamagedError: there is something that is neither a file nor a folder.
@@ -198,7 +218,8 @@ def _digests(folder: Path) -> dict[str, str]:
                 if entry.is_dir(follow_symlinks=False):
                     waiting.append(Path(entry.path))
                 elif entry.is_file(follow_symlinks=False):
-                    found[Path(entry.path).relative_to(folder).as_posix()] = _digest(entry.path)
+                    name = Path(entry.path).relative_to(folder).as_posix()
+                    found[name] = known[name] if name in known else _digest(entry.path)
                 else:
                     raise DamagedError(f"{entry.name} is a link or no file")
     found.pop(DIGESTS, None)

@@ -28,6 +28,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import is_shard
 from asterism.core.resuming.tidying import tidy
 from asterism.core.resuming.work_units import ShardEnded
+from asterism.core.running.footprint import Footprint
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.settings.machine import peak_memory_mb
 
@@ -94,6 +95,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     divert_native_messages(Path("logs") / f"{label}.native.log")
     configure_logging(Path("logs") / f"{label}.jsonl")
     started = time.perf_counter()
+    footprint = Footprint()
     script = load_script(folder, name)
     params = read_params(script.Params)
     log.info("started", stage=label)
@@ -104,7 +106,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     except ShardEnded:
         log.info("nothing is left to do", stage=label)
     seconds = time.perf_counter() - started
-    _record(label, seconds)
+    _record(label, seconds, footprint.peak_mb())
     log.info("finished", stage=label, seconds=round(seconds, 1))
 
 
@@ -150,11 +152,12 @@ def load_script(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def _record(label: str, seconds: float) -> None:
+def _record(label: str, seconds: float, with_children_mb: int) -> None:
     """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
     facts = {
         "seconds": round(seconds, 3),
         "peak_memory_mb": peak_memory_mb(),
+        "peak_memory_with_children_mb": with_children_mb,
         "machine": platform.platform(),
         "python": platform.python_version(),
     }

@@ -20,6 +20,9 @@ from asterism.deepstellar.seeding.seeds import Seeds
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1
 
+#: The folders of a state to which :meth:`Population.save_new` adds files.
+GROWING = ("queue", "crashes")
+
 
 class Queue:
     """The seeds, and after them the mutants that told something new.
@@ -195,6 +198,27 @@ class Population:
         for name, arrays in tables.items():
             np.savez(folder / f"{name}.npz", allow_pickle=False, **arrays)
         write_json(folder / "run.json", self.run)
+
+    def save_new(self, folder: Path) -> None:
+        """Write a state in which the folders :data:`GROWING` grow; the rest is small."""
+        self.queue.rows.save_new(folder / "queue", ["chosen"])
+        self.crashes.rows.save_new(folder / "crashes")
+        changing = {"chosen": self.queue.rows["chosen"]}
+        np.savez(folder / "chosen.npz", allow_pickle=False, **changing)
+        np.savez(folder / "visits.npz", allow_pickle=False, **self.visits.found)
+        write_json(folder / "run.json", self.run)
+
+    @classmethod
+    def load_all(cls, folder: Path) -> Self:
+        """What :meth:`save_new` wrote."""
+        with reading(f"the state of a campaign in {folder}"):
+            chosen = read_arrays(folder / "chosen.npz")
+            return cls(
+                Queue(Columns.load_all(folder / "queue", chosen)),
+                Crashes(Columns.load_all(folder / "crashes", {})),
+                FirstVisits(read_arrays(folder / "visits.npz")),
+                read_json(folder / "run.json"),
+            )
 
     @classmethod
     def load(cls, folder: Path) -> Self:

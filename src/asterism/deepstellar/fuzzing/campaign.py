@@ -25,6 +25,7 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
 from asterism.deepstellar.campaigns.population import (
+    GROWING,
     Crashes,
     FirstVisits,
     Population,
@@ -176,7 +177,7 @@ class Campaign:
                 bar.update(done.run - before)
                 bar.set_postfix(self._standing(), refresh=False)
                 if checkpoint is not None and checkpoint.is_due():
-                    checkpoint.save(self._saver(plan))
+                    checkpoint.save(self._saver(plan), GROWING)
             for future in working:
                 future.cancel()
         return done
@@ -279,7 +280,7 @@ class Campaign:
         }
 
         def fill(directory: Path) -> None:
-            done.save(directory)
+            done.save_new(directory)
             np.savez(directory / "progress.npz", allow_pickle=False, **progress)
 
         return fill
@@ -289,7 +290,7 @@ class Campaign:
         now = read_arrays(directory / "progress.npz")
         last, fruitless, generation = now["numbers"].tolist()
         return _State(
-            Population.load(directory),
+            Population.load_all(directory),
             now["levels"].reshape(self._guidance.levels.shape),
             last,
             fruitless,

@@ -21,9 +21,10 @@ from asterism.libraries.judging.compare import spread_of
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import tolerance_of
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.markdown import block, cell, code, shown
-from asterism.libraries.reporting.reproducer import exit_status, script_of, tolerated
+from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.inputs import draw_inputs
 from asterism.libraries.triage.triage import UniqueFinding
@@ -99,7 +100,7 @@ class Reporter:
         self._target = target
         self._known_issues = known_issues
         self._pool = ThreadPoolExecutor(available_threads())
-        self._confirming: dict[str, list[Future[int]]] = {}
+        self._confirming: dict[str, Future[tuple[int, ...]]] = {}
 
     def __enter__(self) -> Reporter:
         return self
@@ -114,13 +115,13 @@ class Reporter:
         script = folder / "repro.py"
         text = _script(found, self._bench, self._judging, self._seed, self._stored)
         script.write_text(text, encoding="utf-8")
-        runs = [self._pool.submit(exit_status, script) for _ in range(CONFIRMATIONS)]
+        runs = self._pool.submit(exit_statuses, script, CONFIRMATIONS)
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
         """Write the report: how the script's processes ended, and what lies beside it."""
         name, signature = folder_name(found), found.signature
-        confirmed = tuple(run.result() for run in self._confirming[signature])
+        confirmed = self._confirming[signature].result()
         links = (link for part, link in self._known_issues.items() if part in signature)
         report = Report(name, signature, confirmed, next(links, ""))
         folder = self._target / name

@@ -7,23 +7,16 @@ fails.
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.console import get_logger
-from asterism.core.workers.processes import run_alone
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
 from asterism.libraries.adapters.routes import library_of, option_of
 from asterism.libraries.judging.compare import Tolerance
-from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
+from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.bench import Described
 from asterism.libraries.running.inputs import compared_nodes
@@ -34,11 +27,6 @@ from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.graphs.weights import Stored, layer_weights
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import Config
-
-log = get_logger(__name__)
-
-#: A reproducer runs alone on a machine that may be busy.
-_SECONDS = 300
 
 
 def script_of(
@@ -95,26 +83,6 @@ def script_of(
     ]
     check = values_check(steps) if expected else check_of(found.finding, steps)
     return "".join(parts) + check
-
-
-def exit_status(script: Path) -> int:
-    """How a fresh process that runs a reproducer ends: 1 is the bug, 0 none, 124 is too late.
-
-    A script that is not valid Python gives 2: Python itself would end with 1, as for a bug.
-    """
-    if not compiles(script.read_text(encoding="utf-8")):
-        log.warning("a script is not valid Python and confirms nothing", script=str(script))
-        return 2
-    with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
-        status = run_alone(
-            [sys.executable, str(script.resolve())],
-            _SECONDS,
-            cwd=folder,
-            env={**os.environ, "TMPDIR": folder},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-    return 124 if status is None else status
 
 
 def _running(library: Library | None, option: str, *, gradients: bool) -> str:

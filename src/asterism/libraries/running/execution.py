@@ -13,7 +13,7 @@ from typing import Any, Self
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, concerning
-from asterism.core.resuming.checkpoints import Checkpoint
+from asterism.core.resuming.checkpoints import Checkpoint, appended
 from asterism.core.resuming.work_units import ALONE, Parts
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.library import LIBRARIES
@@ -25,7 +25,10 @@ from asterism.libraries.running.params import ExecuteParams
 from asterism.memo.graphs.graph import Graph
 
 #: Models that are run by one process: a part of the work.
-_GROUP = 50
+GROUP = 50
+
+#: Folders in the state of a group to which files are added as models have run.
+_OUTCOMES, _OUTPUTS = STATE = ("outcomes", "outputs")
 
 
 @dataclass
@@ -74,11 +77,15 @@ class Record:
     @classmethod
     def load(cls, folder: Path) -> Self:
         """What :meth:`save` wrote."""
-        path = folder / "outcomes.json"
-        tasks = read_json(path)
+        return cls.read(folder / "outcomes.json", folder / "outputs.npz")
+
+    @classmethod
+    def read(cls, outcomes: Path, outputs: Path) -> Self:
+        """A record of these two files."""
+        tasks = read_json(outcomes)
         if not isinstance(tasks, list):
-            raise UserError(f"{path} holds no list of tasks")
-        return cls(tasks, read_arrays(folder / "outputs.npz"), str(path))
+            raise UserError(f"{outcomes} holds no list of tasks")
+        return cls(tasks, read_arrays(outputs), str(outcomes))
 
     def results(self, models: int) -> Iterator[Result]:
         """The results of all tasks.
@@ -134,9 +141,9 @@ def execute(
     """
     jobs = {
         f"models-{first}": partial(
-            _execute, dict(islice(enumerate(graphs), first, first + _GROUP)), bench, draws, seed
+            _execute, dict(islice(enumerate(graphs), first, first + GROUP)), bench, draws, seed
         )
-        for first in range(0, len(graphs), _GROUP)
+        for first in range(0, len(graphs), GROUP)
     }
     return Record.merged(parts.gather(jobs, Record.load))
 
@@ -150,7 +157,7 @@ def _execute(
 ) -> Record:
     """Run a group of models, by number; a killed run is taken up where it was last saved."""
     bench.start()
-    saved = checkpoint.restore(Record.load) if checkpoint is not None else None
+    saved = checkpoint.restore(_restored) if checkpoint is not None else None
     record = saved if saved is not None else Record()
     planned = _planned(graphs, draws)[len(record.tasks) :]
     differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
@@ -166,8 +173,37 @@ def _execute(
     for result in progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model"):
         record.add(result)
         if checkpoint is not None and checkpoint.is_due():
-            checkpoint.save(record.save)
+            checkpoint.save(partial(append, record), STATE)
     return record
+
+
+def append(record: Record, folder: Path) -> None:
+    """Add to a state what the record holds beyond it, with the arrays that are new."""
+    before = record.tasks[: appended(folder / _OUTCOMES)]
+    tasks = record.tasks[len(before) :]
+    new = sorted(_arrays_of(tasks) - _arrays_of(before))
+    name = f"{len(record.tasks):08d}"
+    write_json(folder / _OUTCOMES / f"{name}.json", tasks)
+    write_arrays(folder / _OUTPUTS / f"{name}.npz", **{n: record.arrays[n] for n in new})
+
+
+def _restored(folder: Path) -> Record:
+    """What :func:`append` has written."""
+    return Record.merged(
+        Record.read(path, folder / _OUTPUTS / f"{path.stem}.npz")
+        for path in sorted((folder / _OUTCOMES).glob("*.json"))
+    )
+
+
+def _arrays_of(tasks: Iterable[dict[str, Any]]) -> set[str]:
+    """Names of the outputs of some tasks."""
+    return {
+        name
+        for task in tasks
+        for draws in task["outputs"].values()
+        for names in draws.values()
+        for name in names
+    }
 
 
 def _planned(graphs: dict[int, Graph], draws: Sequence[str]) -> list[tuple[int, list[str]]]:

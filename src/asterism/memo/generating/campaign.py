@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.resuming.checkpoints import appended
 from asterism.memo.generating.choice import broadest
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.graph import Graph
@@ -75,23 +76,26 @@ class Campaign:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})
 
 
-def write_state(campaign: Campaign, proposals: int, learnt: Any, previous: Path | None) -> Any:
-    """What fills a checkpoint's folder.
+#: The folder in a campaign's state to which files of new mutants are added.
+MUTANTS = "mutants"
+
+
+def write_state(campaign: Campaign, proposals: int, learnt: Any) -> Callable[[Path], None]:
+    """What fills a checkpoint's folder, in which :data:`MUTANTS` grows.
 
     Args:
         campaign: as far as it has come.
         proposals: how many were made.
         learnt: what guides it has learnt, as a JSON value.
-        previous: the folder of the last checkpoint. Its mutants are linked, not written again.
     """
 
     def fill(folder: Path) -> None:
-        written = 0
-        for part in sorted(previous.glob("mutants-*.json")) if previous is not None else []:
-            os.link(part, folder / part.name)
-            written = int(part.stem.partition("-")[2])
+        written = appended(folder / MUTANTS)
         new = [m.to_json() for m in campaign.mutants[written:]]
-        write_json(folder / f"mutants-{len(campaign.mutants):08d}.json", new)
+        path = folder / MUTANTS / f"{len(campaign.mutants):08d}.json"
+        path.parent.mkdir(exist_ok=True)
+        # Without indentation: that takes Python's own encoder ten times as long.
+        path.write_text(json.dumps(new), encoding="utf-8")
         facts = {"proposals": proposals, "learnt": learnt, "refused": dict(campaign.refused)}
         write_json(folder / "state.json", facts)
 
@@ -121,7 +125,7 @@ def read_state(folder: Path, seeds: Iterable[Graph]) -> State:
         seeds: the campaign's seed models.
     """
     campaign = Campaign(coverage_of(seeds))
-    for part in sorted(folder.glob("mutants-*.json")):
+    for part in sorted((folder / MUTANTS).glob("*.json")):
         for value in read_json(part):
             campaign.add(Mutant.from_json(value))
     facts = read_json(folder / "state.json")

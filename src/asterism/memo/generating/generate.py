@@ -17,7 +17,7 @@ import numpy as np
 from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.memo.generating.campaign import Campaign, Mutant, read_state, write_state
+from asterism.memo.generating.campaign import MUTANTS, Campaign, Mutant, read_state, write_state
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.graphs.coverage import Coverage, coverage_of
@@ -123,7 +123,7 @@ def campaign(
         made.reward(replace(gained, gain=gained.gain + more))
         if checkpoint is not None and checkpoint.is_due():
             learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
-            checkpoint.save(write_state(result, number + 1, learnt, checkpoint.latest()))
+            checkpoint.save(write_state(result, number + 1, learnt), [MUTANTS])
     return result
 
 

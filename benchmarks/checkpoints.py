@@ -1,0 +1,132 @@
+"""What saving the state of long stages costs, as a share of their time.
+
+    python benchmarks/checkpoints.py [STAGE...] [--times 100]
+
+Run it by hand in a project whose default run is there. Each stage's work is done in earnest with
+so many times the default's budget, except that of ``execute_models``: there the models of the last
+run are counted in again and again, each with other outputs, at the pace at which they ran.
+``trigger`` saves finished parts only.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import yaml
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+from asterism.config import Params
+from asterism.core.files.artifacts import read_json
+from asterism.core.parameters.params import validate
+from asterism.core.resuming.checkpoints import SAVE_EVERY, Checkpoint
+from asterism.core.settings import machine
+from asterism.deepstellar.fuzzing.campaign import Campaign
+from asterism.deepstellar.model.trace_model import TraceModel
+from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.libraries.running.bench import Result
+from asterism.libraries.running.execution import GROUP, STATE, Record, append
+from asterism.memo.generating.generate import campaign
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.store import read_models
+from asterism.models.recurrent.trained import open_trained
+
+
+class Counting(Checkpoint):
+    """Counts its savings."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.folder, self.count = folder, 0
+
+    def save(self, fill: Callable[[Path], None], grows: Collection[str] = ()) -> None:
+        super().save(fill, grows)
+        self.count += 1
+
+
+def fuzz(params: Params, times: int, checkpoint: Counting) -> float:
+    """A campaign guided by states; the seconds that it took."""
+    network = open_trained(Path("artifacts/train_rnn"))
+    model = TraceModel.load(Path("artifacts/build_dtmc"))
+    seeds = Seeds.load(Path("artifacts/select_seeds"))
+    budget = params.fuzz.mutants * times
+    began = time.perf_counter()
+    Campaign(network, model, seeds, params.fuzz, "state", params.seed, 0, budget).run(checkpoint)
+    return time.perf_counter() - began
+
+
+def generate_models(params: Params, times: int, checkpoint: Counting) -> float:
+    """A campaign of MEMO's; the seconds that it took."""
+    import_keras("numpy")
+    seeds = read_models(Path("artifacts/reduce_models"))
+    budget = params.generate.model_copy(update={"models": params.generate.models * times})
+    began = time.perf_counter()
+    campaign(seeds, budget, params.seed, params.generate.strategy, 0, checkpoint)
+    return time.perf_counter() - began
+
+
+def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
+    """Parts of models that run as long as in the last run; the seconds that it would take."""
+    models = params.generate.executed
+    known = list(Record.load(Path("artifacts/execute_models")).results(models))
+    pace = float(read_json(Path("logs/execute_models.run.json"))["seconds"]) / models
+    count, passed = models * times, 0.0
+    for first in range(0, count, GROUP):
+        record, saved = Record(), passed
+        part = Counting(checkpoint.folder / str(first))
+        for number in range(first, min(first + GROUP, count)):
+            record.add(_another(known[number % len(known)], number))
+            passed += pace
+            if passed - saved >= SAVE_EVERY:
+                saved = passed
+                part.save(partial(append, record), STATE)
+        checkpoint.count += part.count
+        checkpoint.seconds += part.seconds
+    return passed
+
+
+def _another(result: Result, number: int) -> Result:
+    """A result with outputs that no other model has."""
+    outputs = {
+        route: {
+            draw: [a + np.asarray(number, a.dtype) if a.size else a for a in many]
+            for draw, many in draws.items()
+        }
+        for route, draws in result.outputs.items()
+    }
+    return Result(number, result.draws, result.outcomes, outputs)
+
+
+STAGES: dict[str, Callable[[Params, int, Counting], float]] = {
+    "fuzz": fuzz,
+    "generate_models": generate_models,
+    "execute_models": execute_models,
+}
+
+
+def main() -> None:
+    """Measure the stages that are asked for."""
+    arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    arguments.add_argument("stages", nargs="*", choices=[*STAGES, []], help="all if none")
+    arguments.add_argument("--times", type=int, default=100, help="the default's budget")
+    given = arguments.parse_args()
+    params = validate(Params, yaml.safe_load(Path("params.yaml").read_text(encoding="utf-8")))
+    print(f"{given.times} times the default's budget")
+    print(f"{'stage':20}{'seconds':>10}{'savings':>10}{'seconds':>10}{'share':>8}")
+    for name in given.stages or STAGES:
+        with tempfile.TemporaryDirectory(dir=machine.state_root()) as folder:
+            checkpoint = Counting(Path(folder) / "checkpoint")
+            took = STAGES[name](params, given.times, checkpoint)
+            spent = checkpoint.seconds
+            print(f"{name:20}{took:>10.1f}{checkpoint.count:>10}{spent:>10.2f}{spent / took:>8.2%}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""Budgets: each stage of the default run has one, and the command prints the last run's beside."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from asterism.budget import TABLE, stages, table
+from asterism.core.files.artifacts import write_json
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import read_yaml
+from places import ROOT
+
+
+def addresses():
+    """Every stage of the default run, as DVC calls it."""
+    params = read_yaml(ROOT / "params.yaml")
+    found = []
+    for name, stage in read_yaml(ROOT / "dvc.yaml")["stages"].items():
+        across = stage.get("foreach") or next(iter(stage.get("matrix", {}).values()), None)
+        if across is None:
+            found.append(name)
+            continue
+        value = params
+        for key in re.fullmatch(r"\$\{(.*)\}", across)[1].split("."):
+            value = value[key]
+        found += [f"{name}@{each}" for each in value]
+    return found
+
+
+def test_each_stage_of_the_default_run_has_a_budget_and_together_they_keep_the_promise(tmp_path):
+    (tmp_path / TABLE).parent.mkdir()
+    (tmp_path / TABLE).write_text((ROOT / TABLE).read_text())
+    found = stages(tmp_path)
+    assert sorted(stage.name for stage in found) == sorted(addresses())
+    assert sum(stage.seconds for stage in found) <= 2 * 300, "two at a time, in 5 minutes"
+    assert max(stage.megabytes for stage in found) <= 4000
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / TABLE).parent.mkdir()
+    (tmp_path / TABLE).write_text(
+        "| stage | seconds | MB |\n|---|---|---|\n| `one` | 2 | 100 |\n| `two@x` | 3 | 200 |\n"
+    )
+    (tmp_path / "dvc.yaml").touch()
+    return tmp_path
+
+
+def took(project, label, seconds, megabytes):
+    facts = {"seconds": seconds, "peak_memory_with_children_mb": megabytes}
+    write_json(project / "logs" / f"{label}.run.json", facts)
+
+
+def test_the_last_run_stands_beside_its_budget(project):
+    took(project, "two-x", 2.5, 201)
+    one, two = stages(project)
+    assert (one.took, one.held, one.kept) == (None, None, True)
+    assert (two.took, two.held, two.kept) == (2.5, 201, False)
+    took(project, "two-x", 3.0, 200)
+    assert stages(project)[1].kept
+    took(project, "two-x", 3.1, 200)
+    code = "from asterism.cli import main; main()"
+    command = [sys.executable, "-c", code, "budget"]
+    done = subprocess.run(command, cwd=project, capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[1].split() == ["one", "-", "2", "-", "100"]
+    assert lines[2].split() == ["two@x", "3.1", "3", "200", "200", "over"]
+    assert lines[3].split()[-2:] == ["3.1", "5"]
+    assert table(stages(project)) == done.stdout.rstrip("\n")
+
+
+def test_a_record_that_is_none_and_missing_budgets_are_named(project):
+    write_json(project / "logs" / "one.run.json", {"seconds": "x"})
+    with pytest.raises(UserError, match=r"one\.run\.json"):
+        stages(project)
+    (project / TABLE).unlink()
+    with pytest.raises(UserError, match="budgets"):
+        stages(project)

@@ -19,6 +19,10 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo, index
+from dvc.stage.cache import StageCache
+from dvc_data.hashfile.db.local import LocalHashFileDB
+from dvc_data.hashfile.tree import Tree
 from imports import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -42,6 +46,24 @@ stages:
 """
 
 PARAMETERS = "seed: 1\ngroup:\n  k: [1, 2]\nother: 0\n"
+
+
+#: What the guards replace for the rest of a process, as it is when no test has run yet.
+OWN = [
+    (StageCache, "_load_cache", StageCache._load_cache),
+    (StageCache, "transfer", StageCache.transfer),
+    (Tree, "from_list", classmethod(Tree.from_list.__func__)),
+    (LocalHashFileDB, "oid_to_path", LocalHashFileDB.oid_to_path),
+    (Repo, "_reset", Repo._reset),
+    (index, "index_from_targets", index.index_from_targets),
+]
+
+
+@pytest.fixture(autouse=True)
+def dvc_as_it_is(monkeypatch):
+    """DVC without the guards that an earlier test of this process may have put into it."""
+    for place, name, own in OWN:
+        monkeypatch.setattr(place, name, own)
 
 
 def dvc(folder, *words, check=True):
@@ -87,7 +109,6 @@ def root(finished, tmp_path):
 @pytest.fixture
 def repository(root):
     """It, opened as the package opens it, without the package's guards."""
-    from dvc.repo import Repo
 
     with Repo(str(root), _wait_for_lock=True) as opened:
         yield opened
@@ -133,7 +154,6 @@ class TestWorkspaces:
     """Opening one, and its facts."""
 
     def test_repo_waits_for_the_lock_of_another_process(self, root, repository):
-        from dvc.repo import Repo
 
         held, taken = threading.Event(), []
 
@@ -152,7 +172,6 @@ class TestWorkspaces:
 
     def test_not_dvc_repo_error_tells_a_folder_without_one(self, tmp_path):
         from dvc.exceptions import DvcException, NotDvcRepoError
-        from dvc.repo import Repo
 
         with pytest.raises(NotDvcRepoError, match="not inside of a DVC repository"):
             Repo(str(tmp_path))
@@ -178,7 +197,6 @@ class TestWorkspaces:
 
     def test_config_edit_local_is_obeyed(self, root):
         from dvc.config import Config
-        from dvc.repo import Repo
 
         with Config(str(root / ".dvc")).edit("local") as settings:
             settings.setdefault("cache", {})["dir"] = str(root.parent / "elsewhere")
@@ -351,7 +369,6 @@ class TestRunning:
 
     @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -TERM $$", -15)])
     def test_stage_cmd_failed_error_ends_with_the_exit_status(self, root, command, status):
-        from dvc.repo import Repo
         from dvc.stage.exceptions import StageCmdFailedError
 
         (root / "dvc.yaml").write_text(PIPELINE.replace("&& cp in", f"; {command}; cp in"))
@@ -365,7 +382,6 @@ class TestRunning:
 
     def test_the_lock_is_free_while_a_command_runs(self, root):
         """Independent stages of a workspace run side by side, each in its own process."""
-        from dvc.repo import Repo
 
         command = f"{sys.executable} -m dvc status -q; echo $? > free; cp in"
         (root / "dvc.yaml").write_text(PIPELINE.replace("cp in", command))
@@ -503,7 +519,6 @@ class TestGuards:
     """That DVC calls the functions which the guards replace, where it reads what others wrote."""
 
     def test_load_cache_is_how_a_run_reads_entries(self, root, repository, monkeypatch):
-        from dvc.stage.cache import StageCache
 
         read, own = [], StageCache._load_cache
         monkeypatch.setattr(
@@ -517,7 +532,6 @@ class TestGuards:
         assert entry_of(root, "mkdir -p artifacts")[0].parent.name in read
 
     def test_from_list_is_how_lists_of_files_are_read(self, root, repository, monkeypatch):
-        from dvc_data.hashfile.tree import Tree
 
         read, own = [], Tree.from_list.__func__
 
@@ -534,7 +548,6 @@ class TestGuards:
         self, root, repository, monkeypatch
     ):
         """So that the stage runs, where a list was refused."""
-        from dvc_data.hashfile.tree import Tree
         from dvc_objects.errors import ObjectFormatError
 
         def refuse(*_, **__):
@@ -546,7 +559,6 @@ class TestGuards:
         assert not found.outs_cached()
 
     def test_oid_to_path_is_how_hashes_become_paths(self, root, repository, monkeypatch):
-        from dvc_data.hashfile.db.local import LocalHashFileDB
 
         asked, own = [], LocalHashFileDB.oid_to_path
         monkeypatch.setattr(
@@ -558,7 +570,6 @@ class TestGuards:
         assert any(not oid.endswith(".dir") for oid in asked)
 
     def test_transfer_is_how_the_run_cache_is_pulled_by_find(self, root, repository, monkeypatch):
-        from dvc.stage.cache import StageCache
 
         remote = root.parent / "remote"
         dvc(root, "remote", "add", "-q", "-d", "store", str(remote))
@@ -578,7 +589,6 @@ class TestGuards:
         assert entry_files(root) == []
 
     def test_reset_is_how_settings_of_another_commit_come_in(self, root, repository, monkeypatch):
-        from dvc.repo import Repo
 
         subprocess.run([*GIT, "checkout", "-qb", "theirs"], cwd=root, check=True)
         dvc(root, "remote", "add", "-q", "-d", "store", "/theirs")
@@ -607,7 +617,6 @@ class TestGuards:
         self, root, repository, monkeypatch
     ):
         from dvc.fs import GitFileSystem, LocalFileSystem
-        from dvc.repo import index
 
         asked, own = [], index.index_from_targets
 

@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from dvc.repo import Repo, index
+from dvc.repo import Repo
+from dvc.repo.index import Index
 from dvc.stage.cache import StageCache
 from dvc_data.hashfile.db.local import LocalHashFileDB
 from dvc_data.hashfile.tree import Tree
@@ -45,6 +47,17 @@ stages:
       meta: {shards: true}
 """
 
+IMPORT = """\
+deps:
+- path: x
+  repo:
+    url: {address}
+    rev_lock: abcdef6789012345678901234567890123456789
+outs:
+- path: x
+  md5: abcdef67890123456789012345678901
+"""
+
 PARAMETERS = "seed: 1\ngroup:\n  k: [1, 2]\nother: 0\n"
 
 
@@ -55,7 +68,7 @@ OWN = [
     (Tree, "from_list", classmethod(Tree.from_list.__func__)),
     (LocalHashFileDB, "oid_to_path", LocalHashFileDB.oid_to_path),
     (Repo, "_reset", Repo._reset),
-    (index, "index_from_targets", index.index_from_targets),
+    (Index, "from_repo", classmethod(Index.from_repo.__func__)),
 ]
 
 
@@ -613,31 +626,52 @@ class TestGuards:
         for _ in repository.brancher(revs=["theirs"]):
             assert "store" not in repository.config["remote"]
 
-    def test_index_from_targets_is_how_a_fetch_finds_what_to_fetch(
-        self, root, repository, monkeypatch
-    ):
+    def test_index_from_repo_is_how_a_fetch_reads_the_stages_of_a_commit(self, root, monkeypatch):
         from dvc.fs import GitFileSystem, LocalFileSystem
 
-        asked, own = [], index.index_from_targets
+        read, own = [], Index.from_repo.__func__
 
-        def collect(opened, *arguments, **options):
-            everything = own(opened, *arguments, **options)
-            options["stage_filter"] = lambda _stage: False
-            asked.append((opened.fs, everything.stages))
-            return own(opened, *arguments, **options)
+        def from_repo(cls, opened, *arguments, **options):
+            found = own(cls, opened, *arguments, **options)
+            read.append((type(opened.fs), len(found.stages)))
+            found.stages = found.stages[:0]
+            return found
 
         dvc(root, "remote", "add", "-q", "-d", "store", str(root.parent / "remote"))
         dvc(root, "push", "-q")
         subprocess.run([*GIT, "commit", "-qam", "remote"], cwd=root, check=True)
-        repository._reset()
         shutil.rmtree(root / ".dvc/cache/files")
-        monkeypatch.setattr(index, "index_from_targets", collect)
-        repository.fetch(revs=["HEAD"], workspace=False)
-        assert {type(fs) for fs, _ in asked} == {GitFileSystem}
+        monkeypatch.setattr(Index, "from_repo", classmethod(from_repo))
+        with Repo(str(root)) as opened:
+            opened.fetch(revs=["HEAD"], workspace=False)
+        assert (GitFileSystem, 3) in read
         assert not issubclass(GitFileSystem, LocalFileSystem)
-        assert len(asked[0][1]) == 3
-        fetched = [p.name for p in (root / ".dvc/cache/files").rglob("*") if p.is_file()]
-        assert fetched == []
+        assert [p for p in (root / ".dvc/cache/files").rglob("*") if p.is_file()] == []
+
+    def test_the_guard_keeps_imports_of_another_commit_from_being_asked_for(self, root):
+        """A stranger's commit names an address beside stages of the project's own."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.settimeout(0)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/x.git"
+        (root / "x.dvc").write_text(IMPORT.format(address=address))
+        dvc(root, "remote", "add", "-q", "-d", "store", str(root.parent / "remote"))
+        subprocess.run([*GIT, "checkout", "-qb", "theirs"], cwd=root, check=True)
+        subprocess.run([*GIT, "add", "-A"], cwd=root, check=True)
+        subprocess.run([*GIT, "commit", "-qm", "theirs"], cwd=root, check=True)
+        program = (
+            "import sys; from pathlib import Path; from dvc.repo import Repo\n"
+            "from asterism.dvc_hydra.guard import guard_dvc; guard_dvc()\n"
+            "print(Repo().fetch(revs=['theirs'], workspace=False))"
+        )
+        with listener:
+            process = subprocess.Popen([sys.executable, "-c", program], cwd=root)
+            try:
+                process.wait(60)  # what asks waits for an answer, for ever
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            with pytest.raises(BlockingIOError):
+                listener.accept()
 
     def test_is_import_and_protocol_tell_what_leads_elsewhere(self, repository):
         for found in repository.index.stages:

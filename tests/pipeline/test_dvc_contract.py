@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from dvc.repo import Repo
+from dvc.repo.index import Index
+from dvc.stage.cache import StageCache
+from dvc_data.hashfile.db.local import LocalHashFileDB
+from dvc_data.hashfile.tree import Tree
 from imports import ROOT
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -41,7 +47,36 @@ stages:
       meta: {shards: true}
 """
 
+IMPORT = """\
+deps:
+- path: x
+  repo:
+    url: {address}
+    rev_lock: abcdef6789012345678901234567890123456789
+outs:
+- path: x
+  md5: abcdef67890123456789012345678901
+"""
+
 PARAMETERS = "seed: 1\ngroup:\n  k: [1, 2]\nother: 0\n"
+
+
+#: What the guards replace for the rest of a process, as it is when no test has run yet.
+OWN = [
+    (StageCache, "_load_cache", StageCache._load_cache),
+    (StageCache, "transfer", StageCache.transfer),
+    (Tree, "from_list", classmethod(Tree.from_list.__func__)),
+    (LocalHashFileDB, "oid_to_path", LocalHashFileDB.oid_to_path),
+    (Repo, "_reset", Repo._reset),
+    (Index, "from_repo", classmethod(Index.from_repo.__func__)),
+]
+
+
+@pytest.fixture(autouse=True)
+def dvc_as_it_is(monkeypatch):
+    """DVC without the guards that an earlier test of this process may have put into it."""
+    for place, name, own in OWN:
+        monkeypatch.setattr(place, name, own)
 
 
 def dvc(folder, *words, check=True):
@@ -87,7 +122,6 @@ def root(finished, tmp_path):
 @pytest.fixture
 def repository(root):
     """It, opened as the package opens it, without the package's guards."""
-    from dvc.repo import Repo
 
     with Repo(str(root), _wait_for_lock=True) as opened:
         yield opened
@@ -133,7 +167,6 @@ class TestWorkspaces:
     """Opening one, and its facts."""
 
     def test_repo_waits_for_the_lock_of_another_process(self, root, repository):
-        from dvc.repo import Repo
 
         held, taken = threading.Event(), []
 
@@ -152,7 +185,6 @@ class TestWorkspaces:
 
     def test_not_dvc_repo_error_tells_a_folder_without_one(self, tmp_path):
         from dvc.exceptions import DvcException, NotDvcRepoError
-        from dvc.repo import Repo
 
         with pytest.raises(NotDvcRepoError, match="not inside of a DVC repository"):
             Repo(str(tmp_path))
@@ -178,7 +210,6 @@ class TestWorkspaces:
 
     def test_config_edit_local_is_obeyed(self, root):
         from dvc.config import Config
-        from dvc.repo import Repo
 
         with Config(str(root / ".dvc")).edit("local") as settings:
             settings.setdefault("cache", {})["dir"] = str(root.parent / "elsewhere")
@@ -349,9 +380,8 @@ class TestRunning:
             stage(repository).reproduce()
         assert not (root / "artifacts/first").exists()
 
-    @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -INT $$", -2)])
+    @pytest.mark.parametrize(("command", "status"), [("exit 3", 3), ("kill -TERM $$", -15)])
     def test_stage_cmd_failed_error_ends_with_the_exit_status(self, root, command, status):
-        from dvc.repo import Repo
         from dvc.stage.exceptions import StageCmdFailedError
 
         (root / "dvc.yaml").write_text(PIPELINE.replace("&& cp in", f"; {command}; cp in"))
@@ -365,7 +395,6 @@ class TestRunning:
 
     def test_the_lock_is_free_while_a_command_runs(self, root):
         """Independent stages of a workspace run side by side, each in its own process."""
-        from dvc.repo import Repo
 
         command = f"{sys.executable} -m dvc status -q; echo $? > free; cp in"
         (root / "dvc.yaml").write_text(PIPELINE.replace("cp in", command))
@@ -503,7 +532,6 @@ class TestGuards:
     """That DVC calls the functions which the guards replace, where it reads what others wrote."""
 
     def test_load_cache_is_how_a_run_reads_entries(self, root, repository, monkeypatch):
-        from dvc.stage.cache import StageCache
 
         read, own = [], StageCache._load_cache
         monkeypatch.setattr(
@@ -517,7 +545,6 @@ class TestGuards:
         assert entry_of(root, "mkdir -p artifacts")[0].parent.name in read
 
     def test_from_list_is_how_lists_of_files_are_read(self, root, repository, monkeypatch):
-        from dvc_data.hashfile.tree import Tree
 
         read, own = [], Tree.from_list.__func__
 
@@ -534,7 +561,6 @@ class TestGuards:
         self, root, repository, monkeypatch
     ):
         """So that the stage runs, where a list was refused."""
-        from dvc_data.hashfile.tree import Tree
         from dvc_objects.errors import ObjectFormatError
 
         def refuse(*_, **__):
@@ -546,7 +572,6 @@ class TestGuards:
         assert not found.outs_cached()
 
     def test_oid_to_path_is_how_hashes_become_paths(self, root, repository, monkeypatch):
-        from dvc_data.hashfile.db.local import LocalHashFileDB
 
         asked, own = [], LocalHashFileDB.oid_to_path
         monkeypatch.setattr(
@@ -558,7 +583,6 @@ class TestGuards:
         assert any(not oid.endswith(".dir") for oid in asked)
 
     def test_transfer_is_how_the_run_cache_is_pulled_by_find(self, root, repository, monkeypatch):
-        from dvc.stage.cache import StageCache
 
         remote = root.parent / "remote"
         dvc(root, "remote", "add", "-q", "-d", "store", str(remote))
@@ -578,7 +602,6 @@ class TestGuards:
         assert entry_files(root) == []
 
     def test_reset_is_how_settings_of_another_commit_come_in(self, root, repository, monkeypatch):
-        from dvc.repo import Repo
 
         subprocess.run([*GIT, "checkout", "-qb", "theirs"], cwd=root, check=True)
         dvc(root, "remote", "add", "-q", "-d", "store", "/theirs")
@@ -603,32 +626,52 @@ class TestGuards:
         for _ in repository.brancher(revs=["theirs"]):
             assert "store" not in repository.config["remote"]
 
-    def test_index_from_targets_is_how_a_fetch_finds_what_to_fetch(
-        self, root, repository, monkeypatch
-    ):
+    def test_index_from_repo_is_how_a_fetch_reads_the_stages_of_a_commit(self, root, monkeypatch):
         from dvc.fs import GitFileSystem, LocalFileSystem
-        from dvc.repo import index
 
-        asked, own = [], index.index_from_targets
+        read, own = [], Index.from_repo.__func__
 
-        def collect(opened, *arguments, **options):
-            everything = own(opened, *arguments, **options)
-            options["stage_filter"] = lambda _stage: False
-            asked.append((opened.fs, everything.stages))
-            return own(opened, *arguments, **options)
+        def from_repo(cls, opened, *arguments, **options):
+            found = own(cls, opened, *arguments, **options)
+            read.append((type(opened.fs), len(found.stages)))
+            found.stages = found.stages[:0]
+            return found
 
         dvc(root, "remote", "add", "-q", "-d", "store", str(root.parent / "remote"))
         dvc(root, "push", "-q")
         subprocess.run([*GIT, "commit", "-qam", "remote"], cwd=root, check=True)
-        repository._reset()
         shutil.rmtree(root / ".dvc/cache/files")
-        monkeypatch.setattr(index, "index_from_targets", collect)
-        repository.fetch(revs=["HEAD"], workspace=False)
-        assert {type(fs) for fs, _ in asked} == {GitFileSystem}
+        monkeypatch.setattr(Index, "from_repo", classmethod(from_repo))
+        with Repo(str(root)) as opened:
+            opened.fetch(revs=["HEAD"], workspace=False)
+        assert (GitFileSystem, 3) in read
         assert not issubclass(GitFileSystem, LocalFileSystem)
-        assert len(asked[0][1]) == 3
-        fetched = [p.name for p in (root / ".dvc/cache/files").rglob("*") if p.is_file()]
-        assert fetched == []
+        assert [p for p in (root / ".dvc/cache/files").rglob("*") if p.is_file()] == []
+
+    def test_the_guard_keeps_imports_of_another_commit_from_being_asked_for(self, root):
+        """A stranger's commit names an address beside stages of the project's own."""
+        listener = socket.create_server(("127.0.0.1", 0))
+        listener.settimeout(0)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/x.git"
+        (root / "x.dvc").write_text(IMPORT.format(address=address))
+        dvc(root, "remote", "add", "-q", "-d", "store", str(root.parent / "remote"))
+        subprocess.run([*GIT, "checkout", "-qb", "theirs"], cwd=root, check=True)
+        subprocess.run([*GIT, "add", "-A"], cwd=root, check=True)
+        subprocess.run([*GIT, "commit", "-qm", "theirs"], cwd=root, check=True)
+        program = (
+            "import sys; from pathlib import Path; from dvc.repo import Repo\n"
+            "from asterism.dvc_hydra.guard import guard_dvc; guard_dvc()\n"
+            "print(Repo().fetch(revs=['theirs'], workspace=False))"
+        )
+        with listener:
+            process = subprocess.Popen([sys.executable, "-c", program], cwd=root)
+            try:
+                process.wait(60)  # what asks waits for an answer, for ever
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+            with pytest.raises(BlockingIOError):
+                listener.accept()
 
     def test_is_import_and_protocol_tell_what_leads_elsewhere(self, repository):
         for found in repository.index.stages:

@@ -137,9 +137,11 @@ def _guard_revisions() -> None:
     from wherever it says.
     """
     from dvc.fs import LocalFileSystem
-    from dvc.repo import Repo, index
+    from dvc.repo import Repo
+    from dvc.repo.index import Index
 
-    reset, collect = Repo._reset, index.index_from_targets
+    read_all: Any = Index
+    reset, collect = Repo._reset, read_all.from_repo.__func__
 
     def keep_config(self: Any) -> None:
         config = self.__dict__.get("config")
@@ -147,15 +149,15 @@ def _guard_revisions() -> None:
         if config is not None:
             self.__dict__["config"] = config
 
-    def collect_own(repository: Any, *arguments: Any, **options: Any) -> Any:
+    def from_repo(cls: Any, repository: Any, *arguments: Any, **options: Any) -> Any:
+        found = collect(cls, repository, *arguments, **options)
         # DVC reads another commit through a file system of its own, which calls itself local too.
         if not isinstance(repository.fs, LocalFileSystem):
-            wanted = options.get("stage_filter") or (lambda _: True)
-            options["stage_filter"] = lambda stage: not _leads_elsewhere(stage) and wanted(stage)
-        return collect(repository, *arguments, **options)
+            found.stages = [stage for stage in found.stages if not _leads_elsewhere(stage)]
+        return found
 
     Repo._reset = keep_config
-    index.index_from_targets = collect_own
+    read_all.from_repo = classmethod(from_repo)
 
 
 def _leads_elsewhere(stage: Any) -> bool:

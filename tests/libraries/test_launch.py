@@ -32,7 +32,7 @@ LIMITS = Limits(60.0, 2000)
 
 
 @pytest.fixture
-def nursery():
+def server():
     made = keras_forks("numpy", ENVIRONMENT)
     yield made
     made.stop()
@@ -62,27 +62,27 @@ def request(folder, option):
     }
 
 
-def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(nursery, folder):
-    handles = [Handle("small", LIMITS, ENVIRONMENT, nursery) for _ in range(2)]
+def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(server, folder):
+    handles = [Handle("small", LIMITS, ENVIRONMENT, server) for _ in range(2)]
     try:
         assert all(handle.start() for handle in handles)
         pids = [handle.pid for handle in handles]
-        assert len({*pids, nursery.pid}) == 3
-        assert {psutil.Process(pid).ppid() for pid in pids} == {nursery.pid}
+        assert len({*pids, server.pid}) == 3
+        assert {psutil.Process(pid).ppid() for pid in pids} == {server.pid}
         one, other = handles
         crash = one.ask(request(folder, "abort"))
         assert (crash["status"], crash["exception"]) == ("crash", "SIGABRT")
         assert not psutil.pid_exists(pids[0]), "no zombie is left"
         assert one.ask(request(folder, "none"))["status"] == "ok"
         assert one.pid != pids[0] and other.pid == pids[1]
-        assert psutil.Process(one.pid).ppid() == nursery.pid
+        assert psutil.Process(one.pid).ppid() == server.pid
     finally:
         for handle in handles:
             handle.stop()
 
 
-def test_the_last_lines_of_the_log_are_kept(nursery, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+def test_the_last_lines_of_the_log_are_kept(server, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     try:
         said = handle.ask(request(folder, "talk"))["message"]
     finally:
@@ -90,17 +90,17 @@ def test_the_last_lines_of_the_log_are_kept(nursery, folder):
     assert "line 7: word" in said and "line 1: word" not in said
 
 
-def test_a_nursery_that_died_is_replaced(nursery, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+def test_a_fork_server_that_died_is_replaced(server, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     try:
         assert handle.start()
-        first, worker = nursery.pid, psutil.Process(handle.pid)
-        nursery._process.kill()
-        nursery._process.wait()
+        first, worker = server.pid, psutil.Process(handle.pid)
+        server._process.kill()
+        server._process.wait()
         assert left_of([worker]) == [], "workers end with it"
-        assert nursery.wait(worker.pid) == -signal.SIGKILL, "nobody knows"
+        assert server.wait(worker.pid) == -signal.SIGKILL, "nobody knows"
         assert handle.ask(request(folder, "none"))["status"] == "ok"
-        assert nursery.pid != first
+        assert server.pid != first
     finally:
         handle.stop()
 
@@ -126,14 +126,14 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
 
 
 def test_an_import_that_fails_is_said_and_nothing_raises():
-    nursery = keras_forks("no_such_backend", ENVIRONMENT)
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    server = keras_forks("no_such_backend", ENVIRONMENT)
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     try:
         assert not handle.start()
         assert "no_such_backend" in handle.broken
         assert handle.ask({"step": "run"})["status"] == "blocked"
     finally:
-        nursery.stop()
+        server.stop()
 
 
 RUN = """
@@ -180,7 +180,7 @@ def lives(process):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
     process, workers = started(tmp_path, ("small:hang", "lone:hang"), marks=2)
-    assert len(workers) == 3, "a nursery, its fork, and one started anew"
+    assert len(workers) == 3, "a fork server, its fork, and one started anew"
     process.send_signal(number)
     assert left_of([psutil.Process(process.pid), *workers]) == []
     assert process.wait() == -number
@@ -195,9 +195,9 @@ def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):
     process.wait()
 
 
-def test_no_worker_is_started_while_closing(nursery, folder):
+def test_no_worker_is_started_while_closing(server, folder):
     """One that crashed just now would be started anew, and its import waited for."""
-    handles = [Handle("small", LIMITS, ENVIRONMENT, nursery), Handle("lone", LIMITS, ENVIRONMENT)]
+    handles = [Handle("small", LIMITS, ENVIRONMENT, server), Handle("lone", LIMITS, ENVIRONMENT)]
     try:
         for handle in handles:
             assert handle.ask(request(folder, "abort"))["status"] == "crash"
@@ -205,9 +205,9 @@ def test_no_worker_is_started_while_closing(nursery, folder):
             with pytest.raises(CancelledError):
                 handle.ask(request(folder, "none"))
             assert handle.pid is None
-        nursery.stop()
+        server.stop()
         with pytest.raises(LaunchError, match="any more"):
-            nursery.fork(serve, ["small"], 0, 1)
+            server.fork(serve, ["small"], 0, 1)
     finally:
         for handle in handles:
             handle.stop()
@@ -220,23 +220,23 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
     fake.parent.mkdir()
     fake.write_text("import time\ntime.sleep(1000)\n")
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    nursery = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(handle.start)
         time.sleep(moment)
         handle.give_up()
         with contextlib.suppress(CancelledError):
             assert not asked.result(60)
-    assert nursery.pid is None
+    assert server.pid is None
     handle.stop()
-    nursery.stop()
+    server.stop()
 
 
 @pytest.mark.parametrize("library", ["small", "lone"])
-def test_a_worker_that_hangs_while_it_ends_is_killed(nursery, folder, monkeypatch, library):
+def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch, library):
     monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
-    handle = Handle(library, LIMITS, ENVIRONMENT, nursery if library == "small" else None)
+    handle = Handle(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
     try:
         answer = handle.ask(request(folder, "shut"))
         assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
@@ -245,24 +245,24 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(nursery, folder, monkeypatc
         handle.stop()
 
 
-@pytest.mark.parametrize("victim", ["fork", "nursery", "lone"])
-def test_a_worker_that_is_killed_from_outside_is_asked_once_more(nursery, folder, victim):
+@pytest.mark.parametrize("victim", ["fork", "server", "lone"])
+def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder, victim):
     """As a system short of memory does: that is no answer of the library's."""
     alone = victim == "lone"
-    handle = Handle("lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else nursery)
+    handle = Handle("lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else server)
     with ThreadPoolExecutor(1) as pool:
         try:
             asked = pool.submit(handle.ask, request(folder, "once"))
             while not list(folder.glob("*.hangs")):
                 time.sleep(0.05)
-            os.kill(nursery.pid if victim == "nursery" else handle.pid, 9)
+            os.kill(server.pid if victim == "server" else handle.pid, 9)
             assert asked.result(60)["status"] == "ok"
         finally:
             handle.stop()
 
 
-def test_a_worker_that_is_always_killed_has_crashed(nursery, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+def test_a_worker_that_is_always_killed_has_crashed(server, folder):
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
             asked = pool.submit(handle.ask, request(folder, "hang"))
@@ -292,14 +292,14 @@ def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder
         "import keras\n"
     )
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
-    nursery = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = Handle("small", LIMITS, ENVIRONMENT, nursery)
+    server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
+    handle = Handle("small", LIMITS, ENVIRONMENT, server)
     try:
         assert handle.start(), handle.broken
         assert handle.ask(request(folder, "none"))["status"] == "ok"
     finally:
         handle.stop()
-        nursery.stop()
+        server.stop()
 
 
 def test_an_interrupt_waits_for_no_import(tmp_path):

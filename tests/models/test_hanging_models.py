@@ -51,6 +51,16 @@ def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
         assert model.pid is None, "no other process is started"
 
 
+def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
+    """Its process is stopped, and more images than the system keeps for it are on their way."""
+    with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
+        monkeypatch.setattr(isolation, "PATIENCE_S", 3.0)
+        os.kill(model.pid, signal.SIGSTOP)
+        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 3 s"):
+            model.predict(np.concatenate([DARK] * 10_000))
+        assert model.pid is None
+
+
 def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     """Each part with the input that hangs would take the whole limit again."""
     path = endless_classifier(tmp_path / "endless.onnx")

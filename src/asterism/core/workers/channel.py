@@ -10,8 +10,8 @@ from typing import Self
 #: What stands before each message: its length in bytes.
 _LENGTH = struct.Struct("!Q")
 
-#: Messages up to this size are sent with their length in one call of the system.
-_SMALL = 1 << 14
+#: Messages that have no more bytes together are sent by one call of the system.
+_SMALL = 1 << 16
 
 Bytes = bytes | memoryview
 
@@ -21,8 +21,8 @@ class Channel:
 
     Args:
         stream: a connected stream socket, which belongs to the channel from now on.
-        wait: called before the channel waits for the other end, with whether it waits to receive;
-            it returns as soon as the socket is ready. None: the channel itself waits for ever.
+        wait: called where the channel has to wait for the other end, with whether it waits to
+            receive; it returns when the socket is ready. None: the channel waits for ever.
     """
 
     def __init__(self, stream: socket.socket, wait: Callable[[bool], None] | None = None) -> None:
@@ -36,13 +36,11 @@ class Channel:
         Raises:
             OSError: the other end is closed.
         """
-        for message in messages:
-            length = _LENGTH.pack(len(message))
-            if len(message) <= _SMALL:
-                self._send(memoryview(length + message))
-            else:
-                self._send(memoryview(length))
-                self._send(memoryview(message))
+        parts = [part for m in messages for part in (_LENGTH.pack(len(m)), m)]
+        if sum(map(len, parts)) <= _SMALL:
+            parts = [b"".join(parts)]
+        for part in parts:
+            self._send(memoryview(part))
 
     def receive(self) -> memoryview:
         """The next message, read-only.
@@ -85,11 +83,11 @@ class Channel:
         whole = memoryview(bytearray(length))
         left = whole
         while left:
-            if self._wait is not None:
-                self._wait(True)
             try:
                 count = self._stream.recv_into(left)
             except BlockingIOError:
+                assert self._wait is not None
+                self._wait(True)
                 continue
             if not count:
                 raise EOFError

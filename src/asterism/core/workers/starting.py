@@ -19,6 +19,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -266,6 +267,8 @@ def serve_forks(prepare: str, arguments: Sequence[Any], descriptor: int, parent:
                     asking.detach()
                     os.close(descriptor)
                     _become(here, message["entry"], message["arguments"], *descriptors)
+                with suppress(PermissionError, ProcessLookupError):
+                    os.setpgid(pid, pid)  # whoever is first: the reply names a group that exists
                 reply = {"pid": pid}
             for inherited in descriptors:
                 os.close(inherited)
@@ -282,7 +285,7 @@ def _become(parent: int, entry: str, arguments: Sequence[Any], channel: int, log
     """Be a worker, and nothing after that."""
     status = 1
     try:
-        os.setsid()
+        os.setpgid(0, 0)
         for stream in (1, 2):
             os.dup2(log, stream)
         os.close(log)

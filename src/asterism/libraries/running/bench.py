@@ -128,11 +128,13 @@ class Bench:
         workers = {library: library for library in map(library_of, routes)}
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
         more = environment or {}
-        self._nurseries = {
-            b: keras_forks(b, more) for b in sorted(map(_nursery_of, workers.values())) if b
+        self._fork_servers = {
+            b: keras_forks(b, more) for b in sorted(map(_backend_forked_for, workers.values())) if b
         }
         self._handles = {
-            name: Handle(library, limits, more, self._nurseries.get(_nursery_of(library)))
+            name: Handle(
+                library, limits, more, self._fork_servers.get(_backend_forked_for(library))
+            )
             for name, library in sorted(workers.items())
         }
         self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
@@ -158,8 +160,8 @@ class Bench:
             thread.shutdown()
         for handle in self._handles.values():
             handle.stop()
-        for nursery in self._nurseries.values():
-            nursery.stop()
+        for server in self._fork_servers.values():
+            server.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
@@ -323,8 +325,8 @@ def _worker_of(converter: str) -> str:
     return converter if kind.own_worker else kind.host
 
 
-def _nursery_of(library: str) -> str:
-    """The Keras backend whose nursery forks a library's worker, or nothing."""
+def _backend_forked_for(library: str) -> str:
+    """The Keras backend whose fork server forks a library's worker, or nothing."""
     kind = LIBRARIES[library]
     return kind.keras_backend or "" if kind.forks else ""
 

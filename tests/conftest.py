@@ -12,6 +12,7 @@ import dvc  # noqa: F401
 import pytest
 from hypothesis import settings
 
+from longest import LONGEST
 from places import SHARED
 from sharing_workers import share
 
@@ -23,35 +24,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "4")
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("asterism", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("asterism")
-
-
-#: The files that take longest, by processor time. Workers take files one after the other: what is
-#: begun last must be short.
-LONGEST = (
-    "pipeline/test_stateful_lane.py",
-    "pipeline/test_config.py",
-    "pipeline/test_sweeps.py",
-    "libraries/test_injected_bugs.py",
-    "libraries/test_launch.py",
-    "pipeline/test_terminated.py",
-    "pipeline/test_extending.py",
-    "reader_fuzzing/test_readers.py",
-    "pipeline/test_sharing.py",
-    "attacks/test_attacks.py",
-    "memo/test_generation.py",
-    "models/test_classifier.py",
-    "models/test_recurrent_inference.py",
-    "pipeline/test_shards.py",
-    "compression/test_compressors.py",
-    "pipeline/test_points.py",
-    "deepstellar/fuzzing/test_killing.py",
-    "libraries/test_gradients.py",
-    "memo/test_universe.py",
-    "memo/test_reading_and_reduction.py",
-    "models/test_keras_files.py",
-    "readers/test_crafted_arrays.py",
-    "pipeline/test_unwritable_folders.py",
-)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

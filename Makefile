@@ -4,6 +4,8 @@ PYTHON ?= python3.11
 VENV := .venv
 # Stages at a time: more than four need more than 8 GB.
 JOBS ?= $(shell cores=$$(nproc 2>/dev/null || sysctl -n hw.ncpu); echo $$((cores < 4 ? cores : 4)))
+# Workers of the tests: one more than there are cores, since some tests wait.
+WORKERS ?= $(shell echo $$(($$(nproc 2>/dev/null || sysctl -n hw.ncpu) + 1)))
 # The git remote that experiments travel through.
 ORIGIN ?= origin
 STAMP := $(VENV)/.installed
@@ -17,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all fuzz-readers mutants dependencies lint format params dag lock try-dvc \
+.PHONY: help install repro remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params dag lock try-dvc \
   upgrade-dvc clean
 
 help: ## list the targets
@@ -50,11 +52,14 @@ pull: $(STAMP) ## get what others have computed from the remote
 pull-experiments: $(STAMP) ## get others' experiments, points of sweeps among them, with results
 	@asterism pull --experiments "$(ORIGIN)"
 
-test: lint ## lint, types and the fast tests
-	python -m pytest -n auto --dist loadfile
+test: $(STAMP) ## lint, types and the fast tests
+	@$(MAKE) --no-print-directory --jobs 2 lint tests
 
-test-all: lint ## the slow tests too
-	python -m pytest -n auto --dist loadfile -m ''
+test-all: $(STAMP) ## the slow tests too
+	@$(MAKE) --no-print-directory --jobs 2 lint tests CHOSEN="-m ''"
+
+tests: $(STAMP) # beside lint, whose types are checked on one core
+	python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(CHOSEN)
 
 fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
 	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \

@@ -12,6 +12,7 @@ import dvc  # noqa: F401
 import pytest
 from hypothesis import settings
 
+from longest import LONGEST
 from places import SHARED
 from sharing_workers import share
 
@@ -23,6 +24,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "4")
 # examples every time; new ones are for people who can look at what they find.
 settings.register_profile("asterism", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("asterism")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; a file's tests stay together."""
+    places = {str(Path(__file__).parent / name): place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(str(item.path), len(places)))
 
 
 def pytest_collection_finish() -> None:

@@ -78,6 +78,9 @@ def test_the_metrics_have_the_form_that_is_promised(finished):
         assert all(0 <= values[c] <= 1 for c in criteria)
 
 
+# What each stage reads is compared with dvc.yaml in test_dvc_yaml.py; that a change reruns those
+# stages and no others is tested on stages that take no time in test_sweeps.py.
+@pytest.mark.slow
 def test_a_changed_parameter_reruns_only_what_depends_on_it(finished, tmp_path):
     clone = tmp_path / "clone"
     run(tmp_path, "git", "clone", "-q", finished, clone)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from asterism.criteria.distances import CHUNK, squared_distances
 from asterism.criteria.row_file import RowFile
@@ -86,6 +85,8 @@ class Density:
             coordinates: ``(N, d)``.
             itself: the coordinates are those of the points from here on, which do not count.
         """
+        from scipy.special import logsumexp
+
         total = np.full(len(coordinates), -np.inf)
         for start, points in self.points.chunks(CHUNK):
             exponents = squared_distances(coordinates, points)

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_table, write_arrays, write_table
 from asterism.core.messages.errors import reading
+
+if TYPE_CHECKING:
+    import polars as pl
 
 #: How a seed's search can end.
 TRIGGERED = "triggered"
@@ -93,6 +95,8 @@ class Findings:
 
     def save(self, folder: Path) -> None:
         """Write ``seeds.csv``, ``triggers.csv``, ``triggers.npz``, and ``minimal.npz`` if any."""
+        import polars as pl
+
         write_table(folder / "seeds.csv", seed_table(self.seeds))
         write_table(
             folder / "triggers.csv",
@@ -125,6 +129,8 @@ class Findings:
 
 def seed_table(records: Sequence[SeedRecord]) -> pl.DataFrame:
     """One row for each seed."""
+    import polars as pl
+
     return pl.DataFrame(
         {
             "seed": [r.seed for r in records],

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from asterism.images.mutator import (
     MUTATORS,
@@ -27,8 +27,14 @@ from asterism.images.mutator import (
 #: Random numbers have 16 bits here: more than 8-bit pixels can tell apart, at a fifth of the time.
 _LEVELS = 1 << 16
 
-#: The normal distribution's quantiles at the middle of each level; the outermost are ±4.3.
-_QUANTILES = ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float32)
+
+@cache
+def _quantiles() -> NDArray[np.float32]:
+    """The normal distribution's, at the middle of each level; the outermost are ±4.3."""
+    from scipy.special import ndtri
+
+    quantiles: NDArray[np.float32] = ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float32)
+    return quantiles
 
 
 def _uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
@@ -39,7 +45,7 @@ def _uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint1
 
 def _standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
     levels = _uniform_levels(rng, shape)
-    drawn: NDArray[np.float32] = _QUANTILES.take(levels, mode="wrap")  # in range: no check needed
+    drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
     return drawn
 
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from onnxruntime import quantization
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
@@ -58,6 +57,8 @@ class Dynamic(OnnxQuantisation):
     @staticmethod
     def quantise(exported: Path, options: NoOptions, material: Material, target: Path) -> None:
         """See :meth:`OnnxQuantisation.quantise`."""
+        from onnxruntime import quantization
+
         kind = quantization.QuantType.QUInt8
         quantization.quantize_dynamic(exported, target, weight_type=kind)
 
@@ -74,17 +75,25 @@ class Static(OnnxQuantisation):
     @staticmethod
     def quantise(exported: Path, options: Options, material: Material, target: Path) -> None:
         """See :meth:`OnnxQuantisation.quantise`."""
+        from onnxruntime import quantization
+
         images = material.inputs[: options.calibration_images]
-        quantization.quantize_static(exported, target, _CalibrationImages(images))
+        quantization.quantize_static(exported, target, _reader(images))
 
 
-class _CalibrationImages(quantization.CalibrationDataReader):  # type: ignore[misc]
-    def __init__(self, images: NDArray[np.float32]) -> None:
-        self._images: Iterator[NDArray[np.float32]] = iter(images)
+def _reader(images: NDArray[np.float32]) -> Any:
+    """The images one by one, as ONNX Runtime's calibration asks for them."""
+    from onnxruntime.quantization import CalibrationDataReader
 
-    def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-        image = next(self._images, None)
-        return None if image is None else {"images": image[np.newaxis]}
+    class Images(CalibrationDataReader):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self._images: Iterator[NDArray[np.float32]] = iter(images)
+
+        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
+            image = next(self._images, None)
+            return None if image is None else {"images": image[np.newaxis]}
+
+    return Images()
 
 
 @contextmanager

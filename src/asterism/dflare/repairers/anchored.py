@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
-from scipy.optimize import minimize
-from scipy.special import log_softmax
 
 from asterism.core.parameters.params import Section
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
@@ -35,6 +33,9 @@ class Anchored(Repairer):
 
     def fit(self, probabilities: Probabilities, labels: Labels) -> None:
         """See :meth:`Repairer.fit`."""
+        from scipy.optimize import minimize
+        from scipy.special import log_softmax
+
         logits = _logits(probabilities)
         features = np.concatenate([logits, np.ones((len(logits), 1))], axis=1)
         right = np.arange(self.classes) == labels[:, np.newaxis]

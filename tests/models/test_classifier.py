@@ -118,6 +118,23 @@ def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
     assert np.array_equal(classifier.predict(given[7:9]), classifier.predict(given)[7:9])
 
 
+def test_a_model_with_dropout_and_noise_predicts_as_keras_does_every_time(tmp_path):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(SHAPE)
+    x = keras.layers.Dropout(0.5)(keras.layers.GaussianNoise(1.0)(inputs))
+    x = keras.layers.Dense(CLASSES, "softmax")(keras.layers.Flatten()(x))
+    model, path = keras.Model(inputs, x), tmp_path / "dropout.keras"
+    classifier = open_classifier(write(model, path), UNIT)
+    given = images(32)
+    batch = given.astype(np.float32) / 255
+    expected = pytest.approx(model.predict(batch, verbose=0), abs=1e-5)
+    assert classifier.notes == ("a Keras file, run as its ONNX export",)
+    assert classifier.predict(given) == expected
+    native = keras_format.KerasRuntime(model, path)  # as where a model cannot be exported
+    assert native.run(batch) == expected
+    assert np.array_equal(native.run(batch), native.run(batch))
+
+
 def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(tmp_path):
     inputs = keras.Input(SHAPE)
     rows = keras.layers.GRU(5)(keras.layers.Reshape(SHAPE[:2])(inputs))

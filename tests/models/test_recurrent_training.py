@@ -137,10 +137,10 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
     shutil.copy(given / "net-whole.onnx", tmp_path / "net.onnx")
     shutil.rmtree(given)
     params = RnnFile(source="file", path=str(tmp_path / "net.onnx"), layer=None)
-    store_file(params, 10, tmp_path / "stored")
-    network = open_trained(tmp_path / "stored")
+    stored = store_file(params, 10, tmp_path / "stored")
     expected = RecurrentModel(engine).run(digits.test_images)
-    assert np.array_equal(network.run(digits.test_images)[1], expected[1])
+    for network in (stored, open_trained(tmp_path / "stored")):
+        assert np.array_equal(network.run(digits.test_images)[1], expected[1])
     onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
 
 

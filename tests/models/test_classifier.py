@@ -54,6 +54,24 @@ def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
     assert classifier.predict(given[:0]).shape == (0, CLASSES)
 
 
+def test_tensors_of_a_tflite_file_are_limited_together(files, tmp_path, monkeypatch):
+    """By what the file declares: LiteRT would allocate it."""
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
+
+    path = tmp_path / "large.tflite"
+    model = schema.ModelT.InitFromPackedBuf(files[1][".tflite"].read_bytes(), 0)
+    for tensor in model.subgraphs[0].tensors[:2]:
+        tensor.shape = [1, 600_000]
+    builder = flatbuffers.Builder()
+    builder.Finish(model.Pack(builder), b"TFL3")
+    path.write_bytes(builder.Output())
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
+    open_classifier(files[1][".tflite"], UNIT)
+    with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
+        open_classifier(path, UNIT)
+
+
 def test_a_keras_file_is_exported_once(files, tmp_path):
     _, paths = files
     first = open_classifier(paths[".keras"], UNIT)

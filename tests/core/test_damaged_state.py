@@ -159,10 +159,10 @@ def test_damaged_states_of_an_unfinished_part_are_found_and_removed_alone(state_
         checkpoint.save(lambda folder: write_json(folder / "half.json", {"half": 7}))
         raise KeyboardInterrupt
 
-    folder = state_root / "parts/stage/key/part-0.checkpoint"
+    folder = state_root / "parts/stage" / ("ab" * 16) / "part-0.checkpoint"
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            SharedParts("stage", "key").gather({"part-0": compute}, Result.load)
+            SharedParts("stage", "ab" * 16).gather({"part-0": compute}, Result.load)
         if not list(folder.glob("*.damaged-*")):
             (folder / "00000000/half.json").write_text("{")
     (run,) = runs()

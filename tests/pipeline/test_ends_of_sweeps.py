@@ -71,7 +71,7 @@ def test_sigterm_interrupts_this_process_and_its_stages_and_nothing_else_does(wo
 
 
 def test_processes_that_launch_groups_of_points_leave_an_interrupt_to_the_sweep():
-    before, interrupted = signal.getsignal(signal.SIGINT), False
+    before, interrupted = signal.signal(signal.SIGINT, signal.default_int_handler), False
     try:
         _ignore_interrupts()
         os.kill(os.getpid(), signal.SIGINT)

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from asterism.core.files import artifacts
+from asterism.core.files.limits import parse_json
 from asterism.core.messages.errors import UserError
 
 
@@ -169,3 +170,10 @@ def test_json_of_200_levels_is_read_and_of_more_is_not(tmp_path, begin, end):
     (tmp_path / "x.json").write_text(begin * 201 + "1" + end * 201)
     with pytest.raises(UserError, match=r"x\.json"):
         artifacts.read_json(tmp_path / "x.json")
+
+
+def test_json_is_text_or_its_bytes_in_utf_8():
+    text = '{"ä": [1]}'
+    assert parse_json(text, "x") == parse_json(text.encode(), "x") == {"ä": [1]}
+    with pytest.raises(UserError, match="cannot read x"):
+        parse_json(text.encode("utf-16"), "x")

@@ -19,6 +19,7 @@ from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import FileClassifier, open_classifier
 from asterism.models.classifiers.formats import FORMATS
 from asterism.models.classifiers.formats import keras as keras_format
+from asterism.models.classifiers.formats import litert
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
@@ -54,20 +55,25 @@ def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
     assert classifier.predict(given[:0]).shape == (0, CLASSES)
 
 
-def test_tensors_of_a_tflite_file_are_limited_together(files, tmp_path, monkeypatch):
-    """By what the file declares: LiteRT would allocate it."""
+def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
+    """By what the file declares, of which LiteRT would allocate all; a scalar is one value."""
     import flatbuffers
     from ai_edge_litert import schema_py_generated as schema
 
+    def write_tensors(*shapes):
+        model, graph = schema.ModelT(), schema.SubGraphT()
+        model.subgraphs, graph.tensors = [graph], [schema.TensorT() for _ in shapes]
+        for tensor, shape in zip(graph.tensors, shapes, strict=True):
+            tensor.shape = shape
+        builder = flatbuffers.Builder()
+        builder.Finish(model.Pack(builder), b"TFL3")
+        path.write_bytes(builder.Output())
+
     path = tmp_path / "large.tflite"
-    model = schema.ModelT.InitFromPackedBuf(files[1][".tflite"].read_bytes(), 0)
-    for tensor in model.subgraphs[0].tensors[:2]:
-        tensor.shape = [1, 600_000]
-    builder = flatbuffers.Builder()
-    builder.Finish(model.Pack(builder), b"TFL3")
-    path.write_bytes(builder.Output())
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
-    open_classifier(files[1][".tflite"], UNIT)
+    write_tensors([600, 1000], [399_999], [])
+    litert._require_small_tensors(path)
+    write_tensors([600, 1000], [400_000], [])
     with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
         open_classifier(path, UNIT)
 

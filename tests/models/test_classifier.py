@@ -17,9 +17,8 @@ from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import FileClassifier, open_classifier
-from asterism.models.classifiers.formats import FORMATS
+from asterism.models.classifiers.formats import FORMATS, litert
 from asterism.models.classifiers.formats import keras as keras_format
-from asterism.models.classifiers.formats import litert
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])

@@ -6,6 +6,7 @@ import pytest
 from scipy import sparse
 
 from asterism.core.files import artifacts
+from asterism.core.files.limits import parse_json
 from asterism.core.messages.errors import UserError
 
 
@@ -139,3 +140,40 @@ def test_a_small_archive_is_written_as_every_release_of_python_writes_it(tmp_pat
     with zipfile.ZipFile(tmp_path / "a.npz") as archive:
         assert [entry.filename for entry in archive.infolist()] == ["a.npy", "b.npy"]
         assert {entry.extract_version for entry in archive.infolist()} == {20}, "no 64-bit sizes"
+
+
+def test_indices_of_a_sparse_matrix_are_written_in_order(tmp_path):
+    ordered = sparse.csr_array(np.array([[0, 1, 2], [3, 0, 4]]))
+    places = (np.array([2, 1, 2, 0], np.int32), np.array([0, 2, 4], np.int32))
+    unordered = sparse.csr_array((np.array([2, 1, 4, 3]), *places), shape=(2, 3))
+    assert not unordered.has_sorted_indices
+    artifacts.write_sparse(tmp_path / "a.npz", ordered)
+    artifacts.write_sparse(tmp_path / "b.npz", unordered)
+    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
+    assert artifacts.read_sparse(tmp_path / "b.npz").has_sorted_indices
+
+
+def test_a_table_has_at_most_ten_thousand_columns(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(",".join(f"c{n}" for n in range(10_000)) + "\n")
+    assert artifacts.read_table(path).width == 10_000
+    path.write_text(",".join(f"c{n}" for n in range(10_001)) + "\n")
+    with pytest.raises(UserError, match=r"wide\.csv.* more than 10,000 columns"):
+        artifacts.read_table(path)
+
+
+@pytest.mark.parametrize(("begin", "end"), [("[", "]"), ('{"a":', "}")])
+def test_json_of_200_levels_is_read_and_of_more_is_not(tmp_path, begin, end):
+    for depth in (199, 200):
+        (tmp_path / "x.json").write_text(begin * depth + "1" + end * depth)
+        assert len(str(artifacts.read_json(tmp_path / "x.json"))) > depth
+    (tmp_path / "x.json").write_text(begin * 201 + "1" + end * 201)
+    with pytest.raises(UserError, match=r"x\.json"):
+        artifacts.read_json(tmp_path / "x.json")
+
+
+def test_json_is_text_or_its_bytes_in_utf_8():
+    text = '{"ä": [1]}'
+    assert parse_json(text, "x") == parse_json(text.encode(), "x") == {"ä": [1]}
+    with pytest.raises(UserError, match="cannot read x"):
+        parse_json(text.encode("utf-16"), "x")

@@ -10,6 +10,7 @@ from structlog.testing import capture_logs
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved
+from asterism.core.resuming.state import runs
 from asterism.core.resuming.work_units import SharedParts
 
 NUMBERS = np.arange(600).reshape(20, 30)
@@ -150,6 +151,25 @@ def test_a_damaged_checkpoint_is_set_aside_and_its_part_begun_anew(state_root, d
     assert begun == [None, None]
     (line,) = [line for line in told if line["log_level"] == "warning"]
     assert [line["path"], line["kept"]] == [str(state), "00000000.damaged-0"]
+
+
+def test_damaged_states_of_an_unfinished_part_are_found_and_removed_alone(state_root):
+    def compute(checkpoint):
+        checkpoint.restore(lambda folder: read_json(folder / "half.json"))
+        checkpoint.save(lambda folder: write_json(folder / "half.json", {"half": 7}))
+        raise KeyboardInterrupt
+
+    folder = state_root / "parts/stage" / ("ab" * 16) / "part-0.checkpoint"
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            SharedParts("stage", "ab" * 16).gather({"part-0": compute}, Result.load)
+        if not list(folder.glob("*.damaged-*")):
+            (folder / "00000000/half.json").write_text("{")
+    (run,) = runs()
+    assert run.damaged() == [folder / "00000000.damaged-0"]
+    kept = {path.name for path in folder.iterdir()} - {"00000000.damaged-0"}
+    assert run.remove_damaged() and run.damaged() == []
+    assert {path.name for path in folder.iterdir()} == kept != set()
 
 
 def test_a_refusal_of_the_system_is_no_damage(state_root, monkeypatch):

@@ -134,6 +134,20 @@ def test_time_in_which_this_process_is_stopped_does_not_count():
     assert Patience(-1.0).is_over()
 
 
+def test_a_time_limit_is_used_up():
+    patience = Patience(0.2)
+    assert not patience.is_over()
+    wait_until(patience.is_over)
+
+
+def test_a_process_that_watches_its_parent_ends_by_itself():
+    program = (
+        "from asterism.core.workers.processes import interrupt_group_with_parent as watch; watch()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], timeout=60, check=False)
+    assert done.returncode == 0
+
+
 def test_where_the_system_does_not_mind_parents_a_thread_does(monkeypatch):
     watched, killed = [], []
     monkeypatch.setattr(processes, "_watch", lambda parent, end: watched.append((parent, end)))

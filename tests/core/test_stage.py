@@ -1,5 +1,6 @@
 """What a person sees of a stage, run as DVC runs it."""
 
+import os
 import subprocess
 import sys
 
@@ -44,7 +45,7 @@ def run_stage(folder, body="pass", *variant, variants=None):
     return subprocess.run(
         [sys.executable, "-c", LAUNCH, *variant],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT / "src"), "PATH": ""},
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True,
         text=True,
         timeout=60,

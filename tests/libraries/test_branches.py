@@ -1,17 +1,23 @@
 """Branches of the libraries' code: measured in workers, rewarded once, shown by module."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from asterism.libraries.running.branch_reward import branch_reward, branch_table
-from asterism.libraries.running.branches import by_module
+from asterism.libraries.running.bench import Bench
+from asterism.libraries.running.branch_reward import BranchReward, branch_reward, branch_table
+from asterism.libraries.running.branches import SWITCH, by_module
+from asterism.libraries.running.handle import Limits
+from asterism.libraries.running.inputs import draw_inputs
 from asterism.memo.generating.generate import campaign
 from asterism.memo.graphs.graph import chain
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor
+from libraries import small_library
 from memo.small_graphs import layer
 from memo.test_generation import SEEDS, params
 
@@ -68,6 +74,32 @@ def test_modules_add_up_their_files():
         "branches": [6, 3],
     }
     assert by_module([], {}) == {"module": [], "reached": [], "branches": []}
+
+
+def test_a_reward_goes_on_where_it_was(tmp_path, monkeypatch):
+    """Each model is run on inputs of its own, which its number decides."""
+    graph, drawn = chain(Tensor((4,)), [layer("Dense", units=2)]), []
+    environment = {
+        "ASTERISM_LIBRARIES": small_library.__name__,
+        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
+        SWITCH: "1",
+    }
+    with Bench(("small:none",), Limits(60.0, 2000), environment=environment) as bench:
+        run = bench.run
+        monkeypatch.setattr(bench, "run", lambda task: drawn.append(task.inputs) or run(task))
+        reward = BranchReward(bench, 3)
+        assert reward.learnt() == {"models": 0, "branches": [], "exits": {}}
+        first, again = reward(graph), reward(graph)
+        assert again < first / 4
+        learnt = reward.learnt()
+        assert (learnt["models"], len(learnt["branches"])) == (2, first + again)
+        other = BranchReward(bench, 3)
+        other.restore(learnt)
+        assert other.learnt() == learnt and other(graph) < first / 4
+    for number, inputs in enumerate(drawn):
+        expected = draw_inputs(graph, 3, number, "normal")
+        np.testing.assert_array_equal(inputs["normal"], expected)
+    assert len(drawn) == 3
 
 
 @pytest.mark.slow

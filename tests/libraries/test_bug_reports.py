@@ -8,8 +8,10 @@ import pytest
 
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown, _script
 from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.running.bench import Result
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import chain
 from asterism.memo.universe.tensors import Tensor
@@ -117,3 +119,33 @@ def test_a_script_leaves_nothing_behind(tmp_path):
     )
     assert (done.returncode, "ValueError 3" in done.stdout) == (1, True), done.stderr
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["kept", "repro.py"]
+
+
+class Ran:
+    """What a bench gives of a model that computes ``max(x, 0)``, and is moved by 0.25."""
+
+    def described(self, graph):
+        return {}
+
+    def run(self, task):
+        exact = {
+            d: [np.maximum(x.astype(np.float64), 0) for x in i] for d, i in task.inputs.items()
+        }
+        moved = {draw: [array + 0.25 for array in arrays] for draw, arrays in exact.items()}
+        outputs = {"pytorch:float64": exact, "pytorch:perturbed": moved}
+        return Result(task.index, tuple(task.inputs), {}, outputs)
+
+
+def test_a_script_holds_the_reference_and_what_may_differ_from_it():
+    finding = Finding(5, "values differ", "run", "x", ("reads_a_file:bytes",), draws=("wide",))
+    found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
+    text = _script(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    stated = [line for line in text.splitlines() if line.startswith(("INPUTS", "EXP", "TOL"))]
+    names = {"np": np}
+    exec("\n".join(stated), names)
+    given, expected, tolerances = (names[n][0] for n in ("INPUTS", "EXPECTED", "TOLERANCES"))
+    assert expected.dtype == np.float64 and given.min() < 0 < given.max()
+    np.testing.assert_array_equal(expected, np.maximum(given.astype(np.float64), 0))
+    size = expected + np.sqrt(np.mean(expected**2))
+    rounding = 64 * 2.0**-23 * size  # of one layer in float32
+    assert tolerances == pytest.approx(rounding + 8 * 0.25)

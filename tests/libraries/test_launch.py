@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 
@@ -14,8 +15,9 @@ import pytest
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import Limits, _resident
 from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.handle import Handle
 from asterism.libraries.running.launch import keras_forks
 from asterism.libraries.running.worker import Worker, serve
@@ -125,6 +127,54 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
     assert (answer["status"], asked) == ("ok", [{"zero_initializers": zeros}])
 
 
+def test_a_bench_forks_the_workers_that_can_be_forked_and_no_others():
+    with Bench(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as bench:
+        assert bench.start() == {}
+        here = psutil.Process()
+        (server,) = (s.pid for s in bench._fork_servers.values())
+        parents = {n: psutil.Process(h.pid).ppid() for n, h in bench._handles.items()}
+        assert parents == {"small": server, "lone": os.getpid()}
+    assert not any(child.pid == server for child in here.children())
+
+
+def test_a_bench_that_closes_waits_for_its_threads_before_it_ends_their_workers(
+    tmp_path, monkeypatch
+):
+    """A thread that still waited for an answer would read from what is closed, or be another's."""
+    monkeypatch.setattr("asterism.libraries.running.handle._LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    alive, stop = [], Handle.stop
+
+    def noting(handle):
+        alive.extend(t.name for t in threading.enumerate() if t.name.startswith("worker-"))
+        stop(handle)
+
+    with Bench(("small:none", "small:hang"), LIMITS, environment=ENVIRONMENT) as bench:
+        inputs = {"normal": [np.ones((2, 3), np.float32)]}
+        task = Task(0, chain(Tensor((3,)), [layer("ReLU")]), inputs, routes=("small:hang",))
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(bench.run, task)
+            while not list(tmp_path.rglob("*.hangs")):
+                time.sleep(0.02)
+            monkeypatch.setattr(Handle, "stop", noting)
+            bench.close()
+            with pytest.raises(CancelledError):
+                asked.result(60)
+    assert alive == [] and not list(tmp_path.glob("asterism-*"))
+
+
+def test_a_process_that_has_ended_holds_no_memory():
+    """It may end between a look at its answers and one at its memory."""
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        process = psutil.Process(child.pid)
+        assert _resident(process) > 0
+    finally:
+        child.kill()
+        child.wait()
+    assert _resident(process) == 0
+
+
 def test_an_import_that_fails_is_said_and_nothing_raises():
     server = keras_forks("no_such_backend", ENVIRONMENT)
     handle = Handle("small", LIMITS, ENVIRONMENT, server)
@@ -139,7 +189,7 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 RUN = """
 import sys
 from asterism.libraries.running.bench import Bench, Task
-from asterism.core.workers.worker import Limits
+from asterism.core.workers.worker import Limits, _resident
 from memo.small_graphs import branching
 
 with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.libraries.adapters.routes import FLOAT64, REFERENCES
-from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference
+from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference, spread_of
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
@@ -60,6 +60,13 @@ def test_the_odd_one_out_is_named():
     assert (found.symptom, found.library, found.routes) == ("values differ", "jax", ("jax:jit",))
     assert found.severity == "normal" and "tensorflow:eager" in found.witnesses
     assert found.excess > 1
+
+
+def test_the_spread_is_how_far_rounding_moves_a_finite_element_at_most():
+    reference = [np.array([[1.0, -2.0], [np.inf, 0.0]]), np.zeros((0, 3)), np.full(2, np.nan)]
+    moved = [np.array([[1.5, -2.75], [np.inf, np.nan]]), np.zeros((0, 3)), np.ones(2)]
+    assert spread_of(reference, moved) == spread_of(moved, reference) == [0.75, 0.0, 0.0]
+    assert spread_of(reference, None) == [0.0] * 3, "where nothing was moved"
 
 
 def test_a_wrong_reference_blames_nobody_while_the_other_stands():

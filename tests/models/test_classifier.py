@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.classifier import FileClassifier, open_classifier
-from asterism.models.classifiers.formats import FORMATS
+from asterism.models.classifiers.formats import FORMATS, litert
 from asterism.models.classifiers.formats import keras as keras_format
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -52,6 +52,29 @@ def test_every_format_gives_the_same_probabilities_in_any_batch(files, suffix):
         assert np.array_equal(np.concatenate(pieces), together)
     assert np.array_equal(classifier.predict(given[::-1])[::-1], together)
     assert classifier.predict(given[:0]).shape == (0, CLASSES)
+
+
+def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
+    """By what the file declares, of which LiteRT would allocate all; a scalar is one value."""
+    import flatbuffers
+    from ai_edge_litert import schema_py_generated as schema
+
+    def write_tensors(*shapes):
+        model, graph = schema.ModelT(), schema.SubGraphT()
+        model.subgraphs, graph.tensors = [graph], [schema.TensorT() for _ in shapes]
+        for tensor, shape in zip(graph.tensors, shapes, strict=True):
+            tensor.shape = shape
+        builder = flatbuffers.Builder()
+        builder.Finish(model.Pack(builder), b"TFL3")
+        path.write_bytes(builder.Output())
+
+    path = tmp_path / "large.tflite"
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
+    write_tensors([600, 1000], [399_999], [])
+    litert._require_small_tensors(path)
+    write_tensors([600, 1000], [400_000], [])
+    with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
+        open_classifier(path, UNIT)
 
 
 def test_a_keras_file_is_exported_once(files, tmp_path):
@@ -116,6 +139,23 @@ def test_a_model_that_cannot_be_exported_runs_in_keras(tmp_path):
     expected = model.predict(given.astype(np.float32) / 255, verbose=0)
     assert classifier.predict(given) == pytest.approx(expected, abs=1e-5)
     assert np.array_equal(classifier.predict(given[7:9]), classifier.predict(given)[7:9])
+
+
+def test_a_model_with_dropout_and_noise_predicts_as_keras_does_every_time(tmp_path):
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input(SHAPE)
+    x = keras.layers.Dropout(0.5)(keras.layers.GaussianNoise(1.0)(inputs))
+    x = keras.layers.Dense(CLASSES, "softmax")(keras.layers.Flatten()(x))
+    model, path = keras.Model(inputs, x), tmp_path / "dropout.keras"
+    classifier = open_classifier(write(model, path), UNIT)
+    given = images(32)
+    batch = given.astype(np.float32) / 255
+    expected = pytest.approx(model.predict(batch, verbose=0), abs=1e-5)
+    assert classifier.notes == ("a Keras file, run as its ONNX export",)
+    assert classifier.predict(given) == expected
+    native = keras_format.KerasRuntime(model, path)  # as where a model cannot be exported
+    assert native.run(batch) == expected
+    assert np.array_equal(native.run(batch), native.run(batch))
 
 
 def test_the_reason_why_a_model_is_not_exported_is_not_the_place_of_its_export(tmp_path):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import threading
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -237,11 +239,42 @@ def test_colour_images_and_sequences_of_any_length() -> None:
         rnn.run(images(3, (7, 5, 1)))
 
 
+class Watched:
+    """An engine that notes how many calls of it run at a time."""
+
+    steps, features, batch, layer = 6, 5, 2, "watched"
+
+    def __init__(self, threads: bool) -> None:
+        self.threads = threads
+        self._lock = threading.Lock()
+        self._now = self.most = 0
+
+    def compute(self, sequences: NDArray[np.float32]) -> tuple[Any, Any]:
+        with self._lock:
+            self._now += 1
+            self.most = max(self.most, self._now)
+        time.sleep(0.02)
+        with self._lock:
+            self._now -= 1
+        return softmax(sequences[:, 0]), sequences
+
+
+def test_an_engine_without_threads_is_called_once_at_a_time(monkeypatch: Any) -> None:
+    monkeypatch.setattr("asterism.core.settings.machine.available_threads", lambda: 4)
+    alone, together = Watched(threads=False), Watched(threads=True)
+    expected = RecurrentModel(alone).run(images(16))
+    found = RecurrentModel(together).run(images(16))
+    assert alone.most == 1 < together.most
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected, strict=True))
+
+
 def test_networks_that_are_none() -> None:
     with pytest.raises(UserError, match="no recurrent layer"):
         engine_for(sequential(L.Flatten(), L.Dense(3)), None)
     with pytest.raises(UserError, match="at least 2 classes"):
         RecurrentModel(engine_for(sequential(L.LSTM(3), L.Dense(1, "sigmoid")), None))
+    with pytest.raises(UserError, match=r"output is \(N, 6, 4\): it must be \(N, K\)"):
+        RecurrentModel(engine_for(sequential(L.LSTM(3, return_sequences=True), L.Dense(4)), None))
     with pytest.raises(UserError, match="one sequence of vectors"):
         engine_for(with_random_weights(keras.Sequential(
             [keras.Input((6,)), L.Embedding(9, 4), L.LSTM(3), L.Dense(2)])), None)  # fmt: skip

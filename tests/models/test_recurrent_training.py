@@ -63,6 +63,15 @@ def test_training_learns_and_gives_the_same_weights_again(digits):
     assert not np.array_equal(first[0], other[0])
 
 
+def test_accuracy_is_the_share_of_images_that_are_put_into_their_class(digits):
+    model = build_rnn(architecture(), digits.image_shape, digits.classes)
+    network = RecurrentModel(engine_for(model, None))
+    predicted = model.predict(rows_as_steps(digits.test_images), verbose=0).argmax(axis=1)
+    labels = np.where(np.arange(60) < 15, predicted, (predicted + 1) % digits.classes)
+    for batch in (7, 60, 512):
+        assert accuracy(network, digits.test_images, labels, batch) == 0.25
+
+
 def test_the_default_architecture_is_the_published_one(digits):
     model = build_rnn(architecture(units=[128]), (28, 28, 1), 10)
     assert model.count_params() == 81_674  # of the published MNIST network
@@ -137,10 +146,10 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
     shutil.copy(given / "net-whole.onnx", tmp_path / "net.onnx")
     shutil.rmtree(given)
     params = RnnFile(source="file", path=str(tmp_path / "net.onnx"), layer=None)
-    store_file(params, 10, tmp_path / "stored")
-    network = open_trained(tmp_path / "stored")
+    stored = store_file(params, 10, tmp_path / "stored")
     expected = RecurrentModel(engine).run(digits.test_images)
-    assert np.array_equal(network.run(digits.test_images)[1], expected[1])
+    for network in (stored, open_trained(tmp_path / "stored")):
+        assert np.array_equal(network.run(digits.test_images)[1], expected[1])
     onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
 
 

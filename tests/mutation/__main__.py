@@ -25,6 +25,7 @@ EQUIVALENTS = Path(__file__).with_name("equivalents.json")
 #: Tests of a package that do not lie in the folder of its name.
 NEAREST = {
     "sweep": ("pipeline",),
+    "dvc_hydra": ("pipeline",),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),

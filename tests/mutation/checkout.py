@@ -49,10 +49,14 @@ class Copy:
     Args:
         root: the checkout.
         folder: where the copy goes; what is there is replaced.
+
+    Attributes:
+        noted: names of the functions that note that they run, see :meth:`note_functions`.
     """
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
+        self.noted: set[str] = set()
         # Python believes a compiled file by the second of its source's change: each is another.
         self._seconds = count(1_000_000_000)
         listed = subprocess.run(
@@ -89,8 +93,9 @@ class Copy:
         """Let every function of the copy note that it runs."""
         source = self.folder / "src"
         for path in sorted(source.rglob("*.py")):
-            file = path.relative_to(source).as_posix()
-            self.write(path, noting(path.read_text(), file))
+            file, text = path.relative_to(source).as_posix(), path.read_text()
+            self.noted |= {f"{file}:{name}" for name, _ in functions_of(ast.parse(text))}
+            self.write(path, noting(text, file))
         (source / f"{NOTING}.py").write_text(_NOTING_SOURCE)
 
 

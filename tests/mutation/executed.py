@@ -23,6 +23,9 @@ _SECONDS_OF_A_FILE = 90
 def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     """What the tests of a file run, from memory where they were recorded before.
 
+    A test is recorded anew where its text has changed, or where a function that it ran is not
+    there any more, as after it was moved to another module.
+
     Args:
         copy: of the checkout, with functions that note their names.
         file: the tests, below the copy's folder.
@@ -38,10 +41,15 @@ def executed_by(copy: Copy, file: Path, memory: Path) -> dict[str, Any]:
     before: dict[str, Any] = {"tests": {}, "sources": {}, "text": ""}
     if place.is_file():
         before = json.loads(place.read_text())
-    if before["text"] == text:
-        return before
     same = {name for name, source in sources.items() if before["sources"].get(name) == source}
-    known = {test: facts for test, facts in before["tests"].items() if _function_of(test) in same}
+    known = {
+        test: facts
+        for test, facts in before["tests"].items()
+        if _function_of(test) in same and copy.noted.issuperset(facts["functions"])
+    }
+    imported = copy.noted.issuperset(before.get("imported", ()))
+    if before["text"] == text and imported and len(known) == len(before["tests"]):
+        return before
     notes, result = memory / "notes", memory / "recorded.json"
     result.unlink(missing_ok=True)
     log = memory / "recording.log"

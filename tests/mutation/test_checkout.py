@@ -151,6 +151,27 @@ def test_the_functions_that_tests_run_are_noted_in_fixtures_and_processes_too(ch
     assert all(changed[test] is not None and changed[test] == found[test] for test in kept)
 
 
+def test_tests_are_recorded_anew_where_a_function_that_they_ran_was_moved(checkout, tmp_path):
+    memory, file = tmp_path / "memory", Path("tests/test_numbers.py")
+    memory.mkdir()
+
+    def recorded(number):
+        copy = Copy(checkout, tmp_path / f"state-{number}" / "noting")
+        copy.note_functions()
+        tests = executed_by(copy, file, memory)["tests"]
+        return {test.rpartition("::")[2]: facts["functions"] for test, facts in tests.items()}
+
+    before = recorded(0)
+    source = checkout / "src/asterism"
+    (source / "moved.py").write_text(MODULE.partition("def endless")[0])
+    endless = MODULE.partition("def endless")[2]
+    (source / "numbers.py").write_text(
+        f"from asterism.moved import double as double\n\n\ndef endless{endless}"
+    )
+    moved = {test: ["asterism/moved.py:double"] for test in before if test != "test_ends"}
+    assert recorded(1) == before | moved != before
+
+
 def test_a_module_that_notes_its_functions_does_what_it_did(tmp_path):
     (tmp_path / "asterism_noting.py").write_text("def note(name):\n    print(name)\n")
     (tmp_path / "m.py").write_text(noting(MODULE, "m.py"))

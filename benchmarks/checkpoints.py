@@ -31,9 +31,9 @@ from asterism.core.settings import machine
 from asterism.deepstellar.fuzzing.campaign import Campaign
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import Seeds
-from asterism.libraries.running.bench import Result
 from asterism.libraries.running.execution import GROUP, STATE, Record, append
-from asterism.memo.generating.generate import campaign
+from asterism.libraries.running.worker_pool import Result
+from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_models
 from asterism.models.recurrent.trained import open_trained
@@ -73,7 +73,7 @@ def generate_models(params: Params, times: int, checkpoint: Counting) -> float:
 
 
 def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
-    """Parts of models that run as long as in the last run; the seconds that it would take."""
+    """WorkUnits of models that run as long as in the last run; the seconds that it would take."""
     models = params.generate.executed
     known = list(Record.load(Path("artifacts/execute_models")).results(models))
     pace = float(read_json(Path("logs/execute_models.run.json"))["seconds"]) / models
@@ -95,11 +95,11 @@ def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
 def _another(result: Result, number: int) -> Result:
     """A result with outputs that no other model has."""
     outputs = {
-        route: {
+        backend: {
             draw: [a + np.asarray(number, a.dtype) if a.size else a for a in many]
             for draw, many in draws.items()
         }
-        for route, draws in result.outputs.items()
+        for backend, draws in result.outputs.items()
     }
     return Result(number, result.draws, result.outcomes, outputs)
 

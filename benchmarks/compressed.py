@@ -41,11 +41,11 @@ from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparison import TopLabel  # noqa: E402
 from asterism.dflare.domain import ImageDomain  # noqa: E402
-from asterism.dflare.lockstep import Budget, Subject  # noqa: E402
+from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
 from asterism.dflare.pair import Pair, open_pair  # noqa: E402
 from asterism.dflare.params import TriggerParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
-from asterism.dflare.trigger import Seeds, draw_seeds  # noqa: E402
+from asterism.dflare.trigger import SearchSeeds, draw_seeds  # noqa: E402
 from asterism.images import noise  # noqa: E402
 from asterism.models.keras_models.preprocessing import PreprocessingParams  # noqa: E402
 from asterism.models.keras_models.reading import load_keras  # noqa: E402
@@ -147,7 +147,7 @@ def trigger_params(*files):
     return TriggerParams(**OmegaConf.to_container(merged))
 
 
-def search(name, params, subject, seeds):
+def search(name, params, under_test, seeds):
     """The queries up to each seed's first triggering input, by its number; seconds in all.
 
     Search and replay take turns, nine times where a turn takes half a second: the first is colder.
@@ -158,13 +158,13 @@ def search(name, params, subject, seeds):
     budget = Budget(params.queries)
     searched_in, replayed_in, own = [], [], []
     while len(searched_in) < 9 and sum(searched_in) < 5:
-        task = kind(subject, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
-        subject.pair.events.clear()
+        task = kind(under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
+        under_test.pair.events.clear()
         started, busy = time.perf_counter(), time.process_time()
         findings = task.run()
         searched_in.append(time.perf_counter() - started)
         between = time.process_time()
-        replayed_in.append(subject.pair.replay())
+        replayed_in.append(under_test.pair.replay())
         own.append(2 * between - busy - time.process_time())
     seconds, inference = statistics.median(searched_in), statistics.median(replayed_in)
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
@@ -194,15 +194,15 @@ def search_as_released(pair, seeds, fitness):
     print(f"  the released tool's search rebuilt, fitness {fitness}:")
     with mock.patch.object(noise, "to_pixels", wrap_around):
         queries, _ = search(
-            "dflare", params, Subject(pair, ImageDomain(params.operators), TopLabel()), seeds
+            "dflare", params, PairUnderTest(pair, ImageDomain(params.operators), TopLabel()), seeds
         )
     return float(np.mean(list(queries.values())))
 
 
-def compare(name, params, subject, seeds):
+def compare(name, params, under_test, seeds):
     """Dflare and another search from the same seeds: queries where both succeeded, and time."""
-    ours, seconds = search("dflare", params, subject, seeds)
-    theirs, their_seconds = search(name, params, subject, seeds)
+    ours, seconds = search("dflare", params, under_test, seeds)
+    theirs, their_seconds = search(name, params, under_test, seeds)
     both = sorted(ours.keys() & theirs.keys())
     share = sum(ours[seed] for seed in both) / sum(theirs[seed] for seed in both)
     print(
@@ -228,10 +228,10 @@ def run(name, count, alone, chased):
         for model in models:
             right = model.predict(data.test_images[:2000]).argmax(1) == data.test_labels[:2000]
             print(f"  {model.name}: {100 * right.mean():.2f}% of the first 2000 test images")
-        subject = Subject(RecordedPair(*models), ImageDomain(params.operators), TopLabel())
-        inference_alone(subject.pair, data.test_images[:512])
-        ours, seconds = search("dflare", params, subject, seeds)
-        rebuilt = search_as_released(subject.pair, seeds, "released")
+        under_test = PairUnderTest(RecordedPair(*models), ImageDomain(params.operators), TopLabel())
+        inference_alone(under_test.pair, data.test_images[:512])
+        ours, seconds = search("dflare", params, under_test, seeds)
+        rebuilt = search_as_released(under_test.pair, seeds, "released")
         rate, needed = len(ours) / seconds, baseline_queries or rebuilt
         released = 1e3 / (baseline_ms * needed)
         print(
@@ -247,20 +247,20 @@ def run(name, count, alone, chased):
         if alone:
             return
         released = trigger_params("default", "large", "released")
-        faint = Subject(subject.pair, ImageDomain(released.operators), TopLabel())
+        faint = PairUnderTest(under_test.pair, ImageDomain(released.operators), TopLabel())
         print("  with the published ranges of the operators:")
         search("dflare", released, faint, seeds)
-        search_as_released(subject.pair, seeds, "paper")
+        search_as_released(under_test.pair, seeds, "paper")
         for ablation in ("dflare_d", "dflare_r"):
-            compare(ablation, params, subject, seeds)
-        few = Seeds(seeds.items[:chased], seeds.numbers[:chased])
+            compare(ablation, params, under_test, seeds)
+        few = SearchSeeds(seeds.items[:chased], seeds.numbers[:chased])
         print(f"  DiffChaser on {chased} of the seeds:")
-        compare("diffchaser", params, subject, few)
+        compare("diffchaser", params, under_test, few)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("subjects", nargs="*", default=list(SUBJECTS), metavar="subject")
+    parser.add_argument("subjects", nargs="*", default=list(SUBJECTS), metavar="under_test")
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument(
         "--alone", action="store_true", help="Dflare without what it is compared to"

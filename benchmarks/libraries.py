@@ -21,14 +21,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import psutil
 
-from asterism.core.parameters.params import Section, read_params
+from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
-from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.branch_params import RewardedGenerateParams
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.params import ExecuteParams
-from asterism.memo.generating.generate import campaign
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of
@@ -36,8 +36,8 @@ from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.reduce import reduce_model, renumbered
 from asterism.memo.reducing.seeds import make_seed_model
 
-#: Six routes over four libraries, with the cheaper converter: for breadth per second.
-FAST_ROUTES = (
+#: Six backends over four libraries, with the cheaper converter: for breadth per second.
+FAST_BACKENDS = (
     "tensorflow:eager",
     "tensorflow:graph",
     "pytorch:eager",
@@ -46,19 +46,23 @@ FAST_ROUTES = (
     "openvino:keras_onnx",
 )
 #: The readers of the other converter's files.
-TF2ONNX_ROUTES = (
+TF2ONNX_BACKENDS = (
     "onnxruntime:tf2onnx",
     "onnxruntime:tf2onnx_optimised",
     "openvino:tf2onnx",
     "onnx2torch:tf2onnx",
     "onnx2pytorch:tf2onnx",
 )
-#: Beside these, ``default`` are the routes of ``params.yaml``.
-ROUTES = {"fast": FAST_ROUTES, "tf2onnx": TF2ONNX_ROUTES, "both": (*FAST_ROUTES, *TF2ONNX_ROUTES)}
+#: Beside these, ``default`` are the backends of ``params.yaml``.
+BACKENDS = {
+    "fast": FAST_BACKENDS,
+    "tf2onnx": TF2ONNX_BACKENDS,
+    "both": (*FAST_BACKENDS, *TF2ONNX_BACKENDS),
+}
 DEFAULT = "default"
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What is read of ``params.yaml``."""
 
     generate: RewardedGenerateParams
@@ -99,12 +103,16 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     whole = campaign(graphs, budget, 0, asked.strategy)
     made, order = [mutant.graph for mutant in whole.mutants], whole.broadest(asked.first)
     print(f"{len(made)} models made and put into order in {time.perf_counter() - begun:.1f} s")
-    routes = tuple(params.execute.routes) if asked.routes == DEFAULT else ROUTES[asked.routes]
-    benches = [Bench(routes, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)]
+    backends = (
+        tuple(params.execute.backends) if asked.backends == DEFAULT else BACKENDS[asked.backends]
+    )
+    worker_pools = [
+        WorkerPool(backends, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)
+    ]
     left, lock = iter(order), threading.Lock()
     outcomes: Counter[str] = Counter()
     with ThreadPoolExecutor(asked.shards) as pool:
-        list(pool.map(Bench.start, benches))
+        list(pool.map(WorkerPool.start, worker_pools))
         started, busy = time.perf_counter(), processor_seconds()
         deadline = begun + 60 * asked.minutes
 
@@ -114,34 +122,35 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
                     number = next(left, None)
                 if number is None:
                     return
-                inputs = draw_inputs(made[number], 0, number, "normal")
+                inputs = sample_inputs(made[number], 0, number, "normal")
                 yield Task(number, made[number], {"normal": inputs})
 
-        def run(bench: Bench) -> int:
+        def run(worker_pool: WorkerPool) -> int:
             ended = 0
-            for result in bench.run_all(tasks()):
+            for result in worker_pool.run_all(tasks()):
                 ended += 1
-                ended_as = (result.outcomes[r].status for r in routes if r in result.outcomes)
+                ended_as = (result.outcomes[r].status for r in backends if r in result.outcomes)
                 outcomes.update(ended_as)
             return ended
 
-        ran = sum(pool.map(run, benches))
+        ran = sum(pool.map(run, worker_pools))
         seconds = time.perf_counter() - started
         busy = processor_seconds() - busy
     steps: dict[str, float] = {}
-    for bench in benches:
-        for route, spent in bench.seconds.items():
-            steps[route] = steps.get(route, 0.0) + spent
-        bench.close()
+    for worker_pool in worker_pools:
+        for backend, spent in worker_pool.seconds.items():
+            steps[backend] = steps.get(backend, 0.0) + spent
+        worker_pool.close()
     print(
-        f"{ran} models of {asked.strategy} through {len(routes)} routes with {asked.shards} set(s) "
+        f"{ran} models of {asked.strategy} through {len(backends)} backends "
+        f"with {asked.shards} set(s) "
         f"of workers in {seconds:.1f} s: {ran / seconds:.2f} models/s, "
         f"{outcomes['ok'] / seconds:.1f} runs/s, {busy / ran:.2f} s of a processor per model"
     )
     print(f"  runs that ended as {dict(outcomes.most_common())}")
     print(f"  coverage of these models: {shown(coverage_of(made[n] for n in order[:ran]).rates())}")
-    for route, spent in sorted(steps.items(), key=lambda item: -item[1]):
-        print(f"  {route:32} {spent / ran:.3f} s a model")
+    for backend, spent in sorted(steps.items(), key=lambda item: -item[1]):
+        print(f"  {backend:32} {spent / ran:.3f} s a model")
 
 
 def shown(rates: dict[str, float]) -> str:
@@ -166,7 +175,7 @@ def main() -> None:
     parser.add_argument("--strategy", default="memo", help="of execute")
     parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--routes", choices=[DEFAULT, *sorted(ROUTES)], default="fast")
+    parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
     arguments = parser.parse_args()
     import_keras("numpy")

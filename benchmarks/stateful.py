@@ -32,7 +32,7 @@ from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.deepstellar.profiling.profile import Profile, profile
-from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs, select_seeds
 from asterism.models.recurrent import RecurrentModel, open_rnn
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -92,13 +92,15 @@ def fitting_mb(profiled: Profile, params: Params) -> int:
     return machine.peak_memory_mb() - before
 
 
-def choose(network: RecurrentModel, data: Dataset, per_class: int) -> Seeds:
+def choose(network: RecurrentModel, data: Dataset, per_class: int) -> SeedInputs:
     predicted = network.run(data.test_images)[0].argmax(axis=1)
     inputs = select_seeds(predicted, data.test_labels, data.classes, per_class, seed=0)
-    return Seeds(data.test_images[inputs], data.test_labels[inputs], inputs)
+    return SeedInputs(data.test_images[inputs], data.test_labels[inputs], inputs)
 
 
-def coverage(network: RecurrentModel, model: TraceModel, seeds: Seeds, params: FuzzParams) -> None:
+def coverage(
+    network: RecurrentModel, model: TraceModel, seeds: SeedInputs, params: FuzzParams
+) -> None:
     short = params.model_copy(update={"mutants": PUBLISHED})
     for criterion in params.criteria:
         visits = fuzz(network, model, seeds, short, criterion, seed=0).visits
@@ -114,7 +116,7 @@ def coverage(network: RecurrentModel, model: TraceModel, seeds: Seeds, params: F
 def speed(
     network: RecurrentModel,
     model: TraceModel,
-    seeds: Seeds,
+    seeds: SeedInputs,
     params: FuzzParams,
     mutants: int,
     rate: float,

@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from asterism.attacks.addition import Split
-from asterism.attacks.additions import make_additions
+from asterism.attacks.augmentation import Split
+from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
@@ -15,7 +15,7 @@ from asterism.models.training.fitting import make_deterministic
 ARTIFACTS = Path("artifacts/attack")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -30,7 +30,7 @@ def run(params: Params) -> None:
     model = load_keras(Path("artifacts/train_classifier/model.keras"))
     data = load(params.data)
     split = Split.draw(len(data.test_images), params.attack.base_share, params.seed)
-    additions = make_additions(
+    augmentations = make_augmentations(
         model,
         params.preprocessing,
         data.test_images,
@@ -40,10 +40,10 @@ def run(params: Params) -> None:
         params.seed,
     )
     write_arrays(ARTIFACTS / "split.npz", base=split.base, pool=split.pool)
-    for name, addition in additions.items():
-        addition.save(ARTIFACTS / f"{name}.npz")
-    write_json(ARTIFACTS / "names.json", list(additions))
-    metrics = {name: addition.summary() for name, addition in additions.items()}
+    for name, augmentation in augmentations.items():
+        augmentation.save(ARTIFACTS / f"{name}.npz")
+    write_json(ARTIFACTS / "names.json", list(augmentations))
+    metrics = {name: augmentation.summary() for name, augmentation in augmentations.items()}
     write_json(Path("metrics/attack.json"), metrics)
     rows = [{"attack": name, **facts} for name, facts in metrics.items()]
     write_table(Path("plots/attack/success.csv"), rows)

@@ -6,7 +6,7 @@ from asterism.attacks.image_set import prefixed
 from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.deepstellar.coverage.measurement import measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -18,7 +18,7 @@ NETWORK = Path("artifacts/train_rnn")
 ARTIFACTS = Path("artifacts/attack_rnn")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed

@@ -6,7 +6,7 @@ import numpy as np
 
 from asterism.core.drawing.svg import write_svg
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.deepstellar.export.drawing import draw
 from asterism.deepstellar.export.model_checking import export
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -16,7 +16,7 @@ from asterism.deepstellar.profiling.profile import Profile
 ARTIFACTS = Path("artifacts/build_dtmc")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     abstraction: AbstractionParams

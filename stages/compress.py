@@ -7,12 +7,12 @@ from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import concerning
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed

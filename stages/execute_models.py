@@ -4,9 +4,9 @@ from collections import Counter
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section, Seed
-from asterism.core.resuming.stage_units import parts
-from asterism.libraries.running.execution import execute, open_bench
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.stage_units import work_units
+from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.outcomes import STATUSES
 from asterism.libraries.running.params import ExecuteParams
 from asterism.memo.graphs.store import read_models, read_weights
@@ -16,7 +16,7 @@ MODELS = Path("artifacts/generate_models")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -26,20 +26,20 @@ class Params(Section):
 def run(params: Params) -> None:
     """Write outcomes, outputs, and what was left out."""
     graphs = list(read_models(MODELS).values())
-    read_weights(WEIGHTS)  # or every route would be left out, and the stage would end well
+    read_weights(WEIGHTS)  # or every backend would be left out, and the stage would end well
     inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
-    groups = parts("execute_models", params, inputs)
-    with open_bench(params.execute, WEIGHTS) as bench:
-        record = execute(graphs, bench, params.execute.draws, params.seed, groups)
-        left_out = bench.start()  # also where shards ran all models
-        seconds = bench.seconds
+    groups = work_units("execute_models", params, inputs)
+    with open_worker_pool(params.execute, WEIGHTS) as worker_pool:
+        record = execute(graphs, worker_pool, params.execute.distributions, params.seed, groups)
+        left_out = worker_pool.start()  # also where shards ran all models
+        seconds = worker_pool.seconds
     record.save(ARTIFACTS)
     write_json(ARTIFACTS / "left_out.json", left_out)
-    counts = Counter((o["route"], o["status"]) for m in record.tasks for o in m["outcomes"])
-    routes = sorted({route for route, _ in counts})
-    table = {"route": routes} | {s: [counts[r, s] for r in routes] for s in STATUSES}
+    counts = Counter((o["backend"], o["status"]) for m in record.tasks for o in m["outcomes"])
+    backends = sorted({backend for backend, _ in counts})
+    table = {"backend": backends} | {s: [counts[r, s] for r in backends] for s in STATUSES}
     write_table(ARTIFACTS / "outcomes.csv", table)
-    totals = {s: sum(counts[r, s] for r in routes) for s in STATUSES}
+    totals = {s: sum(counts[r, s] for r in backends) for s in STATUSES}
     write_json(Path("metrics/execute_models.json"), {"models": len(graphs), **totals})
     write_json(Path("logs/execute_models.seconds.json"), seconds)
     groups.finish()

@@ -4,14 +4,14 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
-from asterism.core.parameters.params import Section, Seed
-from asterism.core.resuming.stage_units import parts
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.stage_units import work_units
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.models.recurrent.trained import open_trained
 
 log = get_logger("asterism.stages.fuzz")
@@ -21,7 +21,7 @@ MODEL = Path("artifacts/build_dtmc")
 SEEDS = Path("artifacts/select_seeds")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -35,11 +35,11 @@ def variants(params: Params) -> list[str]:
 
 def run(params: Params, criterion: str) -> None:
     """Write queue, crashes, history and metrics of one campaign."""
-    islands = parts("fuzz", params, [NETWORK, MODEL, SEEDS], criterion)
+    islands = work_units("fuzz", params, [NETWORK, MODEL, SEEDS], criterion)
     found = fuzz(
         open_trained(NETWORK),
         TraceModel.load(MODEL),
-        Seeds.load(SEEDS),
+        SeedInputs.load(SEEDS),
         params.fuzz,
         criterion,
         params.seed,

@@ -5,11 +5,11 @@ from functools import partial
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section, Seed
-from asterism.core.resuming.stage_units import parts
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.stage_units import work_units
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.branch_reward import branch_reward, branch_table
-from asterism.memo.generating.chains import generate
+from asterism.memo.generating.generate import generate
 from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.light_keras import import_keras
@@ -21,7 +21,7 @@ ARTIFACTS = Path("artifacts/generate_models")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -32,10 +32,10 @@ def run(params: Params) -> None:
     """Write the models, and the growth of coverage for this strategy and those compared."""
     import_keras("numpy")  # its lists of options are read, and nothing is built
     seeds = read_models(SEEDS)
-    chains = parts("generate_models", params, [SEEDS, VERSIONS])
-    routes = params.generate.branch_routes
-    reward = partial(branch_reward, routes, WEIGHTS, params.seed) if routes else nullcontext
-    campaigns = generate(seeds, params.generate, params.seed, chains, reward)
+    islands = work_units("generate_models", params, [SEEDS, VERSIONS])
+    backends = params.generate.branch_backends
+    reward = partial(branch_reward, backends, WEIGHTS, params.seed) if backends else nullcontext
+    campaigns = generate(seeds, params.generate, params.seed, islands, reward)
     main = campaigns[params.generate.strategy]
     executed = {i: main.mutants[i].graph for i in sorted(main.broadest(params.generate.executed))}
     write_models(ARTIFACTS, {f"{i:05d}": graph for i, graph in executed.items()})
@@ -49,7 +49,7 @@ def run(params: Params) -> None:
         "coverage": {name: made.coverage.rates() for name, made in campaigns.items()},
         "coverage_of_seeds": coverage_of(seeds.values()).rates(),
         "coverage_of_executed": coverage_of(executed.values()).rates(),
-        "refused_draws": sum(main.refused.values()),
+        "rejected_draws": sum(main.rejected.values()),
     }
     write_json(Path("metrics/generate_models.json"), metrics)
-    chains.finish()
+    islands.finish()

@@ -4,14 +4,14 @@ from collections import Counter
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.execution import Record
 from asterism.memo.graphs.store import read_models
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -28,7 +28,7 @@ def run(params: Params) -> None:
     ]
     findings = [f for verdict in verdicts for f in verdict.findings]
     write_json(Path("artifacts/judge_models/findings.json"), [f.to_json() for f in findings])
-    # A model is one, however many groups of inputs it was refused with.
+    # A model is one, however many groups of inputs it was rejected with.
     invalid = len({f.model for f in findings if f.symptom == "invalid model"})
     metrics = {
         "findings": len(findings),

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.libraries.adapters.versions import installed_versions
 
 
-class Params(Section):
+class Params(ParameterSection):
     """Versions have no parameters."""
 
 

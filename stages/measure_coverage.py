@@ -3,17 +3,17 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.coverage.measurement import Measurement, measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import CoverageParams, FuzzParams
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.models.recurrent.trained import open_trained
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -24,7 +24,7 @@ class Params(Section):
 
 def run(params: Params) -> None:
     """Write metrics by set, and the ROC curves of telling crashes from normal inputs."""
-    sets = {"seeds": Seeds.load(Path("artifacts/select_seeds")).images}
+    sets = {"seeds": SeedInputs.load(Path("artifacts/select_seeds")).images}
     for criterion in params.fuzz.criteria:
         for kind in ("queue", "crashes"):
             found = Corpus.load(Path("artifacts/fuzz") / criterion, kind)

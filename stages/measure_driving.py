@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.attacks.params import AttackParams
 from asterism.core.files.artifacts import write_arrays, write_json
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import DrivingParams, load_driving
 from asterism.deepimportance.params import ImportanceParams
@@ -16,7 +16,7 @@ METRICS = Path("metrics/measure_driving.json")
 INPUTS = Path("artifacts/measure_driving/inputs.npz")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -35,11 +35,11 @@ def run(params: Params) -> None:
         write_arrays(INPUTS)
         return
     # Imported here because it takes seconds, which most runs need not spend.
-    from asterism.attacks.deviations import Plan
+    from asterism.attacks.deviations import AttackPlan
     from asterism.deepimportance.regression import measure_regressor, train_regressor
 
     driving = load_driving(params.driving, params.seed)
-    plan = Plan.make(driving.test_images, params.attack, params.seed)
+    plan = AttackPlan.make(driving.test_images, params.attack, params.seed)
     model, errors = train_regressor(
         driving,
         params.preprocessing,

@@ -1,18 +1,18 @@
-"""Find the neurons that matter, and measure how far the test set and additions exercise them."""
+"""Find the neurons that matter, and measure how far test set and augmentations exercise them."""
 
 from pathlib import Path
 
-from asterism.attacks.addition import Addition, Split
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.core.files.artifacts import read_arrays, read_json, write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
+from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.heatmaps import heatmaps
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
 from asterism.deepimportance.results import save_combinations, save_fitted
-from asterism.deepimportance.sets import compare
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import load_keras
 from asterism.models.training.fitting import make_deterministic
@@ -22,7 +22,7 @@ ARTIFACTS = Path("artifacts/measure_importance")
 PLOTS = Path("plots/measure_importance")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -46,9 +46,9 @@ def run(params: Params) -> None:
         params.criteria,
     )
     split = Split(**read_arrays(ADDITIONS / "split.npz"))
-    additions = {
+    augmentations = {
         name: compare(
-            Addition.load(ADDITIONS / f"{name}.npz"),
+            AugmentationSet.load(ADDITIONS / f"{name}.npz"),
             name,
             data.test_images,
             split,
@@ -59,7 +59,7 @@ def run(params: Params) -> None:
         for name in read_json(ADDITIONS / "names.json")
     }
     base, pool = data.test_images[split.base], data.test_images[split.pool]
-    measured = measure(fitted, base, pool, additions)
+    measured = measure(fitted, base, pool, augmentations)
     save_fitted(fitted, ARTIFACTS)
     save_combinations(measured, split.base, ARTIFACTS)
     heatmaps(model, params.preprocessing, params.importance.relevance, data).save(ARTIFACTS)

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.data import DataParams, load
 from asterism.deepstellar.profiling.profile import profile
 from asterism.models.recurrent.trained import open_trained
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     data: DataParams

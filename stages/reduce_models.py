@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
@@ -11,7 +11,7 @@ from asterism.memo.reducing.reduction import reduce_models
 ARTIFACTS = Path("artifacts/reduce_models")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed

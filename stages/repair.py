@@ -4,14 +4,14 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.dflare.image_repair import repair_images
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed

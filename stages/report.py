@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.report.page import write_page
 
 
-class Params(Section):
+class Params(ParameterSection):
     """Which results the page shows, as earlier ones may lie beside them, and in which order."""
 
     pairs: dict[Label, Any]

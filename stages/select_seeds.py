@@ -5,14 +5,14 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.deepstellar.parameters.params import SeedParams
-from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs, select_seeds
 from asterism.models.recurrent.trained import open_trained
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -29,7 +29,7 @@ def run(params: Params) -> None:
     inputs = select_seeds(
         predicted, data.test_labels, data.classes, params.seeds.per_class, params.seed
     )
-    seeds = Seeds(data.test_images[inputs], data.test_labels[inputs], inputs)
+    seeds = SeedInputs(data.test_images[inputs], data.test_labels[inputs], inputs)
     seeds.save(Path("artifacts/select_seeds"))
     metrics = {
         "seeds": len(seeds),

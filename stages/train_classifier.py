@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.files.artifacts import write_json, write_table
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import save_keras
@@ -13,7 +13,7 @@ from asterism.models.parameters.params import AnyClassifierParams
 from asterism.models.training.image_classifier import obtain_classifier
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What this stage reads of ``params.yaml``."""
 
     seed: Seed

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.data import DataParams, load
 from asterism.models.parameters.params import RnnFile, RnnParams
 from asterism.models.recurrent.trained import save_trained, store_file
@@ -15,7 +15,7 @@ log = get_logger("asterism.stages.train_rnn")
 ARTIFACTS = Path("artifacts/train_rnn")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed

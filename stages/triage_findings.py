@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.parameters.params import Section, Seed
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.libraries.judging.finding import read_findings
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
 from asterism.libraries.reporting.keras_files import write_keras_files
-from asterism.libraries.running.execution import open_bench
+from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
@@ -18,7 +18,7 @@ ARTIFACTS = Path("artifacts/triage_findings")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -33,13 +33,15 @@ def run(params: Params) -> None:
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
     known = read_known_issues(params.triage.known_issues)
     stored = read_weights(WEIGHTS)
-    with replacing(ARTIFACTS) as folder, open_bench(params.execute, WEIGHTS) as bench:
+    with replacing(ARTIFACTS) as folder, open_worker_pool(params.execute, WEIGHTS) as worker_pool:
         folder.mkdir()
         if findings:
-            bench.start()
-        triage = Triage(bench, params.judge, params.triage, params.seed)
-        with Reporter(bench, params.judge, params.seed, stored, folder, known) as reporter:
-            unique, left = triage.run(findings, graphs, params.execute.draws, reporter.start)
+            worker_pool.start()
+        triage = Triage(worker_pool, params.judge, params.triage, params.seed)
+        with Reporter(worker_pool, params.judge, params.seed, stored, folder, known) as reporter:
+            unique, left = triage.run(
+                findings, graphs, params.execute.distributions, reporter.start
+            )
             write_keras_files([folder / folder_name(found) for found in unique], WEIGHTS)
             reports = [reporter.finish(found) for found in unique]
         summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]

@@ -4,15 +4,15 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section, Seed
-from asterism.core.resuming.stage_units import parts
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.stage_units import work_units
 from asterism.data import DataParams, load
 from asterism.dflare.image_pairs import search_images
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
 
-class Params(Section):
+class Params(ParameterSection):
     """What the stage reads of ``params.yaml``."""
 
     seed: Seed
@@ -32,7 +32,7 @@ def run(params: Params, name: str) -> None:
     pair = params.pairs[name]
     data = load(params.data)
     inputs = [Path(params.data.path), Path(pair.original), Path(pair.compressed)]
-    groups = parts("trigger", params, inputs, name)
+    groups = work_units("trigger", params, inputs, name)
     summaries = search_images(
         params.trigger,
         pair,

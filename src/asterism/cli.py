@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from asterism.core.files.artifacts import replacing
-from asterism.core.files.os_errors import refusals_told
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 
 
 def _require_root(needed: str) -> None:
-    """Refuse to run in a folder without this file of a project's root."""
+    """Stop in a folder without this file of a project's root."""
     if not Path(needed).exists():
         raise UserError(f"there is no {needed} here: run the command in the project's root")
 
@@ -167,7 +167,7 @@ def check() -> None:
     check_params(Path.cwd())
     with errors_of_dvc():
         clean_cache(Path.cwd())
-    print("params.yaml is valid, and the cache holds nothing that the checks refuse")
+    print("params.yaml is valid, and the cache holds nothing that the checks reject")
 
 
 @app.command()
@@ -194,7 +194,7 @@ def state(
     print(f"state.root is {machine.state_root()}")
     found = tidying.entries()
     for entry in found:
-        facts = f"{entry.parts} parts, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
+        facts = f"{entry.units} parts, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
         done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
         print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
@@ -235,7 +235,7 @@ def _make_overview(folder: Path) -> None:
 def main() -> None:
     """Entry point: what a user can mend in one line, exit status 1."""
     try:
-        with refusals_told():
+        with rejections_told():
             app(prog_name="asterism")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)

@@ -11,7 +11,7 @@ from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section, Seed, read_params, validate
+from asterism.core.parameters.params import ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
@@ -36,7 +36,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 
 
-class Params(Section):
+class Params(ParameterSection):
     """Every parameter of the pipeline."""
 
     seed: Seed
@@ -87,7 +87,7 @@ class Params(Section):
 
 
 def check_params(root: Path) -> None:
-    """Refuse a ``params.yaml`` with names that DVC must not put into commands and paths.
+    """Reject a ``params.yaml`` with names that DVC must not put into commands and paths.
 
     DVC puts names there unchecked as soon as it reads ``dvc.yaml``. Stages and DVC parse YAML by
     different libraries, so both must read the same values.
@@ -114,7 +114,7 @@ def compose(conf: Path, overrides: list[str]) -> str:
         overrides: as Hydra takes them, ``["data=mnist", "abstraction.k=4"]``.
 
     Raises:
-        UserError: Hydra refuses an override, or a value or a name is impossible.
+        UserError: Hydra rejects an override, or a value or a name is impossible.
     """
     try:
         text = compose_parameters(conf, overrides)
@@ -128,7 +128,7 @@ def compose(conf: Path, overrides: list[str]) -> str:
 
 
 def _require_choices(conf: Path, overrides: list[str]) -> None:
-    """Refuse a choice that there is not, of groups too that may be without one.
+    """Reject a choice that there is not, of groups too that may be without one.
 
     Training settings are such groups: data may have none of their own. Hydra then takes no notice
     of a misspelt choice.

@@ -9,9 +9,9 @@ from foolbox.criteria import Misclassification
 from foolbox.models.pytorch import PyTorchModel
 from structlog.testing import capture_logs
 
-from asterism.attacks.addition import Addition, Split
-from asterism.attacks.additions import make_additions
 from asterism.attacks.attack import ATTACKS, Victims, build_attacks
+from asterism.attacks.augmentation import AugmentationSet, Split
+from asterism.attacks.augmenting import make_augmentations
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
@@ -289,9 +289,9 @@ def test_the_farthest_image_comes_first():
         farthest_first(pool, base, 5)
 
 
-def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
+def test_augmentations_are_judged_and_kept(classifier, digits, tmp_path):
     split = Split.draw(200, 0.5, 0)
-    found = make_additions(
+    found = make_augmentations(
         classifier, CENTRED, digits.test_images, digits.test_labels, split, params(), 0
     )
     assert list(found) == [*ATTACKS.names(), "semantic"]
@@ -303,30 +303,30 @@ def test_additions_are_judged_and_kept(classifier, digits, tmp_path):
     own = found["semantic"].positions
     assert np.isin(own, split.pool).all()
     np.testing.assert_array_equal(found["semantic"].images, as_pixels(digits.test_images[own]))
-    for name, addition in found.items():
-        assert addition.images.min() >= 0
-        assert addition.images.max() <= 1
-        addition.save(tmp_path / f"{name}.npz")
-        loaded = Addition.load(tmp_path / f"{name}.npz")
-        np.testing.assert_array_equal(loaded.images, addition.images)
-        assert loaded.summary() == addition.summary()
+    for name, augmentation in found.items():
+        assert augmentation.images.min() >= 0
+        assert augmentation.images.max() <= 1
+        augmentation.save(tmp_path / f"{name}.npz")
+        loaded = AugmentationSet.load(tmp_path / f"{name}.npz")
+        np.testing.assert_array_equal(loaded.images, augmentation.images)
+        assert loaded.summary() == augmentation.summary()
     # Success is what the classifier itself says, of the images and of their 8-bit versions.
-    for addition in found.values():
-        own = np.where(addition.sources >= 0, addition.sources, addition.positions)
-        rounded = np.rint(addition.images * 255).astype(np.uint8)
+    for augmentation in found.values():
+        own = np.where(augmentation.sources >= 0, augmentation.sources, augmentation.positions)
+        rounded = np.rint(augmentation.images * 255).astype(np.uint8)
         for images, success in (
-            ((addition.images - 0.2) / 0.5, addition.success),
-            (CENTRED.apply(rounded), addition.success_rounded),
+            ((augmentation.images - 0.2) / 0.5, augmentation.success),
+            (CENTRED.apply(rounded), augmentation.success_rounded),
         ):
             wrong = classifier.predict(images, verbose=0).argmax(1) != digits.test_labels[own]
             np.testing.assert_array_equal(success, wrong)
     # That each attack repeats itself is tested above; the choice of victims must as well.
     few = params(names=["fgsm", "noise"])
-    again = make_additions(
+    again = make_augmentations(
         classifier, CENTRED, digits.test_images, digits.test_labels, split, few, 0
     )
-    for name, addition in again.items():
-        np.testing.assert_array_equal(addition.images, found[name].images)
+    for name, augmentation in again.items():
+        np.testing.assert_array_equal(augmentation.images, found[name].images)
 
 
 def test_own_natural_images(classifier, digits, tmp_path):
@@ -334,13 +334,13 @@ def test_own_natural_images(classifier, digits, tmp_path):
     own = tmp_path / "own.npz"
     wanted = params(names=["noise"], semantic="file", semantic_path=str(own))
 
-    def additions():
-        return make_additions(
+    def augmentations():
+        return make_augmentations(
             classifier, CENTRED, digits.test_images, digits.test_labels, split, wanted, 0
         )
 
     write_arrays(own, images=digits.test_images[:200])
-    drawn, again = (additions()["own"] for _ in range(2))
+    drawn, again = (augmentations()["own"] for _ in range(2))
     np.testing.assert_array_equal(drawn.images, again.images)
     assert len(drawn.images) == 6
     places = [
@@ -355,11 +355,11 @@ def test_own_natural_images(classifier, digits, tmp_path):
         *((name, None) for name in ("success", "success_rounded", "l2_mean", "linf_mean")),
     }
     write_arrays(own, images=digits.test_images[:2])
-    np.testing.assert_array_equal(additions()["own"].images, as_pixels(digits.test_images[:2]))
+    np.testing.assert_array_equal(augmentations()["own"].images, as_pixels(digits.test_images[:2]))
     for bad in (digits.test_images[:0], digits.test_images[:9, :14]):
         write_arrays(own, images=bad)
         with pytest.raises(UserError, match=r"own\.npz"):
-            additions()
+            augmentations()
 
 
 @pytest.mark.parametrize("reached", [True, False])
@@ -371,7 +371,7 @@ def test_a_start_from_probabilities_is_told(digits, reached):
     labels = model.predict(UNIT.apply(digits.test_images), verbose=0).argmax(1)
     wanted, split = params(names=["fgsm"], semantic="none"), Split.draw(200, 0.5, 0)
     with capture_logs() as told:
-        make_additions(model, UNIT, digits.test_images, labels, split, wanted, 0)
+        make_augmentations(model, UNIT, digits.test_images, labels, split, wanted, 0)
     assert [line["event"] for line in told].count(FROM_PROBABILITIES) == (0 if reached else 1)
 
 
@@ -388,7 +388,7 @@ def test_a_start_from_probabilities_is_told(digits, reached):
 )
 def test_impossible_wishes_are_one_line(classifier, digits, changes, message):
     with pytest.raises(UserError, match=message):
-        make_additions(
+        make_augmentations(
             classifier,
             CENTRED,
             digits.test_images,

@@ -53,7 +53,7 @@ def test_attacks_reach_through_time(trained):
         np.testing.assert_array_equal(attacked.labels, data.test_labels[attacked.sources])
         assert attacked.summary()["linf_mean"] == attacked.linf.mean()
     assert found["fgsm"].linf.max() <= 0.3 + 1 / 255
-    # The stateful lane's own route through the network is fooled by the same images.
+    # The stateful lane's own backend through the network is fooled by the same images.
     probabilities, _ = open_rnn(folder / "model.keras", None).run(found["bim"].images)
     assert (probabilities.argmax(axis=1) != found["bim"].labels).mean() == pytest.approx(
         found["bim"].success.mean(), abs=0.05

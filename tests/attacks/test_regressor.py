@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from test_attacks import OPTIONS, UNIT, params
 
 from asterism.attacks.attack import ATTACKS
-from asterism.attacks.deviations import Plan, attack_regressor
+from asterism.attacks.deviations import AttackPlan, attack_regressor
 from asterism.attacks.pixels import as_pixels
 from asterism.attacks.regressor import PixelRegressor
 from asterism.core.files.artifacts import write_arrays
@@ -38,7 +38,7 @@ def curved():
 
 def attacked(model, images, **changes):
     settings = params(**changes)
-    plan = Plan.make(images, settings, 0)
+    plan = AttackPlan.make(images, settings, 0)
     return attack_regressor(model, UNIT, images, plan, settings, 0.1, 0), plan.split
 
 
@@ -46,11 +46,11 @@ def test_attacks_that_need_classes_are_left_out(images):
     found, split = attacked(linear(), images)
     expected = [name for name in ATTACKS.names() if not ATTACKS[name].needs_classifier]
     assert list(found.moved) == expected == ["bim", "fgsm", "noise"]
-    assert list(found.additions) == [*expected, "semantic"]
-    assert np.isin(found.additions["semantic"].sources, [-1]).all()
+    assert list(found.augmentations) == [*expected, "semantic"]
+    assert np.isin(found.augmentations["semantic"].sources, [-1]).all()
     for name in expected:
-        assert np.isin(found.additions[name].sources, split.base).all()
-        assert len(found.additions[name].images) == 6
+        assert np.isin(found.augmentations[name].sources, split.base).all()
+        assert len(found.augmentations[name].images) == 6
 
 
 def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
@@ -58,9 +58,9 @@ def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
     write_arrays(own, images=images[:9])
     wanted = {"names": ["noise"], "semantic": "file", "semantic_path": str(own)}
     found, _ = attacked(linear(), images, **wanted)
-    assert list(found.additions) == ["noise", "own"]
-    assert len(found.additions["own"].images) == 6
-    assert found.additions["own"].summary()["success"] is None  # nobody knows their angles
+    assert list(found.augmentations) == ["noise", "own"]
+    assert len(found.augmentations["own"].images) == 6
+    assert found.augmentations["own"].summary()["success"] is None  # nobody knows their angles
     assert "own" not in found.moved
     for bad, message in (
         (images[:0], r"own\.npz holds no images"),
@@ -73,16 +73,16 @@ def test_own_natural_images_take_the_place_of_the_pools(images, tmp_path):
 
 def test_how_many_are_attacked_is_said_where_it_is_fewer_than_asked_for(images):
     with capture_logs() as told:
-        assert Plan.make(images, params(inputs=8, semantic="none"), 0).inputs == 8
+        assert AttackPlan.make(images, params(inputs=8, semantic="none"), 0).inputs == 8
         assert not told
-        assert Plan.make(images, params(inputs=9, semantic="none"), 0).inputs == 8
+        assert AttackPlan.make(images, params(inputs=9, semantic="none"), 0).inputs == 8
     assert [(line["wanted"], line["possible"]) for line in told] == [(9, 8)]
 
 
-def test_too_few_images_are_refused_with_what_to_do(images):
-    assert Plan.make(images[:10], params(semantic="none"), 0).inputs == 1
+def test_too_few_images_are_rejected_with_what_to_do(images):
+    assert AttackPlan.make(images[:10], params(semantic="none"), 0).inputs == 1
     with pytest.raises(UserError, match=r"9 test images are too few .* at least 10 are needed"):
-        Plan.make(images[:9], params(semantic="none"), 0)
+        AttackPlan.make(images[:9], params(semantic="none"), 0)
 
 
 def test_what_is_left_out_is_said(images):
@@ -106,17 +106,17 @@ def test_what_is_said_to_have_moved_has(images):
     model = curved()
     found, _ = attacked(model, images)
     for name, moved in found.moved.items():
-        addition = found.additions[name]
+        augmentation = found.augmentations[name]
         outputs = (
             model.predict(x, verbose=0)[:, 0]
-            for x in (addition.images, as_pixels(images[addition.sources]))
+            for x in (augmentation.images, as_pixels(images[augmentation.sources]))
         )
         np.testing.assert_allclose(np.abs(np.subtract(*outputs)), moved, rtol=1e-3, atol=1e-5)
-        np.testing.assert_array_equal(addition.success, moved > 0.1)
-        assert addition.images.min() >= 0
-        assert addition.images.max() <= 1
+        np.testing.assert_array_equal(augmentation.success, moved > 0.1)
+        assert augmentation.images.min() >= 0
+        assert augmentation.images.max() <= 1
     assert found.moved["bim"].mean() >= found.moved["fgsm"].mean() > found.moved["noise"].mean()
-    assert found.additions["fgsm"].linf.max() <= 0.3 + 1e-6
+    assert found.augmentations["fgsm"].linf.max() <= 0.3 + 1e-6
 
 
 def test_the_farther_side_is_taken(images):
@@ -126,8 +126,10 @@ def test_the_farther_side_is_taken(images):
     model.layers[-2].set_weights([weights, np.array([-0.9])])
     # Near zero the output can only rise.
     found, _ = attacked(model, images, names=["fgsm"], options=OPTIONS | {"fgsm": {"eps": 0.2}})
-    outputs = PixelRegressor(model, UNIT).predict(found.additions["fgsm"].images)
-    before = PixelRegressor(model, UNIT).predict(as_pixels(images[found.additions["fgsm"].sources]))
+    outputs = PixelRegressor(model, UNIT).predict(found.augmentations["fgsm"].images)
+    before = PixelRegressor(model, UNIT).predict(
+        as_pixels(images[found.augmentations["fgsm"].sources])
+    )
     positive = before > 0
     assert positive.any()
     assert (outputs[positive] > before[positive]).all()

@@ -190,7 +190,7 @@ def test_a_link_in_the_place_of_a_state_is_set_aside(folder, tmp_path):
     assert (victim / "state").read_text() == "one"
 
 
-def test_a_link_that_leads_to_states_is_refused_or_set_aside(folder, tmp_path):
+def test_a_link_that_leads_to_states_is_rejected_or_set_aside(folder, tmp_path):
     victim = tmp_path / "victim"
     save(Checkpoint(folder), "one")
     folder.rename(victim)

@@ -11,7 +11,7 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, 
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved
 from asterism.core.resuming.state import runs
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 
 NUMBERS = np.arange(600).reshape(20, 30)
 
@@ -37,7 +37,7 @@ def gather(done):
         done.append(1)
         return Result(NUMBERS, 17)
 
-    (result,) = SharedParts("stage", "key").gather({"part-0": compute}, Result.load)
+    (result,) = SharedWorkUnits("stage", "key").gather({"unit-0": compute}, Result.load)
     assert np.array_equal(result.numbers, NUMBERS)
     assert result.total == 17
 
@@ -90,8 +90,8 @@ DAMAGES = {
     "wrong digests": lambda f: (f / saved.DIGESTS).write_text("nothing"),
     "a folder for a file": lambda f: [(f / "facts.json").unlink(), (f / "facts.json").mkdir()],
     "a link": with_a_link,
-    "a part that is a link": as_a_link,
-    "a part that is a file": as_a_file,
+    "a unit that is a link": as_a_link,
+    "a unit that is a file": as_a_file,
     "digested: no JSON": digested(lambda f: (f / "facts.json").write_text("{")),
     "digested: other keys": digested(lambda f: write_json(f / "facts.json", {})),
     "digested: other JSON": digested(lambda f: write_json(f / "facts.json", [])),
@@ -103,35 +103,35 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
-def test_a_damaged_part_is_set_aside_and_computed_again(state_root, damage):
+def test_a_damaged_unit_is_set_aside_and_computed_again(state_root, damage):
     done = []
     gather(done)
-    folder = state_root / "parts/stage/key/part-0"
+    folder = state_root / "units/stage/key/unit-0"
     damage(folder)
     with capture_logs() as told:
         gather(done)
     assert len(done) == 2
     (line,) = [line for line in told if line["log_level"] == "warning"]
     assert line["path"] == str(folder)
-    assert line["kept"] == "part-0.damaged-0"
+    assert line["kept"] == "unit-0.damaged-0"
     assert "\n" not in line["reason"]
-    assert os.path.lexists(folder.with_name("part-0.damaged-0"))
+    assert os.path.lexists(folder.with_name("unit-0.damaged-0"))
     gather(done)
     assert len(done) == 2, "what was computed again is kept"
 
 
-def test_each_damaged_part_has_a_name_of_its_own(state_root):
+def test_each_damaged_unit_has_a_name_of_its_own(state_root):
     done = []
     for _ in range(3):
         gather(done)
-        (state_root / "parts/stage/key/part-0/facts.json").write_text("")
+        (state_root / "units/stage/key/unit-0/facts.json").write_text("")
     gather(done)
-    names = [path.name for path in (state_root / "parts/stage/key").glob("*.damaged-*")]
-    assert sorted(names) == [f"part-0.damaged-{number}" for number in range(3)]
+    names = [path.name for path in (state_root / "units/stage/key").glob("*.damaged-*")]
+    assert sorted(names) == [f"unit-0.damaged-{number}" for number in range(3)]
 
 
 @pytest.mark.parametrize("damage", ["", "{", '{"half": 1}', "[]"])
-def test_a_damaged_checkpoint_is_set_aside_and_its_part_begun_anew(state_root, damage):
+def test_a_damaged_checkpoint_is_set_aside_and_its_unit_begun_anew(state_root, damage):
     begun = []
 
     def compute(checkpoint):
@@ -141,28 +141,28 @@ def test_a_damaged_checkpoint_is_set_aside_and_its_part_begun_anew(state_root, d
             raise KeyboardInterrupt
         return Result(NUMBERS, 17)
 
-    jobs = {"part-0": compute}
+    jobs = {"unit-0": compute}
     with pytest.raises(KeyboardInterrupt):
-        SharedParts("stage", "key").gather(jobs, Result.load)
-    state = state_root / "parts/stage/key/part-0.checkpoint/00000000"
+        SharedWorkUnits("stage", "key").gather(jobs, Result.load)
+    state = state_root / "units/stage/key/unit-0.checkpoint/00000000"
     (state / "half.json").write_text(damage)
     with capture_logs() as told:
-        SharedParts("stage", "key").gather(jobs, Result.load)
+        SharedWorkUnits("stage", "key").gather(jobs, Result.load)
     assert begun == [None, None]
     (line,) = [line for line in told if line["log_level"] == "warning"]
     assert [line["path"], line["kept"]] == [str(state), "00000000.damaged-0"]
 
 
-def test_damaged_states_of_an_unfinished_part_are_found_and_removed_alone(state_root):
+def test_damaged_states_of_an_unfinished_unit_are_found_and_removed_alone(state_root):
     def compute(checkpoint):
         checkpoint.restore(lambda folder: read_json(folder / "half.json"))
         checkpoint.save(lambda folder: write_json(folder / "half.json", {"half": 7}))
         raise KeyboardInterrupt
 
-    folder = state_root / "parts/stage" / ("ab" * 16) / "part-0.checkpoint"
+    folder = state_root / "units/stage" / ("ab" * 16) / "unit-0.checkpoint"
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            SharedParts("stage", "ab" * 16).gather({"part-0": compute}, Result.load)
+            SharedWorkUnits("stage", "ab" * 16).gather({"unit-0": compute}, Result.load)
         if not list(folder.glob("*.damaged-*")):
             (folder / "00000000/half.json").write_text("{")
     (run,) = runs()
@@ -172,15 +172,15 @@ def test_damaged_states_of_an_unfinished_part_are_found_and_removed_alone(state_
     assert {path.name for path in folder.iterdir()} == kept != set()
 
 
-def test_a_refusal_of_the_system_is_no_damage(state_root, monkeypatch):
-    """It may pass: a part that cannot be read at the moment is not computed again."""
+def test_a_rejection_of_the_system_is_no_damage(state_root, monkeypatch):
+    """It may pass: a unit that cannot be read at the moment is not computed again."""
     done = []
     gather(done)
 
-    def refused(folder):
+    def rejected(folder):
         raise PermissionError(13, "no", str(folder))
 
-    monkeypatch.setattr(Result, "load", refused)
+    monkeypatch.setattr(Result, "load", rejected)
     with pytest.raises(PermissionError):
         gather(done)
     assert len(done) == 1
@@ -196,15 +196,15 @@ def test_a_reader_that_reads_nothing_is_a_defect_and_no_endless_work(state_root,
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "..", ".", "", "/tmp/x", "a\nb", "-x"])
-def test_a_part_or_stage_whose_name_leads_elsewhere_is_refused(state_root, name):
+def test_a_unit_or_stage_whose_name_leads_elsewhere_is_rejected(state_root, name):
     jobs = {name: lambda _checkpoint: Result(NUMBERS, 17)}
     with pytest.raises(UserError, match="cannot name a folder"):
-        SharedParts("stage", "key").gather(jobs, Result.load)
+        SharedWorkUnits("stage", "key").gather(jobs, Result.load)
     with pytest.raises(UserError, match="cannot name a folder"):
-        SharedParts(name, "key").gather({}, Result.load)
+        SharedWorkUnits(name, "key").gather({}, Result.load)
 
 
-@pytest.mark.parametrize("link", ["parts", "parts/stage", "parts/stage/key"])
+@pytest.mark.parametrize("link", ["units", "units/stage", "units/stage/key"])
 def test_a_link_on_the_way_is_named_and_nothing_is_written_behind_it(state_root, tmp_path, link):
     (tmp_path / "victim").mkdir()
     (state_root / link).parent.mkdir(parents=True)
@@ -223,19 +223,19 @@ def test_the_root_itself_may_be_a_link(tmp_path, state_root):
     assert len(done) == 1
 
 
-@pytest.mark.parametrize("name", ["in-use.lock", "part-0.lock", "finished.json"])
+@pytest.mark.parametrize("name", ["in-use.lock", "unit-0.lock", "finished.json"])
 def test_a_link_in_the_place_of_a_lock_or_note_is_not_followed(state_root, tmp_path, name):
-    folder = state_root / "parts/stage/key"
+    folder = state_root / "units/stage/key"
     folder.mkdir(parents=True)
     (folder / name).symlink_to(tmp_path / "victim")
     if name == "finished.json":
         (tmp_path / "victim").write_text(json.dumps({"token": "x"}))
-        parts = SharedParts("stage", "key")
-        assert parts._run.token() is None
+        units = SharedWorkUnits("stage", "key")
+        assert units._run.token() is None
         gather([])
-        parts.finish()
+        units.finish()
         assert json.loads((tmp_path / "victim").read_text()) == {"token": "x"}
-        assert len(parts._run.token()) == 32
+        assert len(units._run.token()) == 32
     else:
         with pytest.raises(OSError, match="symbolic link"):
             gather([])

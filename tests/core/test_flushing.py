@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
-from asterism.core.files.os_errors import refusals_told
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 
 
@@ -69,7 +69,7 @@ def test_a_disk_that_says_only_now_that_it_is_full_leaves_the_old_file(tmp_path,
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UserError, match=rf"{tmp_path}.*make room there"), refusals_told():
+    with pytest.raises(UserError, match=rf"{tmp_path}.*make room there"), rejections_told():
         write_json(tmp_path / "x.json", "new")
     assert read_json(tmp_path / "x.json") == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["x.json"]

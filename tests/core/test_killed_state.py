@@ -11,7 +11,7 @@ import pytest
 
 from places import ROOT
 
-#: Three parts of forty steps, each of which saves a state of several files; then the result.
+#: Three units of forty steps, each of which saves a state of several files; then the result.
 PROGRAM = """
 import sys
 from functools import partial
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from asterism.core.resuming import checkpoints
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 
 checkpoints.SAVE_EVERY = 0
 result = Path(sys.argv[1])
@@ -48,10 +48,10 @@ def compute(seed, checkpoint):
         checkpoint.save(fill)
     return Walk(numbers)
 
-parts = SharedParts("walk", "key")
-found = parts.gather({f"p-{n}": partial(compute, n) for n in range(3)}, Walk.load)
+units = SharedWorkUnits("walk", "key")
+found = units.gather({f"p-{n}": partial(compute, n) for n in range(3)}, Walk.load)
 write_arrays(result, **{f"p-{n}": walk.numbers for n, walk in enumerate(found)})
-parts.finish()
+units.finish()
 """
 
 
@@ -82,4 +82,4 @@ def test_twelve_kills_change_no_byte_and_set_nothing_aside(tmp_path):
     assert "goes on" in output, "what was saved must not be computed again"
     assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
     assert not list((tmp_path / "state").rglob("*.damaged-*"))
-    assert [p.name for p in (tmp_path / "state/parts/walk/key").glob("*.checkpoint/0*")] == []
+    assert [p.name for p in (tmp_path / "state/units/walk/key").glob("*.checkpoint/0*")] == []

@@ -43,10 +43,10 @@ def test_names_that_are_taken(name):
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_names_that_are_refused_in_a_line_that_a_terminal_can_show(name):
-    with pytest.raises(ValueError, match="cannot be a name") as refusal:
+def test_names_that_are_rejected_in_a_line_that_a_terminal_can_show(name):
+    with pytest.raises(ValueError, match="cannot be a name") as rejection:
         require_label(name)
-    message = str(refusal.value)
+    message = str(rejection.value)
     assert message.isascii() and message.isprintable()
     with pytest.raises(ValidationError):
         TypeAdapter(dict[Label, int]).validate_python({name: 1})
@@ -95,6 +95,6 @@ def test_paths_that_are_taken(path):
         *("ssh://host/a", "file:///etc/passwd", "gs:a", "a\nb", "a\0b", "\x1b[2J", "a\u2028b"),
     ],
 )
-def test_paths_that_are_refused(path):
+def test_paths_that_are_rejected(path):
     with pytest.raises(ValidationError):
         TypeAdapter(File).validate_python(path)

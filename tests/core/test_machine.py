@@ -64,7 +64,7 @@ def test_what_is_over_a_limit_that_the_user_raises_is_read(tmp_path, monkeypatch
     assert artifacts.read_arrays(tmp_path / "x.npz")["a"].size == 250_001
 
 
-def test_a_sparse_matrix_that_declares_too_long_rows_is_refused(tmp_path, monkeypatch):
+def test_a_sparse_matrix_that_declares_too_long_rows_is_rejected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     artifacts.write_sparse(tmp_path / "s.npz", sparse.csr_array((2, 125_001)))
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")

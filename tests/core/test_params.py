@@ -5,27 +5,27 @@ from pydantic import Field
 
 from asterism.core.files.user_files import File
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Distinct, Section, read_params, validate
+from asterism.core.parameters.params import Distinct, ParameterSection, read_params, validate
 
 
-class Grid(Section):
+class Grid(ParameterSection):
     k: int = Field(ge=1)
     share: float = Field(gt=0, le=1)
 
 
-class Made(Section):
+class Made(ParameterSection):
     source: Literal["make"]
     units: list[Annotated[int, Field(ge=1)]]
     marks: Distinct[Literal["a", "b", "nan"]] = Field(default=[])
     grid: Grid
 
 
-class Given(Section):
+class Given(ParameterSection):
     source: Literal["file"]
     path: File
 
 
-class Whole(Section):
+class Whole(ParameterSection):
     grid: Grid
     place: str | int | None = None
     model: Annotated[Made | Given, Field(discriminator="source")]
@@ -96,7 +96,7 @@ def test_a_missing_file_says_what_to_do(tmp_path):
 
 @pytest.mark.parametrize("items", [["a", "a"], ["a", "b", "a"], ["a", "b", "b"]])
 def test_a_list_of_different_things_holds_nothing_twice(items):
-    class Names(Section):
+    class Names(ParameterSection):
         names: Distinct[str]
 
     with pytest.raises(UserError, match="is there twice"):
@@ -105,10 +105,10 @@ def test_a_list_of_different_things_holds_nothing_twice(items):
 
 
 def test_what_the_user_has_to_give_is_named_with_the_keys_around_it():
-    class Inner(Section):
+    class Inner(ParameterSection):
         k: str
 
-    class Outer(Section):
+    class Outer(ParameterSection):
         inner: Inner
         top: str
 

@@ -8,16 +8,16 @@ import pytest
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
-from asterism.core.resuming.stage_units import parts
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.resuming.stage_units import work_units
 from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
 import os, sys
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
-class Params(Section):
+class Params(ParameterSection):
     seed: int
 
 VARIANTS
@@ -159,16 +159,16 @@ def test_what_another_version_began_is_not_continued(
             computed.append(True)
             return Kept()
 
-        parts(stage, Section(), [], "one").gather({"part": compute}, Kept.load)
+        work_units(stage, ParameterSection(), [], "one").gather({"unit": compute}, Kept.load)
         gone_on.append(not computed)
     assert gone_on == [False, goes_on, True]
 
 
-def test_parts_of_a_stage_that_dvc_does_not_know_are_refused(tmp_path, monkeypatch):
+def test_units_of_a_stage_that_dvc_does_not_know_are_rejected(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dvc.yaml").write_text(DVC_YAML)
     with pytest.raises(UserError, match="no stage own"):
-        parts("own", Section(), [])
+        work_units("own", ParameterSection(), [])
 
 
 class Kept:

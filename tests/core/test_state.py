@@ -16,7 +16,7 @@ from asterism.core.files.locks import held_now, is_held, shared
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.core.resuming.state import runs
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
 from places import ROOT
 
@@ -38,7 +38,7 @@ class Text:
 
 
 def make(stage="fuzz-state", key=KEY):
-    SharedParts(stage, key).gather(
+    SharedWorkUnits(stage, key).gather(
         {f"p-{n}": lambda _: Text("x" * 1000) for n in range(3)}, Text.load
     )
 
@@ -49,11 +49,11 @@ def shift(folder, days):
         os.utime(path, (time.time() + _DAY * days,) * 2, follow_symlinks=False)
 
 
-#: Gathers three parts and then ends with them as a stage does; reading takes as long as it is held.
+#: Gathers three units and then ends with them as a stage does; reading takes as long as it is held.
 READER = """
 import sys, time
 from pathlib import Path
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 
 notes, name = Path(sys.argv[1]), sys.argv[2]
 
@@ -70,12 +70,12 @@ class Text:
 def compute(_checkpoint):
     with (notes / "computed").open("a") as file:
         file.write(name)
-    return Text("part")
+    return Text("unit")
 
-parts = SharedParts("fuzz-state", "a" * 32)
-found = parts.gather({f"p-{n}": compute for n in range(3)}, Text.load)
-(notes / f"{name}-merged").write_text(" ".join(part.text for part in found))
-parts.finish()
+units = SharedWorkUnits("fuzz-state", "a" * 32)
+found = units.gather({f"p-{n}": compute for n in range(3)}, Text.load)
+(notes / f"{name}-merged").write_text(" ".join(unit.text for unit in found))
+units.finish()
 """
 
 
@@ -107,11 +107,11 @@ def test_what_a_slow_reader_reads_is_not_removed(tmp_path, state_root, remover):
         assert ended.returncode == 0, ended.stderr
         assert "in use; kept" in ended.stdout
     else:
-        shift(state_root / "parts/fuzz-state" / KEY, -1000)
+        shift(state_root / "units/fuzz-state" / KEY, -1000)
         tidying.tidy()
     (tmp_path / "hold-slow").unlink()
     assert slow.wait(60) == 0
-    assert (tmp_path / "slow-merged").read_text() == "part part part"
+    assert (tmp_path / "slow-merged").read_text() == "unit unit unit"
     assert (tmp_path / "computed").read_text() == "slow" * 3
     (run,) = runs()
     assert run.remove(), "nobody reads any more"
@@ -159,19 +159,19 @@ def _waiting_locks():
 def test_the_list_says_what_lies_there(state_root):
     make()
     make(key=OTHER)
-    (state_root / f"parts/fuzz-state/{OTHER}/p-0/text").write_text("damaged")
+    (state_root / f"units/fuzz-state/{OTHER}/p-0/text").write_text("damaged")
     make(key=OTHER)
-    shift(state_root / f"parts/fuzz-state/{OTHER}", -3)
-    (state_root / "parts/not one of ours/x").mkdir(parents=True)
-    (state_root / "parts/fuzz-state/strange").mkdir()
-    (state_root / "parts/fuzz-state" / ("c" * 32)).symlink_to(state_root)
-    with SharedParts("trigger", KEY)._run.in_use():
+    shift(state_root / f"units/fuzz-state/{OTHER}", -3)
+    (state_root / "units/not one of ours/x").mkdir(parents=True)
+    (state_root / "units/fuzz-state/strange").mkdir()
+    (state_root / "units/fuzz-state" / ("c" * 32)).symlink_to(state_root)
+    with SharedWorkUnits("trigger", KEY)._run.in_use():
         ended = CliRunner().invoke(app, ["state"])
     head, one, two, three, total = ended.output.splitlines()
     assert head == f"state.root is {state_root}"
-    assert one == f"fuzz-state {KEY}: 3 parts, 0.0 MB, 0.0 days, unfinished"
-    assert two == f"fuzz-state {OTHER}: 3 parts, 0.0 MB, 3.0 days, unfinished, 1 damaged"
-    assert three == f"trigger {KEY}: 0 parts, 0.0 MB, 0.0 days, in use"
+    assert one == f"fuzz-state {KEY}: 3 units, 0.0 MB, 0.0 days, unfinished"
+    assert two == f"fuzz-state {OTHER}: 3 units, 0.0 MB, 3.0 days, unfinished, 1 damaged"
+    assert three == f"trigger {KEY}: 0 units, 0.0 MB, 0.0 days, in use"
     assert total.startswith("3 runs, ")
     sizes = [run.size() for run in runs()]
     assert 3000 < sizes[0] < 30_000
@@ -200,7 +200,7 @@ def test_the_list_names_the_other_folders_below_the_root(state_root, tmp_path):
 def test_cleaning_removes_what_it_says(state_root, arguments, left):
     make()
     make(key=OTHER)
-    shift(state_root / f"parts/fuzz-state/{OTHER}", -30)
+    shift(state_root / f"units/fuzz-state/{OTHER}", -30)
     ended = CliRunner().invoke(app, ["state", *arguments])
     assert ended.exit_code == 0
     assert [run.key for run in runs()] == left
@@ -214,11 +214,11 @@ def test_cleaning_removes_what_it_says(state_root, arguments, left):
 def test_cleaning_removes_what_was_set_aside_and_keeps_the_rest(state_root):
     for _ in range(2):
         make()
-        (state_root / f"parts/fuzz-state/{KEY}/p-0/text").write_text("damaged")
+        (state_root / f"units/fuzz-state/{KEY}/p-0/text").write_text("damaged")
     ended = CliRunner().invoke(app, ["state", "--clean"])
     assert "removed: 1 damaged" in ended.output
     (run,) = runs()
-    assert run.parts() == ["p-0", "p-1", "p-2"]
+    assert run.units() == ["p-0", "p-1", "p-2"]
     assert run.damaged() == []
 
 
@@ -228,7 +228,7 @@ def test_links_in_a_run_are_neither_counted_nor_followed(state_root, tmp_path):
     before = run.size()
     (run.folder / "p-0/again").symlink_to(run.folder)
     (run.folder / "out").symlink_to("/usr")
-    assert run.parts() == ["p-0", "p-1", "p-2"]
+    assert run.units() == ["p-0", "p-1", "p-2"]
     assert before < run.size() < before + 1000
 
 
@@ -243,7 +243,7 @@ def test_a_damaged_note_of_the_end_stops_nothing(state_root, note):
     path.mkdir() if note is None else path.write_bytes(note)
     assert not run.is_committed()
     tidying.tidy()
-    assert [entry.parts for entry in tidying.entries()] == [4 if note is None else 3]
+    assert [entry.units for entry in tidying.entries()] == [4 if note is None else 3]
     make()
 
 
@@ -267,18 +267,18 @@ def test_a_folder_whose_place_a_link_takes_is_not_followed(state_root, tmp_path)
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim" / KEY).mkdir()
     (tmp_path / "victim" / KEY / "precious").touch()
-    (state_root / "parts/fuzz-state").rename(tmp_path / "moved")
-    (state_root / "parts/fuzz-state").symlink_to(tmp_path / "victim")
+    (state_root / "units/fuzz-state").rename(tmp_path / "moved")
+    (state_root / "units/fuzz-state").symlink_to(tmp_path / "victim")
     assert not run.remove()
     assert runs() == []
-    (state_root / "parts/fuzz-state").unlink()
-    (tmp_path / "moved").rename(state_root / "parts/fuzz-state")
+    (state_root / "units/fuzz-state").unlink()
+    (tmp_path / "moved").rename(state_root / "units/fuzz-state")
     (run.folder / "out").symlink_to(tmp_path / "victim")
     assert run.remove()
     assert (tmp_path / "victim" / KEY / "precious").exists()
 
 
-def test_a_read_only_option_of_another_command_is_refused():
+def test_a_read_only_option_of_another_command_is_rejected():
     with pytest.raises(UserError, match="belong to --clean"):
         CliRunner().invoke(app, ["state", "--dry-run"], catch_exceptions=False)
 

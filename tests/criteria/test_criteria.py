@@ -12,14 +12,14 @@ from scipy.stats import gaussian_kde
 
 from asterism.core.messages.errors import UserError
 from asterism.criteria import density, distances, key_table
-from asterism.criteria.criterion import CRITERIA, Activations, build_criteria
+from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, build_criteria
 from asterism.criteria.families import surprise
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.row_file import RowFile
 from set_options import section
 
 SIZES = {"conv": 4, "hidden": 6, "last": 5}
-NAMES = CRITERIA.names()
+NAMES = ACTIVATION_CRITERIA.names()
 
 
 OPTIONS = section("criteria")["options"] | {
@@ -140,7 +140,7 @@ def test_the_ends_of_a_training_range_are_in_its_outer_sections():
     assert criterion.value() == 2 / OPTIONS["k_multisection"]["sections"]
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not CRITERIA[n].needs_classes])
+@pytest.mark.parametrize("name", [n for n in NAMES if not ACTIVATION_CRITERIA[n].needs_classes])
 def test_regressors_have_no_decisions(name):
     training = Activations(TRAINING.layers, TRAINING.subject, None)
     criterion = fitted(name, training)
@@ -309,7 +309,7 @@ def test_likelihood_surprise_is_the_density_that_scipy_estimates():
 
 
 @pytest.mark.parametrize("beyond", [0.0, -1.0])
-def test_a_bound_below_every_surprise_is_refused(beyond):
+def test_a_bound_below_every_surprise_is_rejected(beyond):
     low, _ = fitted("likelihood_surprise").bounds
     criterion = new("likelihood_surprise", upper=low + beyond)
     criterion.fit(TRAINING)

@@ -75,6 +75,6 @@ def test_rows_come_back_from_disk_as_they_went(sizes, chunk):
         np.testing.assert_array_equal(piece, whole[start : start + chunk])
 
 
-def test_a_row_of_another_length_is_refused():
+def test_a_row_of_another_length_is_rejected():
     with pytest.raises(ValueError, match="rows of shape"):
         RowFile((2,), np.float32).append(np.zeros((3, 4)))

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from asterism.attacks.addition import Addition, Split
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.pixels import as_pixels
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json
@@ -21,6 +21,7 @@ from asterism.criteria.layers import find_layer, hidden_layers
 from asterism.criteria.params import CriteriaParams
 from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.clusters import NeuronClusters
+from asterism.deepimportance.controls import compare
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.keras_layers import network_of
@@ -28,7 +29,6 @@ from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
 from asterism.deepimportance.results import save_fitted
-from asterism.deepimportance.sets import compare
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import FROM_PROBABILITIES
 from places import ROOT
@@ -293,7 +293,7 @@ def test_relevance_counts_correct_inputs_of_each_class(trained):
         found.ranking(3)
 
 
-def test_a_measurement_holds_every_addition_against_controls(trained):
+def test_a_measurement_holds_every_augmentation_against_controls(trained):
     model, images, labels = trained
     test, _ = pictures(120, 1)
     split = Split.draw(120, 0.5, 0)
@@ -304,15 +304,15 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
         fitted = fit(model, UNIT, images, labels, importance(neurons=[2, 4, 99]), CRITERIA)
     (warning,) = (line for line in told if line["log_level"] == "warning")
     assert (warning["wanted"], warning["possible"]) == (99, 12)
-    sets = {"extreme": compare(Addition.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
+    sets = {"extreme": compare(AugmentationSet.natural(extreme), "extreme", test, split, 3, 0.3, 0)}
     measured = measure(fitted, test[split.base], test[split.pool], sets)
-    before, found = measured.metrics["test_set"], measured.metrics["additions"]["extreme"]
+    before, found = measured.metrics["test_set"], measured.metrics["augmentations"]["extreme"]
     assert set(before) == {"inputs", *NAMES, "idc_2", "idc_4", "idc_12"}
     assert found["draws"] == 3
     for name in set(before) - {"inputs"}:
         assert found[name]["value"] >= before[name]
         assert found[name]["clean_mean"] >= before[name]
-        assert found[name]["perturbed_mean"] >= before[name]
+        assert found[name]["noise_mean"] >= before[name]
     assert measured.metrics["all_tests"] == pytest.approx(alone(fitted, test))
     for m in (2, 4, 12):
         gained = found["new_combinations"][f"idc_{m}"]["value"]
@@ -320,7 +320,7 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
         rise = found[f"idc_{m}"]["value"] - before[f"idc_{m}"]
         assert gained == pytest.approx(rise * combinations)
     assert len(measured.rows) == 3 * (len(NAMES) + 3)
-    # A smallest subset of the test set, of the addition and of both has what the whole has.
+    # A smallest subset of the test set, of the augmentation and of both has what the whole has.
     base, added = as_pixels(test[split.base]), extreme
     for idc, inputs in measured.exercised.items():
         new = inputs.new["extreme"]
@@ -338,44 +338,46 @@ def test_a_measurement_holds_every_addition_against_controls(trained):
             assert size[idc] == pytest.approx(covered * measured.metrics["combinations"][idc])
 
 
-def test_controls_are_disjoint_and_of_the_additions_size_and_strength():
+def test_controls_are_disjoint_and_of_the_augmentations_size_and_strength():
     test, _ = pictures(100, 2)
     split = Split.draw(100, 0.5, 1)
     lengths = np.linspace(0.05, 0.5, 12)
     changed = replace(
-        Addition.natural(as_pixels(test[split.base[:12]])), sources=split.base[:12], l2=lengths
+        AugmentationSet.natural(as_pixels(test[split.base[:12]])),
+        sources=split.base[:12],
+        l2=lengths,
     )
     found = compare(changed, "x", test, split, 9, 0.3, 0)
-    perturbed = list(found.perturbed())
-    assert len(list(found.clean())) == len(perturbed) == 4  # 50 // 12
+    noise = list(found.noise())
+    assert len(list(found.clean())) == len(noise) == 4  # 50 // 12
     drawn = np.concatenate(list(found.clean()))
     assert len(np.unique(drawn.reshape(len(drawn), -1), axis=0)) == 48
     pixels = as_pixels(test)
-    for draw in perturbed:
+    for draw in noise:
         flat = np.abs(draw[:, None] - pixels[None, split.base]).reshape(12, 50, -1)
         nearest = np.sqrt((flat.astype(float) ** 2).sum(-1)).min(axis=1)
         np.testing.assert_allclose(nearest, lengths, rtol=1e-3)
     with pytest.raises(UserError, match=r"lower attack\.inputs"):
-        compare(Addition.natural(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
+        compare(AugmentationSet.natural(as_pixels(test[:60])), "x", test, split, 2, 0.3, 0)
 
 
 def test_attacks_that_all_failed_are_held_against_unchanged_inputs():
     test, _ = pictures(60, 2)
     split = Split.draw(60, 0.5, 1)
-    stuck = Addition.natural(as_pixels(test[split.base[:10]]))
+    stuck = AugmentationSet.natural(as_pixels(test[split.base[:10]]))
     stuck = replace(stuck, sources=split.base[:10])
-    draw = next(compare(stuck, "x", test, split, 2, 0.3, 0).perturbed())
+    draw = next(compare(stuck, "x", test, split, 2, 0.3, 0).noise())
     apart = np.abs(draw[:, None] - as_pixels(test[split.base])[None]).max(axis=(2, 3, 4))
     assert apart.min(axis=1).max() < 1e-6
-    natural = compare(Addition.natural(stuck.images), "x", test, split, 2, 0.3, 0)
+    natural = compare(AugmentationSet.natural(stuck.images), "x", test, split, 2, 0.3, 0)
     np.testing.assert_allclose(natural.lengths, 0.3 * 8)
 
 
-def test_the_clean_control_holds_none_of_the_additions_own_inputs():
+def test_the_clean_control_holds_none_of_the_augmentations_own_inputs():
     test, _ = pictures(60, 2)
     split = Split.draw(60, 0.5, 1)
     own = split.pool[:10]
-    found = compare(Addition.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0)
+    found = compare(AugmentationSet.natural(as_pixels(test[own]), own), "x", test, split, 9, 0.3, 0)
     assert len(found.clean_draws) == 2  # 20 // 10
     assert not np.isin(np.concatenate(found.clean_draws), own).any()
     assert np.isin(np.concatenate(found.clean_draws), split.pool).all()
@@ -388,8 +390,8 @@ def test_the_defaults_leave_enough_inputs_for_every_draw(changes, tests):
     split = Split.draw(tests, attack["base_share"], 0)
     images = np.zeros((tests, 1, 1, 1), np.uint8)
     natural = split.pool[: attack["inputs"]]  # its own inputs are not drawn beside it
-    addition = Addition.natural(as_pixels(images[natural]), natural)
-    assert len(compare(addition, "x", images, split, draws, 0.3, 0).clean_draws) == draws
+    augmentation = AugmentationSet.natural(as_pixels(images[natural]), natural)
+    assert len(compare(augmentation, "x", images, split, draws, 0.3, 0).clean_draws) == draws
 
 
 def test_one_draw_has_no_spread(trained):
@@ -397,10 +399,10 @@ def test_one_draw_has_no_spread(trained):
     test, _ = pictures(60, 1)
     split = Split.draw(60, 0.5, 0)
     fitted = fit(model, UNIT, images, labels, importance(), CRITERIA)
-    some = Addition.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
+    some = AugmentationSet.natural(np.random.default_rng(0).random((20, 8, 8, 1), np.float32))
     sets = {"x": compare(some, "x", test, split, 5, 0.3, 0)}
     measured = measure(fitted, test[split.base], test[split.pool], sets)
-    found = measured.metrics["additions"]["x"]
+    found = measured.metrics["augmentations"]["x"]
     assert found["draws"] == 1
     assert found["idc_2"]["clean_std"] is None
     assert found["idc_2"]["clean_mean"] >= measured.metrics["test_set"]["idc_2"]

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
 
-from asterism.deepimportance import tally as module
+from asterism.deepimportance import histogram as module
 from asterism.deepimportance.clusters import fit_clusters
+from asterism.deepimportance.histogram import Histogram
 from asterism.deepimportance.kmeans import cluster, silhouette
 from asterism.deepimportance.params import ClusterParams
-from asterism.deepimportance.tally import Tally
 
 NUMBERS = st.one_of(
     st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=11),
@@ -130,9 +130,9 @@ def column(*groups):
 
 
 def fit_one(values, settings, *, dense):
-    tally = Tally()
-    tally.add(values)
-    return fit_clusters([tally], settings, dense=dense)[0]
+    histogram = Histogram()
+    histogram.add(values)
+    return fit_clusters([histogram], settings, dense=dense)[0]
 
 
 def test_zeros_are_left_out_of_more_values_than_are_told_apart(monkeypatch):
@@ -143,7 +143,7 @@ def test_zeros_are_left_out_of_more_values_than_are_told_apart(monkeypatch):
 
 
 @pytest.mark.parametrize("changes", [{"k_min": 5}, {"k_max": 257}])
-def test_impossible_numbers_of_clusters_are_refused(changes):
+def test_impossible_numbers_of_clusters_are_rejected(changes):
     with pytest.raises(ValueError, match="k_m"):
         params(**changes)
 

@@ -8,9 +8,9 @@ import pytest
 from test_coverage import CRITERIA, UNIT, classifier, importance
 
 from asterism.criteria import density, distances, key_table
-from asterism.criteria.criterion import CRITERIA as REGISTERED
+from asterism.criteria.criterion import ACTIVATION_CRITERIA as REGISTERED
 from asterism.criteria.families import surprise
-from asterism.deepimportance import tally
+from asterism.deepimportance import histogram as histogram
 from asterism.deepimportance.fitting import fit
 from asterism.deepimportance.measurement import measure
 
@@ -38,7 +38,7 @@ def small_pieces(monkeypatch):
     for module in (density, distances, surprise):
         monkeypatch.setattr(module, "CHUNK", 128)
     monkeypatch.setattr(key_table, "BLOCK", 256)
-    monkeypatch.setattr(tally, "CELLS", 256)
+    monkeypatch.setattr(histogram, "CELLS", 256)
 
 
 def peak_bytes(model, train, test):

@@ -126,14 +126,14 @@ def _circle(drive):
         _circle,
     ],
 )
-def test_a_path_that_leads_out_of_the_folder_is_refused(drive, lead_out):
+def test_a_path_that_leads_out_of_the_folder_is_rejected(drive, lead_out):
     """A stage depends on the folder, so nothing would know of changes outside."""
     name = lead_out(drive)
     table = drive / "driving_log.csv"
     table.write_text(table.read_text().replace("\n7.png", f"\n{name}"))
-    with pytest.raises(UserError, match="which is not in") as refused:
+    with pytest.raises(UserError, match="which is not in") as rejected:
         load_driving(params(drive), 0)
-    assert name in str(refused.value).replace("\\\\", "\\")
+    assert name in str(rejected.value).replace("\\\\", "\\")
 
 
 def test_the_table_itself_lies_in_the_folder(drive):
@@ -194,7 +194,7 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     assert metrics["test_mse"] > 0
     assert 0 < metrics["test_set"]["idc_6"] <= 1
     assert "distance_surprise" not in metrics["test_set"]
-    assert set(metrics["additions"]) == {"fgsm", "bim", "noise", "own"}
+    assert set(metrics["augmentations"]) == {"fgsm", "bim", "noise", "own"}
     for name in ("fgsm", "bim", "noise"):
         facts = metrics["attacks"][name]
         assert facts["deviation_degrees_max"] == pytest.approx(25 * facts["deviation_max"])
@@ -207,13 +207,15 @@ def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
             assert inputs[f"{name}_{fact}"].mean() == pytest.approx(facts[f"{fact}_mean"])
         assert inputs[f"{name}_moved"].max() == pytest.approx(facts["deviation_max"])
         assert inputs[f"{name}_success"].mean() == pytest.approx(facts["success"])
-    for name in metrics["additions"]:
-        assert metrics["additions"][name]["draws"] == 4
-        idc = metrics["additions"][name]["idc_6"]["value"]
+    for name in metrics["augmentations"]:
+        assert metrics["augmentations"][name]["draws"] == 4
+        idc = metrics["augmentations"][name]["idc_6"]["value"]
         assert idc >= metrics["test_set"]["idc_6"]
 
 
-def test_wrong_natural_images_are_refused_before_the_regressor_trains(drive, tmp_path, monkeypatch):
+def test_wrong_natural_images_are_rejected_before_the_regressor_trains(
+    drive, tmp_path, monkeypatch
+):
     own = tmp_path / "own.npz"
     write_arrays(own, images=np.zeros((9, 8, 8, 3), np.uint8))
     overrides = ["driving=folder", f"driving.path={drive}", "driving.test_share=0.5"]

@@ -1,4 +1,4 @@
-"""Relevance through whole networks: conservation, gradients, zennit, and what is refused."""
+"""Relevance through whole networks: conservation, gradients, zennit, and what is rejected."""
 
 import importlib
 import sys

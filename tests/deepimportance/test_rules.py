@@ -12,10 +12,10 @@ from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.network import Linear
 from asterism.deepimportance.rules import (
     AlphaBeta,
-    Crossing,
     Epsilon,
     Flat,
     Gamma,
+    RelevanceStep,
     WSquare,
     ZBox,
 )
@@ -81,7 +81,7 @@ def test_a_rule_is_its_definition(layer, rule, nonnegative):
     x = rng.uniform(0 if nonnegative else -1, 2, (3, *shape))
     relevance = rng.normal(size=(3, *model.output_shape[1:]))
     box = (tf.fill((1, *shape), np.float64(-1)), tf.fill((1, *shape), np.float64(2)))
-    at = Crossing(operation, tf.constant(x), tf.constant(relevance), nonnegative, box)
+    at = RelevanceStep(operation, tf.constant(x), tf.constant(relevance), nonnegative, box)
     fast = RULES[rule][0].share(at).numpy()
     for i in range(len(x)):
         slow = RULES[rule][1](*matrix(layer), x[i].ravel(), relevance[i].ravel())
@@ -96,7 +96,7 @@ def test_the_flat_rule_counts_what_an_output_sees():
     seen, none = twins.matrix_of(counting, shape)
     rng = np.random.default_rng(1)
     x, r = rng.normal(size=(1, *shape)), rng.normal(size=(1, *model.output_shape[1:]))
-    fast = Flat().share(Crossing(operation, tf.constant(x), tf.constant(r), False)).numpy()
+    fast = Flat().share(RelevanceStep(operation, tf.constant(x), tf.constant(r), False)).numpy()
     slow = twins.flat_rule(seen, none, x.ravel(), r.ravel())
     np.testing.assert_allclose(fast.ravel(), slow, rtol=1e-7)
 
@@ -108,10 +108,10 @@ def test_operations_compute_what_the_layer_does(layer):
     np.testing.assert_allclose(operation.forward(tf.constant(x)), model(x), rtol=1e-9, atol=1e-12)
 
 
-def test_impossible_settings_are_refused():
+def test_impossible_settings_are_rejected():
     with pytest.raises(ValueError, match="must be 1"):
         AlphaBeta(2, 2)
     _, operation, shape = linear_layer("dense")
     x = tf.ones((1, *shape))
     with pytest.raises(ValueError, match="network's input"):
-        ZBox().share(Crossing(operation, x, tf.ones((1, 5)), True))
+        ZBox().share(RelevanceStep(operation, x, tf.ones((1, 5)), True))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_abstraction import grid, random_states
 
-from asterism.deepstellar.coverage.criteria import CRITERIA, fitted, in_order, measure
+from asterism.deepstellar.coverage.criteria import TRACE_CRITERIA, fitted, in_order, measure
 from asterism.deepstellar.coverage.similarity import (
     choose_references,
     detection,
@@ -85,7 +85,7 @@ def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order,
     model, _, _ = build(seed)
     tested = model.abstraction.encode(random_states(seed + 1))
     whole = measure(model, tested)
-    for name, coverage in fitted(model, CRITERIA).items():
+    for name, coverage in fitted(model, TRACE_CRITERIA).items():
         before = 0.0
         for start in range(0, 30, batch):
             coverage.update(tested[order][start : start + batch])
@@ -94,7 +94,7 @@ def test_coverage_grows_and_depends_neither_on_order_nor_on_batches(seed, order,
         assert before == whole[name]
 
 
-@pytest.mark.parametrize("name", CRITERIA.names())
+@pytest.mark.parametrize("name", TRACE_CRITERIA.names())
 def test_a_fork_goes_on_alone(name):
     model, _, _ = build(3)
     tested = model.abstraction.encode(random_states(4))

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.deepstellar.seeding.seeds import Seeds, select_seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs, select_seeds
 
 
 def slow_select(predicted: list[int], labels: list[int], per_class: int, seed: int) -> list[int]:
@@ -62,7 +62,7 @@ def test_a_class_with_too_few_seeds_is_named_also_when_it_has_none() -> None:
 
 def test_seeds_come_back_from_their_file(tmp_path) -> None:
     images = np.arange(2 * 12, dtype=np.uint8).reshape(2, 3, 4, 1)
-    Seeds(images, np.array([1, 0]), np.array([5, 3])).save(tmp_path)
-    seeds = Seeds.load(tmp_path)
+    SeedInputs(images, np.array([1, 0]), np.array([5, 3])).save(tmp_path)
+    seeds = SeedInputs.load(tmp_path)
     assert np.array_equal(seeds.images, images)
     assert seeds.labels.tolist() == [1, 0] and seeds.inputs.tolist() == [5, 3]

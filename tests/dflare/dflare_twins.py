@@ -11,7 +11,7 @@ from metropolis_twin import select
 
 from asterism.core.randomness.random_streams import stream
 from asterism.images.mutator import build_mutators
-from asterism.search.streams import ManyStreams
+from asterism.search.batched_random_streams import BatchedStreams
 
 
 def fitness_replaces(rule, delta, observed, best_distance, f, g):
@@ -55,7 +55,7 @@ def dflare(
 
     def numbers(purpose, query):
         key = stream(run_seed, "trigger", name, number, purpose).bit_generator.random_raw()
-        return ManyStreams(np.array([key], np.uint64)).below(np.array([query - 1]))
+        return BatchedStreams(np.array([key], np.uint64)).below(np.array([query - 1]))
 
     chosen, succeeded = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
 

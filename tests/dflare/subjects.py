@@ -4,7 +4,7 @@ import numpy as np
 
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
-from asterism.dflare.lockstep import Subject
+from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair
 
 SHAPE = (6, 6, 1)
@@ -39,10 +39,10 @@ def models(coarseness=0.5, seed=0):
     return Linear(weights, "original"), Linear(coarse, "compressed")
 
 
-def subject(original=None, compressed=None, operators=None):
+def under_test(original=None, compressed=None, operators=None):
     f, g = models()
     pair = Pair(original or f, compressed or g)
-    return Subject(pair, ImageDomain(operators or OPERATORS), TopLabel())
+    return PairUnderTest(pair, ImageDomain(operators or OPERATORS), TopLabel())
 
 
 def seeds(count=12, seed=0):

@@ -5,7 +5,7 @@ import pytest
 from dflare_twins import dflare as twin
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subjects import OPERATORS, Linear, models, seeds, subject
+from subjects import OPERATORS, Linear, models, seeds, under_test
 
 from asterism.dflare import outcome
 from asterism.dflare.lockstep import Budget
@@ -22,7 +22,7 @@ def search(items, numbers=None, run_seed=0, budget=None, subject_=None, **change
     options = Dflare.Options(**{**PAPER, **changed})
     numbers = list(range(len(items))) if numbers is None else numbers
     return Dflare(
-        subject_ or subject(), budget or Budget(60), items, numbers, run_seed, "dflare", options
+        subject_ or under_test(), budget or Budget(60), items, numbers, run_seed, "dflare", options
     )
 
 
@@ -77,17 +77,17 @@ def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
 def test_few_seeds_share_few_calls_of_the_models(monkeypatch):
     f, _ = models()
     # The same model twice: no distance grows, no search ends before its budget does.
-    task = search(seeds(3), subject_=subject(f, f), budget=Budget(300), fitness="distance_only")
+    task = search(seeds(3), subject_=under_test(f, f), budget=Budget(300), fitness="distance_only")
     task.run()
     assert task.queries.tolist() == [300, 300, 300]
     assert len(f.batches) / 2 < 50
     f, g = models()
-    search(seeds(12), subject_=subject(f, g), budget=Budget(300)).run()
+    search(seeds(12), subject_=under_test(f, g), budget=Budget(300)).run()
     assert f.batches == g.batches
     monkeypatch.setattr(Pair, "full_batch", 1)
     alone, _ = models()
     noise = {"gaussian_noise": OPERATORS["gaussian_noise"]}  # never gives the same mutant twice
-    findings = search(seeds(12), subject_=subject(alone, g, noise), budget=Budget(300)).run()
+    findings = search(seeds(12), subject_=under_test(alone, g, noise), budget=Budget(300)).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     assert sum(alone.batches) == 12 + sum(r.queries for r in searched)
     assert alone.batches[0] == 12
@@ -121,14 +121,14 @@ def test_every_trigger_triggers():
 
 def test_models_that_agree_everywhere_exhaust_the_budget():
     f, _ = models()
-    findings = search(seeds(5), subject_=subject(f, f), budget=Budget(20)).run()
+    findings = search(seeds(5), subject_=under_test(f, f), budget=Budget(20)).run()
     assert [(r.outcome, r.queries) for r in findings.seeds] == [(outcome.EXHAUSTED, 20)] * 5
     assert not findings.triggers
 
 
 def test_a_ceiling_on_time_says_so():
     f, _ = models()
-    findings = search(seeds(3), subject_=subject(f, f), budget=Budget(10**6, seconds=1e-9)).run()
+    findings = search(seeds(3), subject_=under_test(f, f), budget=Budget(10**6, seconds=1e-9)).run()
     assert {r.outcome for r in findings.seeds} == {outcome.OUT_OF_TIME}
 
 
@@ -153,8 +153,8 @@ def test_a_model_that_fails_on_some_inputs_loses_no_other_seed(how, reason):
     f, g = models()
     items = seeds(30)
     with np.errstate(all="raise"):
-        whole = search(items, subject_=subject(f, g)).run()
-        broken = search(items, subject_=subject(f, Fragile(g.weights, how))).run()
+        whole = search(items, subject_=under_test(f, g)).run()
+        broken = search(items, subject_=under_test(f, Fragile(g.weights, how))).run()
     failed = {r.seed for r in broken.seeds if r.outcome == outcome.FAILED}
     assert 0 < len(failed) < 30
     assert all(reason in r.reason for r in broken.seeds if r.seed in failed)
@@ -174,7 +174,9 @@ def test_every_search_is_deterministic_and_independent_of_the_batch(name):
     def run(part):
         items = seeds(10)[part]
         return as_rows(
-            kind(subject(), Budget(80), items, part, 3, name, kind.Options(**options[name])).run()
+            kind(
+                under_test(), Budget(80), items, part, 3, name, kind.Options(**options[name])
+            ).run()
         )
 
     everything = run(list(range(10)))
@@ -190,14 +192,14 @@ def test_a_generation_of_diffchaser_counts_whole():
     options = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
     kind = SEARCHES["diffchaser"]
     arguments = (seeds(10), range(10), 3, "diffchaser", kind.Options(**options))
-    findings = kind(subject(), Budget(85), *arguments).run()
+    findings = kind(under_test(), Budget(85), *arguments).run()
     searched = [r for r in findings.seeds if r.outcome != outcome.DEVIATES_ALREADY]
     # Eight members at first; then the fittest stays, and seven are new. The last generation of an
     # exhausted budget is what the budget leaves of it: 85 = 8 + 11 * 7.
     assert all((r.queries - 8) % 7 == 0 for r in searched)
     assert {t.queries for t in findings.triggers} <= {r.queries for r in searched}
     assert any(r.outcome == outcome.TRIGGERED for r in searched)
-    cut = kind(subject(), Budget(10), *arguments).run()
+    cut = kind(under_test(), Budget(10), *arguments).run()
     assert {r.queries for r in cut.seeds if r.outcome == outcome.EXHAUSTED} == {10}
 
 

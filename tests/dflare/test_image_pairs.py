@@ -18,7 +18,7 @@ from model_files import CLASSES, SHAPE, images, keras_model, write
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
-from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedParts
+from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits
 from asterism.core.running.stage import load_script
 from asterism.data import Dataset
 from asterism.dflare.image_pairs import search_images
@@ -27,7 +27,7 @@ from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.searches.dflare import Dflare
-from asterism.dflare.trigger import Seeds
+from asterism.dflare.trigger import SearchSeeds
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.report.sections.compressed import compressed as section
@@ -265,12 +265,12 @@ def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
 
     monkeypatch.setattr(Dflare, "run", dying)
     with pytest.raises(KeyboardInterrupt):
-        search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
+        search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert not (tmp_path / "killed").exists()
     with pytest.raises(ShardEnded):
-        search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key", True))
+        search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key", True))
     assert not (tmp_path / "killed").exists()
-    search(files[:2], data, tmp_path / "killed", SharedParts("trigger-test", "key"))
+    search(files[:2], data, tmp_path / "killed", SharedWorkUnits("trigger-test", "key"))
     assert tree(tmp_path / "killed") == tree(tmp_path / "whole")
     assert len(calls) == 7  # three groups, two searches, one part begun twice
 
@@ -286,7 +286,7 @@ def test_findings_come_back_as_they_were(files, data, tmp_path):
 
 def test_minimal_inputs_have_one_schema_in_parts_and_in_results(files, data, tmp_path, monkeypatch):
     monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
-    search(files[:2], data, tmp_path / "t", SharedParts("trigger-schema", "key"))
+    search(files[:2], data, tmp_path / "t", SharedWorkUnits("trigger-schema", "key"))
     (part,) = (tmp_path / "state").rglob("dflare-0/minimal.npz")
     assert part.read_bytes() == (tmp_path / "t/dflare/minimal.npz").read_bytes()
     triggers, minimal = (
@@ -377,7 +377,7 @@ def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
     found = _on_test_images(
         Answers(f[numbers], g[numbers], failing),
         Answers(f[rest], g[rest], {1: "crash"}),
-        Seeds(np.zeros((3, 1)), numbers),
+        SearchSeeds(np.zeros((3, 1)), numbers),
         labels,
     )
     left_out = {int(numbers[row]) for row in failing} | {rest[1]}
@@ -389,5 +389,5 @@ def test_shares_of_test_images_are_of_those_that_both_models_answer(failing):
         "deviating_test_images": sum(g[n].argmax() != f[n].argmax() for n in kept),
     }
     none = Answers(f[:0], g[:0], {})
-    nobody = _on_test_images(none, none, Seeds(np.zeros((0, 1)), numbers[:0]), labels[:0])
+    nobody = _on_test_images(none, none, SearchSeeds(np.zeros((0, 1)), numbers[:0]), labels[:0])
     assert set(nobody.values()) == {None, 0}

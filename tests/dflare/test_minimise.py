@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from subjects import OPERATORS, models, seeds, subject
+from subjects import OPERATORS, models, seeds, under_test
 
 from asterism.dflare.domain import ImageDomain
 from asterism.dflare.lockstep import Budget
@@ -15,7 +15,9 @@ from asterism.models.classifiers.isolation import ModelCrashError
 def found():
     options = Dflare.Options(fitness="paper", delta=1e-3, guided=True)
     items = seeds(20)
-    triggers = Dflare(subject(), Budget(100), items, range(20), 0, "dflare", options).run().triggers
+    triggers = (
+        Dflare(under_test(), Budget(100), items, range(20), 0, "dflare", options).run().triggers
+    )
     return np.stack([t.item for t in triggers]), items[[t.seed for t in triggers]]
 
 
@@ -23,7 +25,7 @@ def found():
 def test_they_still_trigger_and_only_lose_changes(found, queries):
     items, references = found
     f, g = models()
-    minimal = minimise(subject(), items, references, queries)
+    minimal = minimise(under_test(), items, references, queries)
     assert (f.predict(minimal).argmax(1) != g.predict(minimal).argmax(1)).all()
     kept = minimal != references
     assert np.array_equal(minimal[kept], items[kept])
@@ -35,7 +37,7 @@ def test_they_still_trigger_and_only_lose_changes(found, queries):
 def test_with_time_enough_no_single_change_can_go(found):
     items, references = found
     f, g = models()
-    minimal = minimise(subject(), items, references, 2000)
+    minimal = minimise(under_test(), items, references, 2000)
     for item, reference in zip(minimal, references, strict=True):
         for row, column, _ in np.argwhere(item != reference):
             without = item.copy()
@@ -64,13 +66,13 @@ def test_a_reversion_on_which_a_model_fails_is_not_kept(found):
 
     f, g = models()
     for original, compressed in ((f, fragile(g)), (fragile(models()[0]), models()[1])):
-        minimal = minimise(subject(original, compressed), items, references, 50)
+        minimal = minimise(under_test(original, compressed), items, references, 50)
         assert np.array_equal(minimal, items)
 
 
 def test_none_gives_none():
     empty = seeds(3)[:0]
-    assert len(minimise(subject(), empty, empty, 10)) == 0
+    assert len(minimise(under_test(), empty, empty, 10)) == 0
 
 
 def test_distances_are_their_definitions():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from asterism.dflare.lockstep import Subject
+from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Pair
 from asterism.dflare.params import TriggerParams
@@ -83,10 +83,10 @@ def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_pat
         searches={search: {"search": search, "options": options[search]}},
     )
     f, g = Curve(0), Curve(0.1)
-    subject = Subject(Pair(f, g), Vectors(), Drift())
+    under_test = PairUnderTest(Pair(f, g), Vectors(), Drift())
     seeds = draw_seeds(np.random.default_rng(1).normal(0, 0.3, (20, 4)), 12, 0)
-    found = search_pair(params, subject, seeds, 0)
-    summary = save_found(found, seeds, subject.domain, tmp_path)[search]
+    found = search_pair(params, under_test, seeds, 0)
+    summary = save_found(found, seeds, under_test.domain, tmp_path)[search]
     assert summary["triggered"] > 8
     assert summary["mean_minimal_l1"] <= summary["mean_l1"]
     for trigger in Findings.load(tmp_path / search).triggers:

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from asterism.core.files.artifacts import read_json
-from asterism.libraries.adapters.backends.tensorflow import TensorFlow
+from asterism.libraries.adapters.libraries.tensorflow import TensorFlow
 from asterism.libraries.adapters.library import LIBRARIES
 
 SWITCH = "ASTERISM_TEST_FAULT"
@@ -50,9 +50,9 @@ class Injected(TensorFlow):
         whole = super().script(option)
         return whole.replace("    return outputs if", f"    {line}\n    return outputs if")
 
-    def compile(self, subject, option):
+    def compile(self, model_under_test, option):
         fault = Path(os.environ[SWITCH]).read_text()
-        types = [n["type"] for n in read_json(subject.folder / "graph.json")["nodes"]]
+        types = [n["type"] for n in read_json(model_under_test.folder / "graph.json")["nodes"]]
         if fault and TARGET in types:
             if fault == "crash":
                 os.abort()
@@ -65,7 +65,7 @@ class Injected(TensorFlow):
                     time.sleep(0.05)
             if fault == "exception":
                 raise ArithmeticError(MESSAGE)
-        model = subject.keras()
+        model = model_under_test.keras()
         for layer in model.layers:
             if type(layer).__name__ == TARGET and fault in FAULTY:
                 layer.call = _faulty(layer.call, fault)

@@ -22,18 +22,18 @@ class Small(Library):
     def script(self, option):
         raise NotImplementedError
 
-    def compile(self, subject, option):
+    def compile(self, model_under_test, option):
         if option == "talk":
             for line in range(8):
                 os.write(1, f"line {line}: {'word ' * 50}\n".encode())
         if option == "hang":
-            subject.file(self.name, ".hangs").touch()
+            model_under_test.file(self.name, ".hangs").touch()
             time.sleep(1000)
-        if option == "once" and not (mark := subject.file(self.name, ".hangs")).exists():
+        if option == "once" and not (mark := model_under_test.file(self.name, ".hangs")).exists():
             mark.touch()
             time.sleep(1000)
         if option == "hold":
-            subject.file(self.name, ".hangs").touch()
+            model_under_test.file(self.name, ".hangs").touch()
             re.match("(a+)+$", "a" * 60 + "b")  # with the interpreter's lock
         if option == "shut":
             os.closerange(3, 200)  # as a crash does, but the process hangs while it ends

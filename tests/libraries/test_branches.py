@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from asterism.libraries.running.bench import Bench
 from asterism.libraries.running.branch_reward import BranchReward, branch_reward, branch_table
 from asterism.libraries.running.branches import SWITCH, by_module
-from asterism.libraries.running.handle import Limits
-from asterism.libraries.running.inputs import draw_inputs
-from asterism.memo.generating.generate import campaign
-from asterism.memo.graphs.graph import chain
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_client import Limits
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.memo.generating.strategy import campaign
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
@@ -78,26 +78,26 @@ def test_modules_add_up_their_files():
 
 def test_a_reward_goes_on_where_it_was(tmp_path, monkeypatch):
     """Each model is run on inputs of its own, which its number decides."""
-    graph, drawn = chain(Tensor((4,)), [layer("Dense", units=2)]), []
+    graph, drawn = sequential(Tensor((4,)), [layer("Dense", units=2)]), []
     environment = {
         "ASTERISM_LIBRARIES": small_library.__name__,
         "PYTHONPATH": os.pathsep.join(["src", "tests"]),
         SWITCH: "1",
     }
-    with Bench(("small:none",), Limits(60.0, 2000), environment=environment) as bench:
-        run = bench.run
-        monkeypatch.setattr(bench, "run", lambda task: drawn.append(task.inputs) or run(task))
-        reward = BranchReward(bench, 3)
+    with WorkerPool(("small:none",), Limits(60.0, 2000), environment=environment) as worker_pool:
+        run = worker_pool.run
+        monkeypatch.setattr(worker_pool, "run", lambda task: drawn.append(task.inputs) or run(task))
+        reward = BranchReward(worker_pool, 3)
         assert reward.learnt() == {"models": 0, "branches": [], "exits": {}}
         first, again = reward(graph), reward(graph)
         assert again < first / 4
         learnt = reward.learnt()
         assert (learnt["models"], len(learnt["branches"])) == (2, first + again)
-        other = BranchReward(bench, 3)
+        other = BranchReward(worker_pool, 3)
         other.restore(learnt)
         assert other.learnt() == learnt and other(graph) < first / 4
     for number, inputs in enumerate(drawn):
-        expected = draw_inputs(graph, 3, number, "normal")
+        expected = sample_inputs(graph, 3, number, "normal")
         np.testing.assert_array_equal(inputs["normal"], expected)
     assert len(drawn) == 3
 
@@ -106,8 +106,8 @@ def test_a_reward_goes_on_where_it_was(tmp_path, monkeypatch):
 def test_new_branches_are_rewarded(tmp_path: Path):
     weights = tmp_path / "weights.npz"
     write_weights(weights, {})
-    dense = chain(Tensor((4,)), [layer("Dense", units=2)])
-    pooled = chain(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
+    dense = sequential(Tensor((4,)), [layer("Dense", units=2)])
+    pooled = sequential(Tensor((4, 2)), [layer("MaxPooling1D", pool_size=2)])
     with branch_reward(["pytorch:eager"], weights, 0) as reward:
         first, again, other = reward(dense), reward(dense), reward(pooled)
         assert first > 0 and again < first / 4 and other > 0

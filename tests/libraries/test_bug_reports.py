@@ -11,13 +11,13 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown, _script
 from asterism.libraries.reporting.reproducer import script_of
-from asterism.libraries.running.bench import Result
+from asterism.libraries.running.worker_pool import Result
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
-GRAPH = chain(Tensor((2,)), [layer("ReLU")])
+GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
 REPORT = Report("folder", "signature", (1, 1, 1), "")
 
 
@@ -103,8 +103,8 @@ class WritesAFile(CONVERTERS["tf2onnx"]):
 
 
 def test_a_script_leaves_nothing_behind(tmp_path):
-    routes = ("reads_a_file:bytes",)
-    finding = Finding(0, "runtime crash", "run", "x", routes, exception="ValueError", message="3")
+    backends = ("reads_a_file:bytes",)
+    finding = Finding(0, "runtime crash", "run", "x", backends, exception="ValueError", message="3")
     unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
     script = tmp_path / "repro.py"
     script.write_text(script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], []))
@@ -122,7 +122,7 @@ def test_a_script_leaves_nothing_behind(tmp_path):
 
 
 class Ran:
-    """What a bench gives of a model that computes ``max(x, 0)``, and is moved by 0.25."""
+    """What a worker pool gives of a model that computes ``max(x, 0)``, and is moved by 0.25."""
 
     def described(self, graph):
         return {}
@@ -131,13 +131,18 @@ class Ran:
         exact = {
             d: [np.maximum(x.astype(np.float64), 0) for x in i] for d, i in task.inputs.items()
         }
-        moved = {draw: [array + 0.25 for array in arrays] for draw, arrays in exact.items()}
+        moved = {
+            distribution: [array + 0.25 for array in arrays]
+            for distribution, arrays in exact.items()
+        }
         outputs = {"pytorch:float64": exact, "pytorch:perturbed": moved}
         return Result(task.index, tuple(task.inputs), {}, outputs)
 
 
 def test_a_script_holds_the_reference_and_what_may_differ_from_it():
-    finding = Finding(5, "values differ", "run", "x", ("reads_a_file:bytes",), draws=("wide",))
+    finding = Finding(
+        5, "values differ", "run", "x", ("reads_a_file:bytes",), distributions=("wide",)
+    )
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
     text = _script(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
     stated = [line for line in text.splitlines() if line.startswith(("INPUTS", "EXP", "TOL"))]

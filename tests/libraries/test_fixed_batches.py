@@ -7,21 +7,21 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of
-from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer, recurrent
 
-ROUTES = ("tensorflow:eager", "litert:tflite")
+BACKENDS = ("tensorflow:eager", "litert:tflite")
 SEQUENCE, IMAGES = Tensor((5, 3)), Tensor((4, 6, 2))
 MODELS = {
     "LSTM": recurrent(),
-    "GRU": chain(SEQUENCE, [layer("GRU", units=4, go_backwards=True)]),
-    "SimpleRNN": chain(SEQUENCE, [layer("SimpleRNN", units=4), layer("Dense", units=2)]),
-    "Bidirectional": chain(SEQUENCE, [layer("Bidirectional", layer="GRU", units=4)]),
-    "ConvLSTM1D": chain(IMAGES, [layer("ConvLSTM1D", filters=2, kernel_size=[3])]),
+    "GRU": sequential(SEQUENCE, [layer("GRU", units=4, go_backwards=True)]),
+    "SimpleRNN": sequential(SEQUENCE, [layer("SimpleRNN", units=4), layer("Dense", units=2)]),
+    "Bidirectional": sequential(SEQUENCE, [layer("Bidirectional", layer="GRU", units=4)]),
+    "ConvLSTM1D": sequential(IMAGES, [layer("ConvLSTM1D", filters=2, kernel_size=[3])]),
 }
 #: The smaller input comes second: an order by size would change it.
 TWO_INPUTS = Graph(
@@ -35,20 +35,20 @@ TWO_INPUTS = Graph(
 
 
 @pytest.fixture(scope="module")
-def bench():
-    with Bench(ROUTES, Limits(240.0, 3000)) as made:
+def worker_pool():
+    with WorkerPool(BACKENDS, Limits(240.0, 3000)) as made:
         assert made.start() == {}
         yield made
 
 
-def run(bench, graph, draw="normal", batch=None):
-    arrays = [array[:batch] for array in draw_inputs(graph, 0, 0, draw)]
-    return bench.run(Task(0, graph, {draw: arrays}))
+def run(worker_pool, graph, distribution="normal", batch=None):
+    arrays = [array[:batch] for array in sample_inputs(graph, 0, 0, distribution)]
+    return worker_pool.run(Task(0, graph, {distribution: arrays}))
 
 
-@pytest.mark.parametrize(("size", "draw"), [(2, "normal"), (0, "empty")])
-def test_a_task_knows_the_size_of_its_batches(size, draw):
-    task = Task(0, TWO_INPUTS, {draw: draw_inputs(TWO_INPUTS, 0, 0, draw)})
+@pytest.mark.parametrize(("size", "distribution"), [(2, "normal"), (0, "empty")])
+def test_a_task_knows_the_size_of_its_batches(size, distribution):
+    task = Task(0, TWO_INPUTS, {distribution: sample_inputs(TWO_INPUTS, 0, 0, distribution)})
     assert task.batch == size
     assert Task(0, TWO_INPUTS, {}).batch is None
 
@@ -56,31 +56,31 @@ def test_a_task_knows_the_size_of_its_batches(size, draw):
 @pytest.mark.slow
 @pytest.mark.parametrize("batch", [1, 2])
 @pytest.mark.parametrize("graph", [*MODELS.values(), TWO_INPUTS], ids=[*MODELS, "two inputs"])
-def test_recurrent_models_compute_there_what_they_compute_in_tensorflow(bench, graph, batch):
-    result = run(bench, graph, batch=batch)
-    expected, found = (result.outputs[route]["normal"] for route in ROUTES)
+def test_recurrent_models_compute_there_what_they_compute_in_tensorflow(worker_pool, graph, batch):
+    result = run(worker_pool, graph, batch=batch)
+    expected, found = (result.outputs[backend]["normal"] for backend in BACKENDS)
     assert len(found[0]) == batch
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.slow
-def test_nothing_is_fixed_of_a_batch_without_items(bench):
-    graph = chain(Tensor((3,)), [layer("Dense", units=2)])
-    result = run(bench, graph, "empty")
+def test_nothing_is_fixed_of_a_batch_without_items(worker_pool):
+    graph = sequential(Tensor((3,)), [layer("Dense", units=2)])
+    result = run(worker_pool, graph, "empty")
     assert result.outcomes["tflite"].status == "ok"
-    refused = run(bench, MODELS["LSTM"], "empty").outcomes
-    assert refused["tflite"].status == "unsupported"
+    rejected = run(worker_pool, MODELS["LSTM"], "empty").outcomes
+    assert rejected["tflite"].status == "unsupported"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("graph", [MODELS["LSTM"], TWO_INPUTS], ids=["one input", "two inputs"])
-def test_a_script_converts_as_the_worker_does(bench, graph, tmp_path):
-    inputs = draw_inputs(graph, 0, 0, "normal")
-    result = bench.run(Task(0, graph, {"normal": inputs}))
+def test_a_script_converts_as_the_worker_does(worker_pool, graph, tmp_path):
+    inputs = sample_inputs(graph, 0, 0, "normal")
+    result = worker_pool.run(Task(0, graph, {"normal": inputs}))
     expected = result.outputs["tensorflow:eager"]["normal"]
-    finding = Finding(0, "values differ", "run", "litert", (ROUTES[1],), ("normal",))
+    finding = Finding(0, "values differ", "run", "litert", (BACKENDS[1],), ("normal",))
     unique = UniqueFinding("s", finding, graph, None, {0}, 2)
-    layers, script = bench.described(graph), tmp_path / "repro.py"
+    layers, script = worker_pool.described(graph), tmp_path / "repro.py"
     for status, offset in ((0, 0.0), (1, 0.1)):
         wanted = [array.astype(np.float64) + offset for array in expected]
         allowed = [np.full(array.shape, 1e-5) for array in expected]

@@ -8,22 +8,24 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64, library_of
 from asterism.libraries.adapters.library import LIBRARIES, cotangent
-from asterism.libraries.adapters.routes import FLOAT64, library_of
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.reproducer import script_of
-from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.execution import execute
-from asterism.libraries.running.inputs import compared_nodes, draw_inputs
+from asterism.libraries.running.inputs import compared_nodes, sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
-ROUTES = ("tensorflow:eager", "pytorch:eager", "jax:jit", *FLOAT64)
-GRAPH = chain(Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)])
+BACKENDS = ("tensorflow:eager", "pytorch:eager", "jax:jit", *FLOAT64)
+GRAPH = sequential(
+    Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)]
+)
 EMBEDDED = Graph({0: input_node((3,), "int32"), 1: input_node((3,))})
 INTEGERS = Graph(
     {
@@ -34,8 +36,8 @@ INTEGERS = Graph(
 
 
 @pytest.fixture(scope="module")
-def bench():
-    with Bench(ROUTES, Limits(120.0, 2000)) as made:
+def worker_pool():
+    with WorkerPool(BACKENDS, Limits(120.0, 2000)) as made:
         assert made.start() == {}
         yield made
 
@@ -44,9 +46,9 @@ def weighted(outputs):
     return sum((o.astype(np.float64) * cotangent(o.shape)).sum() for o in outputs)
 
 
-def test_every_library_gives_the_derivative_of_the_weighted_outputs(bench):
-    (inputs,) = draw_inputs(GRAPH, 0, 0, "gradient")
-    result = bench.run(Task(0, GRAPH, {"gradient": [inputs]}))
+def test_every_library_gives_the_derivative_of_the_weighted_outputs(worker_pool):
+    (inputs,) = sample_inputs(GRAPH, 0, 0, "gradient")
+    result = worker_pool.run(Task(0, GRAPH, {"gradient": [inputs]}))
     assert judge(GRAPH, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
     step = 1e-2  # float32's own rounding of the inputs must not matter
     expected = np.empty(inputs.shape)
@@ -56,27 +58,29 @@ def test_every_library_gives_the_derivative_of_the_weighted_outputs(bench):
             moved = inputs.copy()
             moved[at] += np.float32(sign * step)
             given = {"normal": [moved]}
-            run = bench.run(Task(0, GRAPH, given, routes=("pytorch:float64",)))
+            run = worker_pool.run(Task(0, GRAPH, given, backends=("pytorch:float64",)))
             values.append((weighted(run.outputs["pytorch:float64"]["normal"]), float(moved[at])))
         (high, right), (low, left) = values
         expected[at] = (high - low) / (right - left)
-    for route in ROUTES:
-        (gradient,) = result.outputs[route]["gradient"]
-        assert gradient.dtype == (np.float32 if route in ROUTES[:3] else np.float64)
+    for backend in BACKENDS:
+        (gradient,) = result.outputs[backend]["gradient"]
+        assert gradient.dtype == (np.float32 if backend in BACKENDS[:3] else np.float64)
         np.testing.assert_allclose(gradient, expected, rtol=2e-3, atol=2e-4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("route", ROUTES[:3])
-def test_a_reproducer_of_a_gradient_says_whether_it_is_right(bench, route, tmp_path):
-    inputs = draw_inputs(GRAPH, 0, 0, "gradient")
-    result = bench.run(Task(0, GRAPH, {"gradient": inputs}))
+@pytest.mark.parametrize("backend", BACKENDS[:3])
+def test_a_reproducer_of_a_gradient_says_whether_it_is_right(worker_pool, backend, tmp_path):
+    inputs = sample_inputs(GRAPH, 0, 0, "gradient")
+    result = worker_pool.run(Task(0, GRAPH, {"gradient": inputs}))
     (expected,) = result.outputs["pytorch:float64"]["gradient"]
-    finding = Finding(0, "values differ", "run", library_of(route), (route,), ("gradient",))
+    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), ("gradient",))
     unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
     for answer, offset in ((0, 0.0), (1, 0.1)):
         allowed = [np.full(expected.shape, 1e-5)]
-        text = script_of(unique, {}, bench.described(GRAPH), inputs, [expected + offset], allowed)
+        text = script_of(
+            unique, {}, worker_pool.described(GRAPH), inputs, [expected + offset], allowed
+        )
         script = tmp_path / "repro.py"
         script.write_text(text)
         done = subprocess.run(
@@ -85,14 +89,14 @@ def test_a_reproducer_of_a_gradient_says_whether_it_is_right(bench, route, tmp_p
         assert done.returncode == answer, done.stdout + done.stderr
 
 
-def test_a_model_of_integers_is_not_differentiated(bench):
-    record = execute([INTEGERS, GRAPH], bench, ["normal", "gradient"], 0)
-    done = [(task["index"], task["draws"]) for task in record.tasks]
+def test_a_model_of_integers_is_not_differentiated(worker_pool):
+    record = execute([INTEGERS, GRAPH], worker_pool, ["normal", "gradient"], 0)
+    done = [(task["index"], task["distributions"]) for task in record.tasks]
     assert done == [(0, ["normal"]), (1, ["normal"]), (1, ["gradient"])]
-    inputs = {"gradient": draw_inputs(INTEGERS, 0, 0, "gradient")}
-    result = bench.run(Task(0, INTEGERS, inputs))
+    inputs = {"gradient": sample_inputs(INTEGERS, 0, 0, "gradient")}
+    result = worker_pool.run(Task(0, INTEGERS, inputs))
     assert judge(INTEGERS, result, JudgeParams(ulps=64, conditioning=8), 0).findings == ()
-    assert {r: result.outputs[r]["gradient"] for r in ROUTES} == {r: [] for r in ROUTES}
+    assert {r: result.outputs[r]["gradient"] for r in BACKENDS} == {r: [] for r in BACKENDS}
 
 
 def test_integers_have_no_gradient():

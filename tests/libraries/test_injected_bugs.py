@@ -5,16 +5,16 @@ import os
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.routes import FLOAT64
+from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter
 from asterism.libraries.reporting.confirming import exit_status
-from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
-from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import injected_library
 from libraries.injected_library import KINDS, SCRIPTS, SWITCH, TARGET
@@ -32,12 +32,12 @@ SYMPTOM = {
     "perturb": "values differ",
 }
 GRAPHS = [
-    chain(
+    sequential(
         Tensor((4,)),
         [layer("Dense", units=5), layer(TARGET, negative_slope=0.5), layer("Dense", units=3)],
     ),
-    chain(Tensor((4,)), [layer("Dense", units=4), layer("ReLU")]),
-    chain(
+    sequential(Tensor((4,)), [layer("Dense", units=4), layer("ReLU")]),
+    sequential(
         Tensor((6, 2)),
         [layer("Conv1D", filters=3, kernel_size=[2]), layer(TARGET), layer("Flatten")],
     ),
@@ -45,7 +45,7 @@ GRAPHS = [
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory):
+def worker_pool(tmp_path_factory):
     switch = tmp_path_factory.mktemp("fault") / "switch"
     switch.write_text("")
     os.environ[SWITCH] = str(switch)
@@ -54,52 +54,55 @@ def bench(tmp_path_factory):
         SWITCH: str(switch),
         "PYTHONPATH": os.pathsep.join(["src", "tests"]),
     }
-    routes = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
-    with Bench(routes, Limits(20.0, 600), environment=environment) as made:
+    backends = ("injected:eager", *FLOAT64, "tensorflow:eager", "pytorch:eager")
+    with WorkerPool(backends, Limits(20.0, 600), environment=environment) as made:
         assert made.start() == {}
         made.switch = switch
         yield made
 
 
-def findings(bench, draws=("normal",)):
+def findings(worker_pool, distributions=("normal",)):
     found = []
-    tasks = [Task(i, g, {d: draw_inputs(g, 0, i, d) for d in draws}) for i, g in enumerate(GRAPHS)]
-    for result in bench.run_all(tasks):
+    tasks = [
+        Task(i, g, {d: sample_inputs(g, 0, i, d) for d in distributions})
+        for i, g in enumerate(GRAPHS)
+    ]
+    for result in worker_pool.run_all(tasks):
         found += judge(GRAPHS[result.index], result, JUDGE, 0).findings
     return found
 
 
-def test_sound_libraries_agree_on_ordinary_and_special_inputs(bench):
-    bench.switch.write_text("")
-    assert findings(bench, ("normal", "wide")) == []
+def test_sound_libraries_agree_on_ordinary_and_special_inputs(worker_pool):
+    worker_pool.switch.write_text("")
+    assert findings(worker_pool, ("normal", "wide")) == []
     # TensorFlow alone cannot convolve a batch of no items: a true finding of a lane of its own.
-    assert findings(bench, ("nan",)) == findings(bench, ("infinity",)) == []
-    assert findings(bench, ("gradient",)) == []
+    assert findings(worker_pool, ("nan",)) == findings(worker_pool, ("infinity",)) == []
+    assert findings(worker_pool, ("gradient",)) == []
 
 
 @pytest.mark.parametrize(
     "kind", ["perturb", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS if k != "perturb")]
 )
 def test_every_kind_is_found_named_shrunk_written_up_and_confirmed(
-    bench, kind, tmp_path, monkeypatch
+    worker_pool, kind, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(
         "asterism.libraries.reporting.script_checks.PATIENCE", 90 if kind != "hang" else 20
     )
-    examine(bench, kind, tmp_path)
+    examine(worker_pool, kind, tmp_path)
 
 
-def examine(bench, kind, folder):
-    bench.switch.write_text(kind)
+def examine(worker_pool, kind, folder):
+    worker_pool.switch.write_text(kind)
     try:
-        found = findings(bench)
+        found = findings(worker_pool)
         assert {f.library for f in found} == {"injected"}
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = TriageParams(
             max_unique=5, max_steps=12, hang_seconds=10, known_issues="conf/no_file"
         )
-        unique, left = Triage(bench, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
+        unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
         assert left == 0
         assert len(unique) == 1, [u.signature for u in unique]
         (one,) = unique
@@ -110,7 +113,7 @@ def examine(bench, kind, folder):
         assert one.ablation["injected:eager"] == "shows"
         if one.finding.by_values:
             assert one.signature == f"{SYMPTOM[kind]} | injected | {TARGET}()"
-        with Reporter(bench, JUDGE, 0, {}, folder, {"injected": "a link"}) as reporter:
+        with Reporter(worker_pool, JUDGE, 0, {}, folder, {"injected": "a link"}) as reporter:
             reporter.start(one)
             report = reporter.finish(one)
         assert report.known == "a link"
@@ -122,7 +125,7 @@ def examine(bench, kind, folder):
             script.write_text(text.replace(SCRIPTS[kind], SCRIPTS[""]))
             assert exit_status(script) == 0, "the script must say when the bug is gone"
     finally:
-        bench.switch.write_text("")
+        worker_pool.switch.write_text("")
 
 
 def test_the_fake_library_is_what_it_claims():

@@ -19,7 +19,7 @@ READABLE = Graph(
         2: Node("Dense", {"units": 2, "dtype": "float32"}, (1,), 4, "kept"),
     }
 )
-REFUSED = Graph(
+REJECTED = Graph(
     {
         0: input_node((6,)),
         1: Node("Dense", {"units": 2, "activation": "no such function"}, (0,)),
@@ -84,8 +84,8 @@ def test_a_model_that_keras_takes_lies_in_its_folder(tmp_path):
     kernel = np.arange(8, dtype=np.float32).reshape(4, 2)
     stored = {"kept": [("kernel", kernel), ("bias", np.ones(2, np.float32))]}
     write_weights(tmp_path / "weights.npz", stored)
-    folders = [tmp_path / name for name in ("first", "refused", "again")]
-    for folder, graph in zip(folders, (READABLE, REFUSED, READABLE), strict=True):
+    folders = [tmp_path / name for name in ("first", "rejected", "again")]
+    for folder, graph in zip(folders, (READABLE, REJECTED, READABLE), strict=True):
         write_json(folder / "model.json", graph.to_json())
     write_keras_files(folders, tmp_path / "weights.npz")
     assert not (folders[1] / "model.keras").exists()

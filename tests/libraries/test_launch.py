@@ -16,12 +16,12 @@ import pytest
 from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
 from asterism.core.workers.worker import Limits, _resident
-from asterism.libraries.adapters.subject import Subject
-from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.handle import Handle
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.running.launch import keras_forks
 from asterism.libraries.running.worker import Worker, serve
-from asterism.memo.graphs.graph import chain
+from asterism.libraries.running.worker_client import WorkerClient
+from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import layer
@@ -42,7 +42,7 @@ def server():
 
 @pytest.fixture
 def folder(tmp_path):
-    graph = chain(Tensor((3,)), [layer("ReLU")])
+    graph = sequential(Tensor((3,)), [layer("ReLU")])
     write_json(tmp_path / "graph.json", graph.to_json())
     np.savez(tmp_path / "inputs.npz", **{"normal/0": np.ones((2, 3), np.float32)})
     return tmp_path
@@ -56,16 +56,16 @@ def request(folder, option):
         "opset": None,
         "batch": None,
         "step": "run",
-        "route": f"small:{option}",
+        "backend": f"small:{option}",
         "option": option,
-        "draws": ["normal"],
+        "distributions": ["normal"],
         "dtype": None,
         "target": "out.npz",
     }
 
 
 def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(server, folder):
-    handles = [Handle("small", LIMITS, ENVIRONMENT, server) for _ in range(2)]
+    handles = [WorkerClient("small", LIMITS, ENVIRONMENT, server) for _ in range(2)]
     try:
         assert all(handle.start() for handle in handles)
         pids = [handle.pid for handle in handles]
@@ -84,7 +84,7 @@ def test_workers_are_forks_of_one_process_and_come_back_after_a_crash(server, fo
 
 
 def test_the_last_lines_of_the_log_are_kept(server, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     try:
         said = handle.ask(request(folder, "talk"))["message"]
     finally:
@@ -93,7 +93,7 @@ def test_the_last_lines_of_the_log_are_kept(server, folder):
 
 
 def test_a_fork_server_that_died_is_replaced(server, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     try:
         assert handle.start()
         first, worker = server.pid, psutil.Process(handle.pid)
@@ -108,7 +108,7 @@ def test_a_fork_server_that_died_is_replaced(server, folder):
 
 
 def test_a_worker_can_also_be_started_anew(folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT)
     try:
         assert handle.start()
         assert psutil.Process(handle.pid).ppid() == os.getpid()
@@ -121,43 +121,43 @@ def test_a_worker_can_also_be_started_anew(folder):
 @pytest.mark.parametrize("zeros", [False, True])
 def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros):
     asked = []
-    monkeypatch.setattr(Subject, "keras", lambda self, **given: asked.append(given))
+    monkeypatch.setattr(ModelUnderTest, "keras", lambda self, **given: asked.append(given))
     monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
     answer = Worker(small_library.Small()).answer(request(folder, "none"))
     assert (answer["status"], asked) == ("ok", [{"zero_initializers": zeros}])
 
 
-def test_a_bench_forks_the_workers_that_can_be_forked_and_no_others():
-    with Bench(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as bench:
-        assert bench.start() == {}
+def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_no_others():
+    with WorkerPool(("small:none", "lone:none"), LIMITS, environment=ENVIRONMENT) as worker_pool:
+        assert worker_pool.start() == {}
         here = psutil.Process()
-        (server,) = (s.pid for s in bench._fork_servers.values())
-        parents = {n: psutil.Process(h.pid).ppid() for n, h in bench._handles.items()}
+        (server,) = (s.pid for s in worker_pool._fork_servers.values())
+        parents = {n: psutil.Process(h.pid).ppid() for n, h in worker_pool._clients.items()}
         assert parents == {"small": server, "lone": os.getpid()}
     assert not any(child.pid == server for child in here.children())
 
 
-def test_a_bench_that_closes_waits_for_its_threads_before_it_ends_their_workers(
+def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_workers(
     tmp_path, monkeypatch
 ):
     """A thread that still waited for an answer would read from what is closed, or be another's."""
-    monkeypatch.setattr("asterism.libraries.running.handle._LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("asterism.libraries.running.worker_client._LOOK_SECONDS", 0.5)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    alive, stop = [], Handle.stop
+    alive, stop = [], WorkerClient.stop
 
     def noting(handle):
         alive.extend(t.name for t in threading.enumerate() if t.name.startswith("worker-"))
         stop(handle)
 
-    with Bench(("small:none", "small:hang"), LIMITS, environment=ENVIRONMENT) as bench:
+    with WorkerPool(("small:none", "small:hang"), LIMITS, environment=ENVIRONMENT) as worker_pool:
         inputs = {"normal": [np.ones((2, 3), np.float32)]}
-        task = Task(0, chain(Tensor((3,)), [layer("ReLU")]), inputs, routes=("small:hang",))
+        task = Task(0, sequential(Tensor((3,)), [layer("ReLU")]), inputs, backends=("small:hang",))
         with ThreadPoolExecutor(1) as pool:
-            asked = pool.submit(bench.run, task)
+            asked = pool.submit(worker_pool.run, task)
             while not list(tmp_path.rglob("*.hangs")):
                 time.sleep(0.02)
-            monkeypatch.setattr(Handle, "stop", noting)
-            bench.close()
+            monkeypatch.setattr(WorkerClient, "stop", noting)
+            worker_pool.close()
             with pytest.raises(CancelledError):
                 asked.result(60)
     assert alive == [] and not list(tmp_path.glob("asterism-*"))
@@ -177,7 +177,7 @@ def test_a_process_that_has_ended_holds_no_memory():
 
 def test_an_import_that_fails_is_said_and_nothing_raises():
     server = keras_forks("no_such_backend", ENVIRONMENT)
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     try:
         assert not handle.start()
         assert "no_such_backend" in handle.broken
@@ -188,20 +188,20 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 
 RUN = """
 import sys
-from asterism.libraries.running.bench import Bench, Task
+from asterism.libraries.running.worker_pool import WorkerPool, Task
 from asterism.core.workers.worker import Limits, _resident
 from memo.small_graphs import branching
 
-with Bench(sys.argv[1:], Limits(1000.0, 2000)) as bench:
-    bench.run(Task(0, branching(), {}))
+with WorkerPool(sys.argv[1:], Limits(1000.0, 2000)) as worker_pool:
+    worker_pool.run(Task(0, branching(), {}))
 """
 
 
-def started(tmp_path, routes, marks, more=()):
-    """A process with a bench whose workers hang, when all of them do; and the workers."""
+def started(tmp_path, backends, marks, more=()):
+    """A process with a worker pool whose workers hang, when all of them do; and the workers."""
     path = os.pathsep.join([*map(str, more), ENVIRONMENT["PYTHONPATH"]])
     variables = {**os.environ, **ENVIRONMENT, "PYTHONPATH": path, "TMPDIR": str(tmp_path)}
-    process = subprocess.Popen([sys.executable, "-c", RUN, *routes], env=variables)
+    process = subprocess.Popen([sys.executable, "-c", RUN, *backends], env=variables)
     while sum(1 for _ in tmp_path.rglob("*.hangs")) < marks:
         assert process.poll() is None
         time.sleep(0.05)
@@ -247,7 +247,10 @@ def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):
 
 def test_no_worker_is_started_while_closing(server, folder):
     """One that crashed just now would be started anew, and its import waited for."""
-    handles = [Handle("small", LIMITS, ENVIRONMENT, server), Handle("lone", LIMITS, ENVIRONMENT)]
+    handles = [
+        WorkerClient("small", LIMITS, ENVIRONMENT, server),
+        WorkerClient("lone", LIMITS, ENVIRONMENT),
+    ]
     try:
         for handle in handles:
             assert handle.ask(request(folder, "abort"))["status"] == "crash"
@@ -271,7 +274,7 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
     fake.write_text("import time\ntime.sleep(1000)\n")
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
     server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(handle.start)
         time.sleep(moment)
@@ -286,7 +289,7 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
 @pytest.mark.parametrize("library", ["small", "lone"])
 def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch, library):
     monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
-    handle = Handle(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
+    handle = WorkerClient(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
     try:
         answer = handle.ask(request(folder, "shut"))
         assert (answer["status"], answer["exception"]) == ("crash", "SIGKILL")
@@ -299,7 +302,9 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
 def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder, victim):
     """As a system short of memory does: that is no answer of the library's."""
     alone = victim == "lone"
-    handle = Handle("lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else server)
+    handle = WorkerClient(
+        "lone" if alone else "small", LIMITS, ENVIRONMENT, None if alone else server
+    )
     with ThreadPoolExecutor(1) as pool:
         try:
             asked = pool.submit(handle.ask, request(folder, "once"))
@@ -312,7 +317,7 @@ def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder,
 
 
 def test_a_worker_that_is_always_killed_has_crashed(server, folder):
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     with ThreadPoolExecutor(1) as pool:
         try:
             asked = pool.submit(handle.ask, request(folder, "hang"))
@@ -343,7 +348,7 @@ def test_an_import_that_is_killed_from_outside_begins_once_more(tmp_path, folder
     )
     path = os.pathsep.join([str(fake.parent), ENVIRONMENT["PYTHONPATH"]])
     server = keras_forks("numpy", {**ENVIRONMENT, "PYTHONPATH": path})
-    handle = Handle("small", LIMITS, ENVIRONMENT, server)
+    handle = WorkerClient("small", LIMITS, ENVIRONMENT, server)
     try:
         assert handle.start(), handle.broken
         assert handle.ask(request(folder, "none"))["status"] == "ok"

@@ -7,20 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.adapters.routes import FLOAT64, REFERENCES
+from asterism.libraries.adapters.backends import FLOAT64, REFERENCES
 from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference, spread_of
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.bench import Result
-from asterism.libraries.running.outcomes import Outcome, is_unsupported, steady
+from asterism.libraries.running.outcomes import ExecutionOutcome, is_unsupported, steady
+from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching
 
 GRAPH = branching()
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
-ROUTES = (
+BACKENDS = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
@@ -28,20 +28,22 @@ ROUTES = (
     "onnxruntime:keras_onnx",
     "openvino:tf2onnx",
 )
-DRAWS = ("normal", "wide")
-UNSUPPORTED = Outcome(0, "", "run", "unsupported", "NotImplementedError")
+DISTRIBUTIONS = ("normal", "wide")
+UNSUPPORTED = ExecutionOutcome(0, "", "run", "unsupported", "NotImplementedError")
 
 
-def result(wrong=None, failed=None, draw="normal"):
-    """All routes give the right output, but for those that are named."""
+def result(wrong=None, failed=None, distribution="normal"):
+    """All backends give the right output, but for those that are named."""
     made = Result(0)
-    for route in (*ROUTES, *FLOAT64):
-        reference = route in FLOAT64
+    for backend in (*BACKENDS, *FLOAT64):
+        reference = backend in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
-        output = (wrong or {}).get(route, output)
-        made.outcomes[route] = (failed or {}).get(route) or Outcome(0, route, "run", "ok")
-        if made.outcomes[route].status == "ok":
-            made.outputs[route] = {draw: [output]}
+        output = (wrong or {}).get(backend, output)
+        made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
+            0, backend, "run", "ok"
+        )
+        if made.outcomes[backend].status == "ok":
+            made.outputs[backend] = {distribution: [output]}
     return made
 
 
@@ -51,14 +53,14 @@ def findings(**changes):
 
 def test_agreement_is_no_finding():
     verdict = judge(GRAPH, result(), JUDGE, 0)
-    assert verdict.findings == () and verdict.agreed == len(ROUTES) and verdict.unresolved == 0
+    assert verdict.findings == () and verdict.agreed == len(BACKENDS) and verdict.unresolved == 0
 
 
 def test_the_odd_one_out_is_named():
     off = (RIGHT * 1.001).astype(np.float32)
     (found,) = findings(wrong={"jax:jit": off})
-    assert (found.symptom, found.library, found.routes) == ("values differ", "jax", ("jax:jit",))
-    assert found.severity == "normal" and "tensorflow:eager" in found.witnesses
+    assert (found.symptom, found.library, found.backends) == ("values differ", "jax", ("jax:jit",))
+    assert found.severity == "normal" and "tensorflow:eager" in found.agreeing
     assert found.excess > 1
 
 
@@ -73,17 +75,17 @@ def test_a_wrong_reference_blames_nobody_while_the_other_stands():
     assert findings(wrong={"tensorflow:float64": RIGHT + 1}) == ()
 
 
-def test_without_a_witness_nothing_is_resolved():
-    off = dict.fromkeys(ROUTES, (RIGHT + 1).astype(np.float32))
+def test_without_an_agreeing_backend_nothing_is_resolved():
+    off = dict.fromkeys(BACKENDS, (RIGHT + 1).astype(np.float32))
     verdict = judge(GRAPH, result(wrong=off), JUDGE, 0)
-    assert verdict.findings == () and verdict.unresolved == len(ROUTES)
+    assert verdict.findings == () and verdict.unresolved == len(BACKENDS)
 
 
 def test_a_converter_is_blamed_when_all_its_readers_are_wrong():
     off = (RIGHT + 1).astype(np.float32)
     both = {"onnxruntime:tf2onnx": off, "openvino:tf2onnx": off}
     (found,) = findings(wrong=both)
-    assert found.library == "tf2onnx" and len(found.routes) == 2
+    assert found.library == "tf2onnx" and len(found.backends) == 2
     (alone,) = findings(wrong={"openvino:tf2onnx": off})
     assert alone.library == "openvino"
 
@@ -91,61 +93,68 @@ def test_a_converter_is_blamed_when_all_its_readers_are_wrong():
 def test_a_converter_is_blamed_where_its_only_reader_is_right_on_another_file():
     off = (RIGHT + 1).astype(np.float32)
     (found,) = findings(wrong={"onnxruntime:keras_onnx": off})
-    assert (found.library, found.routes) == ("keras_onnx", ("onnxruntime:keras_onnx",))
+    assert (found.library, found.backends) == ("keras_onnx", ("onnxruntime:keras_onnx",))
     neither = dict.fromkeys(("onnxruntime:keras_onnx", "onnxruntime:tf2onnx"), off)
     (found,) = findings(wrong=neither)
-    assert (found.library, found.routes) == ("onnxruntime", tuple(sorted(neither)))
+    assert (found.library, found.backends) == ("onnxruntime", tuple(sorted(neither)))
 
 
 def test_the_difference_is_that_from_the_closest_reference():
     off = (RIGHT + 0.1).astype(np.float32)
     far, masked = RIGHT + 100, np.where(RIGHT > 0, np.nan, RIGHT)
     expected = findings(wrong={"jax:jit": off})[0].excess
-    for other in (far, masked):  # references have no witness to lose: the other one is as right
+    for other in (
+        far,
+        masked,
+    ):  # references have no agreeing backend to lose: the other one is as right
         (found,) = findings(wrong={"jax:jit": off, "tensorflow:float64": other})
         assert (found.symptom, found.excess) == ("values differ", pytest.approx(expected))
 
 
-def test_symptom_excess_and_d_mad_are_of_one_route():
+def test_symptom_excess_and_d_mad_are_of_one_backend():
     nan = RIGHT.astype(np.float32)
     nan[0, 0] = np.nan
     far = (RIGHT * 1000).astype(np.float32)
     (found,) = findings(wrong={"onnxruntime:keras_onnx": far, "onnxruntime:tf2onnx": nan})
     assert (found.symptom, found.excess, found.d_mad) == ("NaN/Inf mask differs", 1, 1)
-    assert found.routes == ("onnxruntime:tf2onnx", "onnxruntime:keras_onnx")
+    assert found.backends == ("onnxruntime:tf2onnx", "onnxruntime:keras_onnx")
 
 
-def of_two_draws(normal, wide):
-    """A result of both draws, from wrong outputs by route in each."""
+def of_two_distributions(normal, wide):
+    """A result of both distributions, from wrong outputs by backend in each."""
     both = result()
-    for draw, wrong in (("normal", normal), ("wide", wide)):
-        for route, outputs in result(wrong=wrong, draw=draw).outputs.items():
-            both.outputs[route] |= outputs
+    for distribution, wrong in (("normal", normal), ("wide", wide)):
+        for backend, outputs in result(wrong=wrong, distribution=distribution).outputs.items():
+            both.outputs[backend] |= outputs
     return both
 
 
-def test_of_two_draws_the_worse_one_says_how_far_off():
+def test_of_two_distributions_the_worse_one_says_how_far_off():
     one = RIGHT.copy()
     one[0, 3] += 0.6
     wrong = [{"jax:jit": off.astype(np.float32)} for off in (one, RIGHT + 0.5)]
-    worse, other = (findings(wrong=w, draw=d)[0] for w, d in zip(wrong, DRAWS, strict=True))
+    worse, other = (
+        findings(wrong=w, distribution=d)[0] for w, d in zip(wrong, DISTRIBUTIONS, strict=True)
+    )
     assert worse.excess > other.excess and worse.d_mad < other.d_mad, "the metrics disagree"
-    (found,) = judge(GRAPH, of_two_draws(*wrong), JUDGE, 0).findings
-    assert found == replace(worse, draws=DRAWS)
+    (found,) = judge(GRAPH, of_two_distributions(*wrong), JUDGE, 0).findings
+    assert found == replace(worse, distributions=DISTRIBUTIONS)
 
 
-def test_the_first_route_and_the_first_draw_are_those_that_are_farthest_off():
+def test_the_first_backend_and_the_first_distribution_are_those_that_are_farthest_off():
     """A script runs these two alone, and layers are looked at there."""
     near, far = ((RIGHT + off).astype(np.float32) for off in (0.1, 5))
     one, two = "onnxruntime:keras_onnx", "onnxruntime:tf2onnx"
-    both = of_two_draws({one: near, two: near}, {one: near, two: far})
+    both = of_two_distributions({one: near, two: near}, {one: near, two: far})
     (found,) = judge(GRAPH, both, JUDGE, 0).findings
-    assert (found.routes, found.draws) == ((two, one), ("wide", "normal"))
+    assert (found.backends, found.distributions) == ((two, one), ("wide", "normal"))
 
 
-def test_a_converter_is_blamed_for_a_file_that_a_library_refuses():
-    refused = Outcome(0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f")
-    (found,) = findings(failed={"onnxruntime:tf2onnx": refused})
+def test_a_converter_is_blamed_for_a_file_that_a_library_rejects():
+    rejected = ExecutionOutcome(
+        0, "onnxruntime:tf2onnx", "compile", "error", "ort.InvalidGraph", "bad", "f"
+    )
+    (found,) = findings(failed={"onnxruntime:tf2onnx": rejected})
     assert (found.library, found.symptom) == ("tf2onnx", "runtime crash")
 
 
@@ -165,49 +174,54 @@ def test_symptoms(output, symptom):
 
 
 def test_failures_and_what_is_unsupported():
-    crash = Outcome(0, "jax:jit", "run", "crash", "SIGSEGV", "last lines")
+    crash = ExecutionOutcome(0, "jax:jit", "run", "crash", "SIGSEGV", "last lines")
     (found,) = findings(failed={"jax:jit": crash})
     assert (found.symptom, found.exception) == ("runtime crash", "SIGSEGV")
-    unsupported = Outcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
+    unsupported = ExecutionOutcome(0, "jax:jit", "run", "unsupported", "NotImplementedError")
     assert findings(failed={"jax:jit": unsupported}) == ()
-    refused = {r: Outcome(0, r, "build", "error", "ValueError", "no") for r in (*ROUTES, *FLOAT64)}
-    (invalid,) = findings(failed=refused)
+    rejected = {
+        r: ExecutionOutcome(0, r, "build", "error", "ValueError", "no")
+        for r in (*BACKENDS, *FLOAT64)
+    }
+    (invalid,) = findings(failed=rejected)
     assert invalid.symptom == "invalid model"
     assert is_unsupported("E", "Op 'Loop' is not supported", (r"not supported",))
 
 
 @pytest.mark.parametrize("status", ["crash", "hang", "memory"])
-def test_a_death_needs_no_witness(status):
-    others = {r: replace(UNSUPPORTED, route=r) for r in (*ROUTES, *FLOAT64)}
+def test_a_death_needs_no_agreeing_backend(status):
+    others = {r: replace(UNSUPPORTED, backend=r) for r in (*BACKENDS, *FLOAT64)}
     assert findings(failed=others) == ()
-    death = Outcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
+    death = ExecutionOutcome(0, "jax:jit", "run", status, "SIGSEGV" if status == "crash" else "")
     (found,) = findings(failed={**others, "jax:jit": death})
     assert found.symptom == ("runtime crash" if status == "crash" else status)
-    assert (found.library, found.routes, found.witnesses) == ("jax", ("jax:jit",), ())
+    assert (found.library, found.backends, found.agreeing) == ("jax", ("jax:jit",), ())
 
 
-def test_a_reference_that_runs_is_a_witness_of_failures():
-    error = Outcome(0, "jax:jit", "run", "error", "ValueError", "no", "keras/a.py:f")
-    others = {r: replace(UNSUPPORTED, route=r) for r in ROUTES}
+def test_a_reference_that_runs_is_an_agreeing_backend_of_failures():
+    error = ExecutionOutcome(0, "jax:jit", "run", "error", "ValueError", "no", "keras/a.py:f")
+    others = {r: replace(UNSUPPORTED, backend=r) for r in BACKENDS}
     (found,) = findings(failed={**others, "jax:jit": error})
-    assert (found.symptom, found.witnesses) == ("runtime crash", REFERENCES)
-    nobody = {r: replace(UNSUPPORTED, route=r) for r in FLOAT64}
+    assert (found.symptom, found.agreeing) == ("runtime crash", REFERENCES)
+    nobody = {r: replace(UNSUPPORTED, backend=r) for r in FLOAT64}
     assert findings(failed={**others, **nobody, "jax:jit": error}) == ()
 
 
 def test_a_model_that_every_backend_calls_unsupported_is_invalid():
-    keras = (*ROUTES[:3], *FLOAT64)
-    refused = {r: Outcome(0, r, "build", "unsupported", "ValueError", "no") for r in keras}
-    blocked = {r: Outcome(0, r, "convert", "blocked") for r in ROUTES[3:]}
-    (found,) = findings(failed={**blocked, **refused})
-    assert (found.symptom, found.library, found.routes) == ("invalid model", "keras", keras)
-    later = {"jax:jit": replace(UNSUPPORTED, route="jax:jit")}
-    assert findings(failed={**blocked, **refused, **later}) == ()
+    keras = (*BACKENDS[:3], *FLOAT64)
+    rejected = {
+        r: ExecutionOutcome(0, r, "build", "unsupported", "ValueError", "no") for r in keras
+    }
+    blocked = {r: ExecutionOutcome(0, r, "convert", "blocked") for r in BACKENDS[3:]}
+    (found,) = findings(failed={**blocked, **rejected})
+    assert (found.symptom, found.library, found.backends) == ("invalid model", "keras", keras)
+    later = {"jax:jit": replace(UNSUPPORTED, backend="jax:jit")}
+    assert findings(failed={**blocked, **rejected, **later}) == ()
 
 
 def test_special_weights_have_the_severity_of_special_inputs():
     edited = GRAPH.change(1, edits=(WeightEdit("special", 1),))
-    crash = Outcome(0, "jax:jit", "run", "crash", "SIGSEGV")
+    crash = ExecutionOutcome(0, "jax:jit", "run", "crash", "SIGSEGV")
     off = {"pytorch:eager": (RIGHT + 1).astype(np.float32)}
     made = result(failed={"jax:jit": crash}, wrong=off)
     for graph, severity in ((GRAPH, "normal"), (edited, "special")):
@@ -234,7 +248,7 @@ def test_a_message_does_not_say_which_of_two_equal_constants_a_converter_kept():
 
 def test_special_inputs_have_a_severity_of_their_own():
     off = (RIGHT + 1).astype(np.float32)
-    (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, draw="nan"), JUDGE, 0).findings
+    (found,) = judge(GRAPH, result(wrong={"jax:jit": off}, distribution="nan"), JUDGE, 0).findings
     assert found.severity == "special"
 
 
@@ -306,7 +320,7 @@ def test_signatures_are_stable():
         "symptom": "runtime crash",
         "stage": "run",
         "library": "jax",
-        "routes": ("jax:jit",),
+        "backends": ("jax:jit",),
     }
     one = Finding(**base, exception="E", frame="f:g", message="Node 'a_1' (0x12) failed at 17")
     two = Finding(

@@ -21,11 +21,11 @@ from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.launch import variables
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
-GRAPH = chain(Tensor((2,)), [layer("ReLU")])
+GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
 ENDS = {
     "crash": "import os; os.abort()",
     "hang": "import time; time.sleep(1000)",
@@ -47,7 +47,7 @@ class MadeUp(Library):
     def script(self, option):
         return f"\ndef run(model, inputs):\n    {ENDS[option]}\n"
 
-    def compile(self, subject, option):
+    def compile(self, model_under_test, option):
         raise NotImplementedError
 
     def run(self, compiled, inputs):
@@ -68,8 +68,8 @@ def test_a_script_says_whether_the_bug_lives(end, symptom, exception, tmp_path, 
     monkeypatch.setattr("asterism.libraries.reporting.script_checks.PATIENCE", 25)
     statuses = []
     for option in (end, "none"):
-        route = f"made_up:{option}"
-        finding = made(symptom, exception, routes=(route,))
+        backend = f"made_up:{option}"
+        finding = made(symptom, exception, backends=(backend,))
         unique = UniqueFinding("s", finding, GRAPH, None, {0}, 1)
         script = tmp_path / "repro.py"
         script.write_text(script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], []))
@@ -77,9 +77,9 @@ def test_a_script_says_whether_the_bug_lives(end, symptom, exception, tmp_path, 
     assert statuses == [1, 0]
 
 
-def made(symptom, exception="", message="", routes=("made_up:none",)):
+def made(symptom, exception="", message="", backends=("made_up:none",)):
     """A failure as it is recorded."""
-    return Finding(0, symptom, "run", "made_up", routes, exception=exception, message=message)
+    return Finding(0, symptom, "run", "made_up", backends, exception=exception, message=message)
 
 
 def status_of(finding, step, folder):
@@ -131,9 +131,9 @@ def test_only_a_hang_takes_for_ever(symptom, status, tmp_path, monkeypatch):
     assert status_of(finding, "time.sleep(9)", tmp_path) == status
 
 
-@pytest.mark.parametrize(("route", "said"), [("tensorflow:eager", True), ("jax:jit", False)])
-def test_a_script_has_the_kernels_that_the_worker_had(route, said):
-    unique = UniqueFinding("s", made("hang", routes=(route,)), GRAPH, None, {0}, 1)
+@pytest.mark.parametrize(("backend", "said"), [("tensorflow:eager", True), ("jax:jit", False)])
+def test_a_script_has_the_kernels_that_the_worker_had(backend, said):
+    unique = UniqueFinding("s", made("hang", backends=(backend,)), GRAPH, None, {0}, 1)
     text = script_of(unique, {}, {}, [np.zeros((2, 2), np.float32)], [], [])
     chosen = variables("tensorflow")["TF_ENABLE_ONEDNN_OPTS"]
     assert (f'os.environ["TF_ENABLE_ONEDNN_OPTS"] = "{chosen}"' in text) is said

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.shrink import Shrinker
-from asterism.memo.graphs.graph import Graph, Node, WeightEdit, chain, input_node
+from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
@@ -18,7 +18,7 @@ KINDS = ("Dense", "ReLU", "LeakyReLU", "Softmax", "UnitNormalization", "Dropout"
 
 def straight(kinds):
     configs = {"Dense": {"units": 4}, "Dropout": {"rate": 0.3}}
-    return chain(Tensor((4,)), [layer(k, **configs.get(k, {})) for k in kinds])
+    return sequential(Tensor((4,)), [layer(k, **configs.get(k, {})) for k in kinds])
 
 
 def types(graph):
@@ -51,8 +51,8 @@ def test_one_layer_at_fault_is_all_that_is_left(kinds, at, known):
 @given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=16), st.data())
 def test_two_layers_that_only_fail_together_both_stay(kinds, data):
     graph = straight(kinds)
-    one = data.draw(st.integers(0, len(kinds) - 2))
-    two = data.draw(st.integers(one + 1, len(kinds) - 1))
+    one = data.distribution(st.integers(0, len(kinds) - 2))
+    two = data.distribution(st.integers(one + 1, len(kinds) - 1))
     shows = Asked(kinds[one], kinds[two])
     small = Shrinker(shows, 500).shrink(graph, graph.layers[two])
     assert types(small) == shows.wanted
@@ -78,14 +78,14 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
     shows = Asked("Dense", "ReLU", "LeakyReLU")
     small = Shrinker(shows, 500).shrink(graph)
     assert types(small) == shows.wanted
-    refused = [g for g in list(shows.graphs) if not shows(Graph.from_json(g))]
-    assert len(refused) == len({str(g) for g in refused})
+    rejected = [g for g in list(shows.graphs) if not shows(Graph.from_json(g))]
+    assert len(rejected) == len({str(g) for g in rejected})
 
 
 @given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=12), st.integers(0, 60), st.data())
 def test_it_says_that_it_was_stopped_exactly_where_more_steps_were_wanted(kinds, steps, data):
     graph, at = straight(kinds), st.integers(0, len(kinds) - 1)
-    wanted = [kinds[i] for i in sorted({data.draw(at), data.draw(at)})]
+    wanted = [kinds[i] for i in sorted({data.distribution(at), data.distribution(at)})]
     all_steps = Asked(*wanted)
     smallest = Shrinker(all_steps, 1000).shrink(graph)
     shows = Asked(*wanted)
@@ -106,7 +106,7 @@ def test_the_one_parameter_that_matters_is_found_in_few_steps():
         "kernel_constraint": "max_norm",
         "bias_regularizer": "l1",
     }
-    graph = chain(Tensor((4,)), [layer("Dense", **config)])
+    graph = sequential(Tensor((4,)), [layer("Dense", **config)])
     identity = graph.layers[0]
     graph = graph.change(identity, edits=(WeightEdit("special", 1),))
     asked = []
@@ -126,7 +126,7 @@ def test_the_one_parameter_that_matters_is_found_in_few_steps():
 
 def test_kernels_and_filters_shrink_with_the_input_as_far_as_they_may():
     config = {"filters": 24, "kernel_size": [5, 4], "data_format": "channels_first"}
-    graph = chain(Tensor((9, 8, 7)), [layer("Conv2D", **config)])
+    graph = sequential(Tensor((9, 8, 7)), [layer("Conv2D", **config)])
 
     def shows(candidate):
         return candidate.nodes[candidate.layers[0]].config["filters"] >= 2

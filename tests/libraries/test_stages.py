@@ -16,8 +16,8 @@ from libraries.test_injected_bugs import GRAPHS
 from places import ROOT
 
 OVERRIDES = [
-    "execute.routes=[injected:eager,tensorflow:eager,pytorch:eager]",
-    "execute.draws=[normal,wide]",
+    "execute.backends=[injected:eager,tensorflow:eager,pytorch:eager]",
+    "execute.distributions=[normal,wide]",
     "triage.max_unique=1",
     "triage.max_steps=8",
 ]
@@ -49,15 +49,15 @@ PARAMS = ("-c", "from asterism.cli import main; main()", "params")
 def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
     command(project, *PARAMS, *OVERRIDES)
     assert "injected:eager" in (project / "params.yaml").read_text()
-    refused = {
-        "libraries.injected_library": ("injected:no", "injected has no route 'no'"),
+    rejected = {
+        "libraries.injected_library": ("injected:no", "injected has no backend 'no'"),
         "libraries.none": ("injected:eager", "ASTERISM_LIBRARIES names libraries.none"),
         "": ("injected:eager", "no library is called 'injected'"),
     }
-    for modules, (route, said) in refused.items():
+    for modules, (backend, said) in rejected.items():
         monkeypatch.setenv("ASTERISM_LIBRARIES", modules)
         with pytest.raises(RuntimeError, match=said) as error:
-            command(project, *PARAMS, f"execute.routes=[{route}]")
+            command(project, *PARAMS, f"execute.backends=[{backend}]")
         assert str(error.value).count("\n") == 1
 
 

@@ -20,14 +20,14 @@ from asterism.libraries.reporting.confirming import exit_status, exit_statuses
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
 from asterism.libraries.reporting.reproducer import script_of
-from asterism.libraries.running.bench import Described
-from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_pool import Described
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import Graph, Node, chain
+from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
-GRAPH = chain(Tensor((2,)), [layer("Dense", units=2)])
+GRAPH = sequential(Tensor((2,)), [layer("Dense", units=2)])
 INPUTS = [np.zeros((2, 2), np.float32)]
 SIGNS = ['"""', "'''", '"', "'", "\\", "\n", "\r", "\u2028", "\x00", "\x1b", "#", "{", "}", "```"]
 SIGNS += ["$(id)", "<b>", "|", "`", ")", "import os", "\ud800", "\N{SNOWMAN}", "STEPS", "LIVES"]
@@ -149,9 +149,9 @@ STRANGE = {
     "stage": "anywhere",
     "severity": "high",
     "library": "../x",
-    "routes": ["jax:jit", "jax:import os"],
-    "witnesses": ["os:system"],
-    "draws": ["normal", "../x"],
+    "backends": ["jax:jit", "jax:import os"],
+    "agreeing": ["os:system"],
+    "distributions": ["normal", "../x"],
     "exception": "exit status x",
     "frame": "a.py\nimport os",
     "message": "a" * 100_000,
@@ -163,7 +163,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("field", STRANGE)
-def test_a_finding_of_what_there_is_not_is_refused(field, tmp_path):
+def test_a_finding_of_what_there_is_not_is_rejected(field, tmp_path):
     path = tmp_path / "findings.json"
     write_json(path, [FINDING.to_json()])
     assert read_findings(path, 1) == [FINDING]
@@ -184,11 +184,11 @@ def test_ends_of_processes_are_read(tmp_path):
     ("field", "value"),
     [("status", "fine"), ("stage", "x"), ("model", "0"), ("message", ["x"]), ("__class__", 1)],
 )
-def test_an_outcome_of_what_there_is_not_is_refused(field, value):
-    outcome = Outcome(0, "jax:jit", "run", "error", "a.B", "words", "a.py:f")
-    assert Outcome.from_json(outcome.to_json()) == outcome
+def test_an_outcome_of_what_there_is_not_is_rejected(field, value):
+    outcome = ExecutionOutcome(0, "jax:jit", "run", "error", "a.B", "words", "a.py:f")
+    assert ExecutionOutcome.from_json(outcome.to_json()) == outcome
     with pytest.raises(UserError):
-        Outcome.from_json({**outcome.to_json(), field: value})
+        ExecutionOutcome.from_json({**outcome.to_json(), field: value})
 
 
 @given(TEXTS)

@@ -2,23 +2,23 @@
 
 import pytest
 
-from asterism.libraries.adapters.routes import REFERENCES, converter_of
+from asterism.libraries.adapters.backends import REFERENCES, converter_of
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.bench import Result, Task
-from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_pool import Result, Task
 from asterism.libraries.triage.ablation import ablate
 from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.showing import Showing, Shown
+from asterism.libraries.triage.reproduction import Reproduced, Reproduction
 from asterism.libraries.triage.triage import Triage
-from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 PARAMS = TriageParams(max_unique=5, max_steps=50, hang_seconds=10, known_issues="conf/no_file")
-GRAPH = chain(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
 
 
 def types(graph):
@@ -30,7 +30,7 @@ class TwoDefects:
 
     def look(self, graph, finding, **_):
         answers = dict.fromkeys(Everything().usable(), "ok")
-        return Shown(finding if self.wrong(graph) else None, answers)
+        return Reproduced(finding if self.wrong(graph) else None, answers)
 
     def wrong(self, graph):
         kinds = types(graph)
@@ -54,19 +54,19 @@ def test_a_model_with_another_layer_at_fault_is_no_smaller_one(monkeypatch):
 
 
 class Anywhere:
-    """Shows in every model of so many layers or more, in its own routes or in all at once."""
+    """Shows in every model of so many layers or more, in its own backends or in all at once."""
 
-    def __init__(self, layers, in_all_routes):
-        self.layers, self.in_all_routes = layers, in_all_routes
+    def __init__(self, layers, in_all_backends):
+        self.layers, self.in_all_backends = layers, in_all_backends
 
     def look(self, graph, finding, *, everywhere=False, **_):
-        wanted = self.in_all_routes if everywhere else self.layers
+        wanted = self.in_all_backends if everywhere else self.layers
         shows = len(graph.layers) >= wanted
-        return Shown(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
+        return Reproduced(finding if shows else None, dict.fromkeys(Everything().usable(), "ok"))
 
 
 @pytest.mark.parametrize(
-    ("layers", "in_all_routes", "steps", "said"),
+    ("layers", "in_all_backends", "steps", "said"),
     [
         (1, 1, 50, "minimal, reduced from 3 layers to 1"),
         (3, 3, 50, "minimal, of 3 layers as before"),
@@ -76,10 +76,10 @@ class Anywhere:
     ],
 )
 def test_a_model_is_minimal_only_where_nothing_smaller_was_left_to_try(
-    monkeypatch, layers, in_all_routes, steps, said
+    monkeypatch, layers, in_all_backends, steps, said
 ):
     triage = Triage(Everything(), JUDGE, PARAMS.model_copy(update={"max_steps": steps}), 0)
-    monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_routes))
+    monkeypatch.setattr(triage, "_show", Anywhere(layers, in_all_backends))
     finding = Finding(0, "runtime crash", "run", "jax", ("jax:jit",), ("normal",))
     found = triage._shrunk(finding, GRAPH, None)
     assert found.minimality.startswith(said)
@@ -89,19 +89,19 @@ class OldOpsetsOnly:
     """A finding that shows where a converter writes an old version of its format."""
 
     def look(self, graph, finding, *, opset=None, **_):
-        return Shown(finding if opset is not None and opset < 15 else None, {})
+        return Reproduced(finding if opset is not None and opset < 15 else None, {})
 
 
 @pytest.mark.parametrize(
-    ("routes", "expected"),
+    ("backends", "expected"),
     [
         (("onnxruntime:tf2onnx_optimised",), {"tf2onnx": {13: "shows", 15: "gone", 17: "gone"}}),
         (("keras_onnx",), {"keras_onnx": {15: "gone", 17: "gone", 18: "gone"}}),
         (("litert:tflite", "jax:jit"), {}),
     ],
 )
-def test_opsets_are_varied_where_the_format_has_some(routes, expected):
-    finding = Finding(0, "values differ", "run", "x", routes, ("normal",))
+def test_opsets_are_varied_where_the_format_has_some(backends, expected):
+    finding = Finding(0, "values differ", "run", "x", backends, ("normal",))
     answers = ablate(OldOpsetsOnly(), GRAPH, finding, ["normal"])
     found = {what: answer for what, answer in answers.items() if "opset" in what}
     assert found == {f"{c} opset {v}": a for c, many in expected.items() for v, a in many.items()}
@@ -109,7 +109,7 @@ def test_opsets_are_varied_where_the_format_has_some(routes, expected):
 
 
 class Everything:
-    """A bench where every route can be used."""
+    """A worker pool where every backend can be used."""
 
     def usable(self, wanted=None):
         return wanted or (
@@ -134,12 +134,12 @@ def test_blaming_a_converter_is_asked_of_all_that_it_takes():
         ("normal",),
         ("jax:eager", "onnxruntime:keras_onnx", "pytorch:eager", "tensorflow:xla"),
     )
-    routes = Showing(Everything(), JUDGE, 0, 10)._routes(finding)
-    assert {*finding.routes, "onnxruntime:keras_onnx", "tensorflow:xla"} <= set(routes)
+    backends = Reproduction(Everything(), JUDGE, 0, 10)._backends(finding)
+    assert {*finding.backends, "onnxruntime:keras_onnx", "tensorflow:xla"} <= set(backends)
 
 
 class TakesTheOtherFile(Everything):
-    """ONNX Runtime refuses one converter's file; of a small model it is given the other's too.
+    """ONNX Runtime rejects one converter's file; of a small model it is given the other's too.
 
     Nothing converts a model in float16.
     """
@@ -152,35 +152,39 @@ class TakesTheOtherFile(Everything):
             "tf2onnx": "ok" if small and not unfit else "unsupported",
         }
         outcomes = {}
-        for route in self.usable(task.routes):
-            source, end, stage = converter_of(route), "ok", "run"
+        for backend in self.usable(task.backends):
+            source, end, stage = converter_of(backend), "ok", "run"
             if source is not None:
-                outcomes[source] = Outcome(0, source, "convert", files[source])
+                outcomes[source] = ExecutionOutcome(0, source, "convert", files[source])
                 end, stage = ("ok", "run") if files[source] == "ok" else ("blocked", "convert")
-            if route == "onnxruntime:keras_onnx" and not unfit:
+            if backend == "onnxruntime:keras_onnx" and not unfit:
                 end, stage = "error", "compile"
-            outcomes[route] = Outcome(0, route, stage, end, "Refused" * (end == "error"))
+            outcomes[backend] = ExecutionOutcome(
+                0, backend, stage, end, "Rejected" * (end == "error")
+            )
         return Result(0, tuple(task.inputs), outcomes)
 
 
-def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_routes():
-    bench = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, bench.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
-    assert (whole.library, whole.routes) == ("onnxruntime", ("onnxruntime:keras_onnx",))
+def test_whom_to_blame_for_the_minimal_model_is_judged_in_all_backends():
+    worker_pool = TakesTheOtherFile()
+    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    assert (whole.library, whole.backends) == ("onnxruntime", ("onnxruntime:keras_onnx",))
     told = []
-    (found,), _ = Triage(bench, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"], told.append)
+    (found,), _ = Triage(worker_pool, JUDGE, PARAMS, 0).run(
+        [whole], [GRAPH], ["normal"], told.append
+    )
     assert len(found.graph.layers) == 1 and told == [found]
     assert found.finding.library == "keras_onnx"
-    assert found.signature == "runtime crash | keras_onnx | Refused"
-    assert "onnxruntime:tf2onnx" in found.finding.witnesses
+    assert found.signature == "runtime crash | keras_onnx | Rejected"
+    assert "onnxruntime:tf2onnx" in found.finding.agreeing
     assert found.ablation["onnxruntime:keras_onnx"] == "shows"
     assert found.ablation["onnxruntime:tf2onnx"] == "ok"
     assert not set(REFERENCES) & set(found.ablation)
 
 
 def test_what_could_not_run_is_not_gone():
-    bench = TakesTheOtherFile()
-    (whole,) = judge(GRAPH, bench.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
-    (found,), _ = Triage(bench, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"])
+    worker_pool = TakesTheOtherFile()
+    (whole,) = judge(GRAPH, worker_pool.run(Task(0, GRAPH, {"normal": []})), JUDGE, 0).findings
+    (found,), _ = Triage(worker_pool, JUDGE, PARAMS, 0).run([whole], [GRAPH], ["normal"])
     answers = [found.ablation[f"dtype {d}"] for d in ("float32", "float64", "float16")]
     assert answers == ["shows", "shows", "no file to read"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.memo.graphs.graph import Graph, Node, chain, input_node
+from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 
 
@@ -13,7 +13,7 @@ def layer(kind: str, **config: object):
 
 def convolutional() -> Graph:
     """Convolution, normalisation, pooling, dense."""
-    return chain(
+    return sequential(
         Tensor((12, 12, 1)),
         [
             layer("Conv2D", filters=4, kernel_size=[3, 3], padding="same", activation="relu"),
@@ -28,7 +28,7 @@ def convolutional() -> Graph:
 
 def recurrent() -> Graph:
     """LSTM and dense."""
-    return chain(
+    return sequential(
         Tensor((6, 3)), [layer("LSTM", units=4, return_sequences=True), layer("Dense", units=2)]
     )
 

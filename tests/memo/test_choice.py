@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.memo.generating.choice import broadest
-from asterism.memo.generating.generate import campaign
+from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import elements_of
 from memo.test_generation import SEEDS, params
 

@@ -7,7 +7,7 @@ import pytest
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.generating.operator import Context, configured, insert
-from asterism.memo.generating.repair import to_rank, to_shape, with_room
+from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
 from asterism.memo.graphs.coverage import Coverage, coverage_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.memo.universe.spec import universe

@@ -1,4 +1,4 @@
-"""Operators, strategies, the selection and chains."""
+"""Operators, strategies, the selection and islands."""
 
 import os
 import signal
@@ -12,16 +12,16 @@ import pytest
 
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import ShardEnded, SharedParts
-from asterism.memo.generating.campaign import Campaign
-from asterism.memo.generating.chains import generate
-from asterism.memo.generating.generate import STRATEGIES, attempt, campaign
+from asterism.core.resuming.work_units import ShardEnded, SharedWorkUnits
+from asterism.memo.generating.campaign import GenerationCampaign
+from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategies.search import Memo
+from asterism.memo.generating.strategies.memo import Memo
+from asterism.memo.generating.strategy import STRATEGIES, attempt, campaign
 from asterism.memo.generating.tables import growth_table
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
-from asterism.memo.graphs.graph import Graph, Node, WeightEdit, chain, infer
+from asterism.memo.graphs.graph import Graph, Node, WeightEdit, infer, sequential
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
 from asterism.memo.universe.tensors import Tensor
@@ -36,7 +36,7 @@ def params(**changes):
         "compared": [],
         "models": 30,
         "executed": None,
-        "chains": 1,
+        "islands": 1,
         "mutations": 1,
         "p": 0.05,
         "pool": "replace",
@@ -81,11 +81,11 @@ def test_a_shorter_campaign_is_the_beginning_of_a_longer_one():
 
 
 def test_chains_are_united_in_turns_whoever_runs_them():
-    budget = params(models=11, chains=3, compared=["cradle"])
+    budget = params(models=11, islands=3, compared=["cradle"])
     alone = generate(SEEDS, budget, 4)
     with pytest.raises(ShardEnded):
-        generate(SEEDS, budget, 4, SharedParts("generate", "key", is_shard=True))
-    shared = generate(SEEDS, budget, 4, SharedParts("generate", "key"))
+        generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key", is_shard=True))
+    shared = generate(SEEDS, budget, 4, SharedWorkUnits("generate", "key"))
     assert alone == shared
     whole = alone["memo"]
     assert len(whole.mutants) == 11
@@ -101,8 +101,8 @@ def test_chains_are_united_in_turns_whoever_runs_them():
         assert mutant.gain == covered.gain(elements_of(mutant.graph))
         covered.update(elements_of(mutant.graph))
     assert whole.coverage == covered
-    assert whole.refused == sum((twin.refused for twin in twins), Counter())
-    assert generate(SEEDS, params(models=2, chains=5), 4)["memo"].growth[-1]["models"] == 2
+    assert whole.rejected == sum((twin.rejected for twin in twins), Counter())
+    assert generate(SEEDS, params(models=2, islands=5), 4)["memo"].growth[-1]["models"] == 2
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_chains_are_united_in_turns_whoever_runs_them():
     ],
 )
 def test_steps_are_what_layers_compute_one_after_another(kind, config, shape, steps):
-    graph = chain(Tensor(shape), [layer(kind, **config), layer("ReLU")])
+    graph = sequential(Tensor(shape), [layer(kind, **config), layer("ReLU")])
     assert graph.steps == steps + 1
 
 
@@ -131,7 +131,7 @@ def test_no_model_makes_more_steps_or_elements_than_allowed(strategy):
 
 
 def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
-    campaigns = {"memo": Campaign(Coverage()), "cradle": Campaign(Coverage())}
+    campaigns = {"memo": GenerationCampaign(Coverage()), "cradle": GenerationCampaign(Coverage())}
     for made, models in zip(campaigns.values(), (5000, 3), strict=True):
         made.growth = [{"models": n, "types": n / models} for n in range(models + 1)]
     table = growth_table(campaigns)
@@ -143,7 +143,7 @@ def test_the_table_of_growth_has_so_many_rows_as_a_plot_can_show():
 KILLED_CAMPAIGN = """
 import os, signal, sys
 sys.path[:0] = ["src", "tests"]
-import asterism.memo.generating.generate as generate
+import asterism.memo.generating.strategy as generate
 from asterism.core.resuming import checkpoints
 from asterism.core.settings import machine
 from asterism.core.resuming.checkpoints import Checkpoint
@@ -185,7 +185,7 @@ def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatc
     assert proposals < len(asked) - proposals, "what was saved must not be proposed again"
     assert resumed.mutants == whole.mutants
     assert resumed.growth == whole.growth
-    assert resumed.refused == whole.refused
+    assert resumed.rejected == whole.rejected
 
 
 def noted(propose, asked):
@@ -255,19 +255,19 @@ def test_memo_covers_more_than_its_ablations():
         assert found["memo"][kind] > found["memo_o"][kind]
 
 
-def test_keras_refuses_at_most_two_percent():
+def test_keras_rejects_at_most_two_percent():
     mutants = campaign(SEEDS, params(models=60, mutations=3), 11, "memo").mutants
-    refused = []
+    rejected = []
     for mutant in mutants:
         try:
             model = build(mutant.graph, zero_initializers=True)
         except Exception as error:
-            refused.append(str(error)[:300])
+            rejected.append(str(error)[:300])
             continue
         outputs = model.outputs
         shapes = [tuple(o.shape[1:]) for o in outputs]
         assert shapes == [mutant.graph.tensors[i].shape for i in mutant.graph.outputs]
-    assert len(refused) <= 0.02 * len(mutants), refused
+    assert len(rejected) <= 0.02 * len(mutants), rejected
 
 
 @pytest.mark.parametrize("kind", WEIGHT_EDITS.names())

@@ -208,10 +208,10 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         "for _, a in r.weights[k]))"
     )
     stored = {True: sum(w.size for w in model.get_weights()), False: 0}
-    refused = subprocess.run(
+    rejected = subprocess.run(
         [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
     )
-    assert f"no stage would know of changes of {tmp_path / 'old.h5'}" in refused.stderr
+    assert f"no stage would know of changes of {tmp_path / 'old.h5'}" in rejected.stderr
     (tmp_path / "old.h5").unlink()
     for with_weights, file in ((True, whole), (False, path)):
         command = [sys.executable, "-c", script, str(file)]
@@ -219,7 +219,7 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
         assert done.stdout.split() == ["['lenet5',", "'old']", str(stored[with_weights])]
 
 
-def test_json_that_is_no_model_is_refused():
+def test_json_that_is_no_model_is_rejected():
     for text in ("[]", '{"a": 1}'):
         with pytest.raises(UserError, match="no Keras model"):
             graph_of_json(text, 4)
@@ -255,7 +255,7 @@ def test_json_that_is_half_a_model_is_a_users_error(config):
         ("units", 10**12),
     ],
 )
-def test_a_layer_of_values_that_no_graph_can_have_is_refused(argument, value):
+def test_a_layer_of_values_that_no_graph_can_have_is_rejected(argument, value):
     model = keras.Sequential([keras.Input((4,)), layers.Dense(3, name="odd")])
     document = json.loads(model.to_json())
     document["config"]["layers"][1]["config"][argument] = value
@@ -368,7 +368,7 @@ def in_training():
     return keras.Model(inputs, layers.Dropout(0.5, name="odd")(inputs, training=True))
 
 
-REFUSED = {
+REJECTED = {
     "return_state": stateful,
     "mask_zero": lambda: sequential(
         (5,), layers.Embedding(9, 4, mask_zero=True, name="odd"), dtype="int32"
@@ -402,11 +402,11 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("what", REFUSED)
-def test_what_no_graph_can_say_is_refused_by_name(what):
-    with pytest.raises(UserError, match=what) as refused:
-        graph_of(REFUSED[what](), 4)
-    assert "odd" in str(refused.value)
+@pytest.mark.parametrize("what", REJECTED)
+def test_what_no_graph_can_say_is_rejected_by_name(what):
+    with pytest.raises(UserError, match=what) as rejected:
+        graph_of(REJECTED[what](), 4)
+    assert "odd" in str(rejected.value)
 
 
 @pytest.mark.parametrize(
@@ -418,7 +418,7 @@ def test_what_no_graph_can_say_is_refused_by_name(what):
         (lambda n: n**2, "is a Power"),
     ],
 )
-def test_an_operation_that_is_no_layer_is_refused_by_name(operate, said):
+def test_an_operation_that_is_no_layer_is_rejected_by_name(operate, said):
     inputs = keras.Input((5,))
     model = keras.Model(inputs, operate(inputs))
     with pytest.raises(UserError, match=said):
@@ -496,7 +496,7 @@ class Squash(layers.Layer):
     ],
 )
 @pytest.mark.parametrize("suffix", ["keras", "json"])
-def test_a_file_with_a_layer_that_is_not_declared_is_refused_by_its_type(
+def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     layer, kind, suffix, tmp_path
 ):
     model, path = sequential((8, 8, 3), layer), tmp_path / f"mine.{suffix}"
@@ -504,12 +504,12 @@ def test_a_file_with_a_layer_that_is_not_declared_is_refused_by_its_type(
         path.write_text(model.to_json())
     else:
         model.save(path)
-    with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as refused:
+    with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
         _opened(path, 4, 0)
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
 
 
-def test_a_file_called_like_a_listed_model_is_refused(tmp_path):
+def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
     params = ReduceParams(
         models=["lenet5"],
         user_model=str(tmp_path / "lenet5.keras"),

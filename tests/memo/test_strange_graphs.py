@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.generate import STRATEGIES, campaign
 from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit
 from asterism.memo.graphs.store import read_graph, read_models, read_weights, write_models
 from asterism.memo.universe.spec import universe
@@ -22,7 +22,7 @@ BUDGET = GenerateParams(
     compared=[],
     models=30,
     executed=None,
-    chains=1,
+    islands=1,
     mutations=1,
     p=0.05,
     pool="replace",
@@ -86,7 +86,7 @@ STRANGE = {
 
 
 @pytest.mark.parametrize("what", STRANGE)
-def test_what_no_graph_has_is_refused(what):
+def test_what_no_graph_has_is_rejected(what):
     path, value = STRANGE[what]
     with pytest.raises(UserError):
         Graph.from_json(changed(*path, value=value))
@@ -204,7 +204,7 @@ def somewhere(draw):
 
 
 @given(somewhere())
-def test_a_graph_with_something_else_in_it_stays_a_graph_or_is_refused(made):
+def test_a_graph_with_something_else_in_it_stays_a_graph_or_is_rejected(made):
     try:
         graph = Graph.from_json(made)
     except UserError as error:

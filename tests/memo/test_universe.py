@@ -273,7 +273,7 @@ def test_values_outside_the_declaration_have_no_label():
     assert Choice("padding", "valid", ("valid", "same")).labels("reflect") == ()
 
 
-def test_a_layer_refuses_what_keras_would_refuse():
+def test_a_layer_rejects_what_keras_would_reject():
     strided_and_dilated = {
         "filters": 2,
         "kernel_size": [3, 3],

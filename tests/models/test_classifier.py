@@ -245,7 +245,7 @@ def test_quantised_probabilities_of_many_classes_are_no_logits(write_many, suffi
     assert not classifier.logits
 
 
-def test_a_model_of_one_output_is_refused(tmp_path):
+def test_a_model_of_one_output_is_rejected(tmp_path):
     inputs = keras.Input(SHAPE)
     outputs = keras.layers.Dense(1, activation="sigmoid")(keras.layers.Flatten()(inputs))
     path = write(keras.Model(inputs, outputs), tmp_path / "one.onnx")
@@ -315,7 +315,7 @@ def test_nan_outputs_are_an_error(tmp_path):
         open_classifier(_constant_model(tmp_path / "nan.onnx", float("nan")), UNIT)
 
 
-def test_a_model_that_raises_on_a_probe_image_is_refused_with_that_reason(tmp_path):
+def test_a_model_that_raises_on_a_probe_image_is_rejected_with_that_reason(tmp_path):
     """It looks up a row that is not there where no pixel is darker than white."""
     nodes = [
         helper.make_node("ReduceMin", ["images"], ["darkest"], keepdims=0),
@@ -384,7 +384,7 @@ def test_a_missing_file_and_an_unknown_suffix(tmp_path):
         open_classifier(tmp_path / "model.pkl", UNIT)
 
 
-def test_what_is_no_image_classifier_is_refused(tmp_path):
+def test_what_is_no_image_classifier_is_rejected(tmp_path):
     inputs = keras.Input((10,))
     flat = keras.Model(inputs, keras.layers.Dense(3, activation="softmax")(inputs))
     with pytest.raises(UserError, match="an image classifier takes"):
@@ -449,7 +449,7 @@ def _calling(operator, **values):
         ("models/model.json", _calling("__class__.mro")),
     ],
 )
-def test_a_torch_archive_that_could_run_code_is_refused(
+def test_a_torch_archive_that_could_run_code_is_rejected(
     files, name_end, edit, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -483,7 +483,7 @@ def test_why_pytorch_cannot_open_an_archive_is_told(files, edit, reason, tmp_pat
     assert not caplog.records
 
 
-def test_a_torch_archive_with_two_files_of_one_name_is_refused(files, tmp_path):
+def test_a_torch_archive_with_two_files_of_one_name_is_rejected(files, tmp_path):
     path = _edited(files[1][".pt2"], tmp_path / "two.pt2", "", lambda content: content)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("another/models/MODEL.json", b"{}")

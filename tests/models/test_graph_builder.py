@@ -51,7 +51,7 @@ def test_names_are_unique_where_graphs_are_merged():
     assert values[0] & values[1], "names that count from one are for graphs that stand alone"
 
 
-def test_a_graph_with_an_unknown_operator_is_refused():
+def test_a_graph_with_an_unknown_operator_is_rejected():
     graph = GraphBuilder("a")
     graph.add("Frobnicate", "x", named="y")
     with pytest.raises(onnx.checker.ValidationError, match="Frobnicate"):

@@ -209,9 +209,9 @@ def test_a_file_that_needs_code_of_its_authors_says_which(
     else:
         model.save(path)
     keras.saving.get_custom_objects().pop("acme>Squash", None)
-    with pytest.raises(UserError) as refused:
+    with pytest.raises(UserError) as rejected:
         load_keras(path)
-    assert str(refused.value) == (
+    assert str(rejected.value) == (
         f"{path} needs {told}, which Keras does not have, and a model's own code is never run "
         "here: build it of Keras' own parts"
     )
@@ -228,11 +228,11 @@ def test_a_file_that_needs_code_of_its_authors_says_which(
     ],
 )  # fmt: skip
 def test_of_what_keras_says_the_first_sentence_is_told(said, told, tmp_path, monkeypatch):
-    def refuse(*_):
+    def reject(*_):
         raise ValueError(said)
 
     (tmp_path / "model.h5").touch()
-    monkeypatch.setattr("asterism.models.keras_models.reading._load_h5", refuse)
+    monkeypatch.setattr("asterism.models.keras_models.reading._load_h5", reject)
     with pytest.raises(UserError) as error:
         load_keras(tmp_path / "model.h5")
     assert str(error.value).endswith(f"model.h5: {told}")

@@ -99,10 +99,10 @@ def test_the_importance_lane_runs_on_a_convolutional_network_of_keras_2(tmp_path
     assert read_json(Path("metrics/train_classifier.json"))["test_accuracy"] > 0.5
     metrics = read_json(Path("metrics/measure_importance.json"))
     assert 0 < metrics["test_set"]["idc_4"] <= 1
-    assert metrics["additions"]["fgsm"]["idc_4"]["value"] >= metrics["test_set"]["idc_4"]
+    assert metrics["augmentations"]["fgsm"]["idc_4"]["value"] >= metrics["test_set"]["idc_4"]
 
 
-def test_other_images_than_the_data_are_refused(tmp_path, digits):
+def test_other_images_than_the_data_are_rejected(tmp_path, digits):
     small((32, 32, 3)).save(tmp_path / "m.keras")
     with pytest.raises(UserError, match=r"takes inputs of shape \(32, 32, 3\)"):
         obtain(tmp_path / "m.keras", digits)
@@ -182,7 +182,7 @@ def test_images_that_a_classifier_fails_on_do_not_decide_what_it_gives(
     )
 
 
-def test_nan_for_every_image_is_refused(tmp_path, digits):
+def test_nan_for_every_image_is_rejected(tmp_path, digits):
     model = small()
     model.set_weights([np.full_like(values, np.nan) for values in model.get_weights()])
     model.save(tmp_path / "m.keras")

@@ -1,4 +1,4 @@
-"""Recurrent networks by the fast route give what Keras itself gives, for every kind of layer."""
+"""Recurrent networks by the fast engine give what Keras itself gives, for every kind of layer."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ WEIGHTS = list(enumerate(["/kernel", "/recurrent", "/bias", "dense"]))
 @pytest.mark.parametrize("value", [np.nan, -np.inf])
 @pytest.mark.parametrize(("place", "name"), WEIGHTS)
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
-def test_weights_of_nan_are_refused(cell: str, place: int, name: str, value: float) -> None:
+def test_weights_of_nan_are_rejected(cell: str, place: int, name: str, value: float) -> None:
     with pytest.raises(UserError, match=f"weights .*{name}.* hold NaN or infinity"):
         engine_for(with_spoilt_weights(cell, place, value), None)
 
@@ -373,7 +373,7 @@ def test_a_tensor_of_an_onnx_file_by_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
-def test_an_onnx_file_with_weights_of_nan_is_refused(tmp_path: Path, cell: str) -> None:
+def test_an_onnx_file_with_weights_of_nan_is_rejected(tmp_path: Path, cell: str) -> None:
     model = with_spoilt_weights(cell, 0, np.nan)
     graph, *_ = write_graph(layer_chain(model), find_layer(model, None))
     path = tmp_path / "net.onnx"

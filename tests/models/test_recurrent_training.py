@@ -137,10 +137,10 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
         size_threshold=0,
     )
     params = RnnFile(source="file", path=str(given / "net.onnx"), layer=None)
-    with pytest.raises(UserError, match="asterism pack") as refused:
+    with pytest.raises(UserError, match="asterism pack") as rejected:
         store_file(params, 10, tmp_path / "stored")
     assert not (tmp_path / "stored").exists()
-    advice = str(refused.value).partition("`")[2].partition("`")[0]
+    advice = str(rejected.value).partition("`")[2].partition("`")[0]
     program = "import sys; from asterism.cli import main; main()"
     subprocess.run([sys.executable, "-c", program, *shlex.split(advice)[1:]], check=True)
     shutil.copy(given / "net-whole.onnx", tmp_path / "net.onnx")
@@ -153,7 +153,7 @@ def test_an_onnx_file_with_weights_beside_it_is_stored_once_it_is_packed(tmp_pat
     onnx.checker.check_model(tmp_path / "stored" / "model.onnx")
 
 
-def test_an_architecture_without_weights_is_refused(tmp_path):
+def test_an_architecture_without_weights_is_rejected(tmp_path):
     (tmp_path / "net.json").write_text("{}")
     params = RnnFile(source="file", path=str(tmp_path / "net.json"), layer=None)
     with pytest.raises(UserError, match=r"suffix must be \.keras, \.h5, \.hdf5 or \.onnx"):

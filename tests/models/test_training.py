@@ -38,7 +38,7 @@ def test_a_model_is_compiled_for_its_own_loss_alone():
     assert history == {"loss": [pytest.approx(4)]}
 
 
-def test_a_thread_count_that_comes_too_late_is_refused(monkeypatch):
+def test_a_thread_count_that_comes_too_late_is_rejected(monkeypatch):
     monkeypatch.setattr(training, "_fix_threads", FIX_THREADS)
     keras.ops.zeros(1)  # TensorFlow runs from here on
     with pytest.raises(RuntimeError, match="cannot be modified after initialization"):

@@ -77,7 +77,7 @@ else:
     Path(f"metrics/{name}.json").write_text(json.dumps(metrics))
 '''
 
-#: A stage in twelve parts, run by the project's own runner of stages.
+#: A stage in twelve units, run by the project's own runner of stages.
 LONG_YAML = """\
 stages:
   long:
@@ -89,20 +89,20 @@ stages:
 """
 
 LONG = '''\
-"""A stage in parts, each of which notes who computed it."""
+"""A stage in units, each of which notes who computed it."""
 
 import os
 import time
 from functools import partial
 from pathlib import Path
 
-from asterism.core.parameters.params import Section
-from asterism.core.resuming.stage_units import parts
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.resuming.stage_units import work_units
 
 notes = Path(os.environ["NOTES"])
 
 
-class Params(Section):
+class Params(ParameterSection):
     seed: int
 
 
@@ -120,24 +120,24 @@ class Text:
 
 def compute(number, seed, _checkpoint):
     who = os.environ.get("SLURM_JOB_ID", "") + "-" + str(os.getpid())
-    with (notes / "parts").open("a") as file:
+    with (notes / "units").open("a") as file:
         file.write(f"{number} {who}\\n")
     begun = time.monotonic()
     while time.monotonic() - begun < 120:  # until as many processes are at it as there should be
-        everybody = {line.split()[1] for line in (notes / "parts").read_text().splitlines()}
+        everybody = {line.split()[1] for line in (notes / "units").read_text().splitlines()}
         enough = len(everybody) >= int((notes / "expected").read_text())
         if enough and not (notes / f"hold-{number}").exists():
             break
         time.sleep(0.05)
-    return Text(f"part {number} of {seed}\\n")
+    return Text(f"unit {number} of {seed}\\n")
 
 
 def run(params):
-    shared = parts("long", params, [])
+    shared = work_units("long", params, [])
     jobs = {str(n): partial(compute, n, params.seed) for n in range(12)}
     found = shared.gather(jobs, Text.load)
     Path("artifacts").mkdir(exist_ok=True)
-    Path("artifacts/long").write_text("".join(part.text for part in found))
+    Path("artifacts/long").write_text("".join(unit.text for unit in found))
     shared.finish()
 '''
 
@@ -188,12 +188,12 @@ class Project:
 
     def expect(self, count):
         """Say how many processes are to share the long stage."""
-        (self.notes / "parts").unlink(missing_ok=True)
+        (self.notes / "units").unlink(missing_ok=True)
         (self.notes / "expected").write_text(str(count))
 
     def shared(self):
-        """The parts of the long stage and who began each, in the order of beginning."""
-        path = self.notes / "parts"
+        """The units of the long stage and who began each, in the order of beginning."""
+        path = self.notes / "units"
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def records(self, sweep):

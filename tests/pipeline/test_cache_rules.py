@@ -48,7 +48,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_an_entry_of_something_else_is_refused(change):
+def test_an_entry_of_something_else_is_rejected(change):
     changed = deepcopy(ENTRY)
     change(changed)
     assert "another stage" in cache_rules.fault_in_entry(changed, key_of(ENTRY))
@@ -133,7 +133,7 @@ def test_ten_lines_of_references_take_no_time():
         *([{"relpath": p, "md5": HASH}] for p in (".dvcignore", "a\x1b]0;x\x07", "a\n")),
     ],
 )
-def test_a_list_that_leaves_its_folder_is_refused(listed):
+def test_a_list_that_leaves_its_folder_is_rejected(listed):
     assert cache_rules.fault_in_list(listed) is not None
 
 
@@ -195,7 +195,7 @@ def test_what_is_relied_upon_in_dvc_is_there(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("command", ["pull", "check"])
-def test_a_folder_without_dvc_is_refused_in_one_line(command, tmp_path, monkeypatch):
+def test_a_folder_without_dvc_is_rejected_in_one_line(command, tmp_path, monkeypatch):
     for name in ("dvc.yaml", "params.yaml"):
         (tmp_path / name).write_text((ROOT / name).read_text())
     monkeypatch.chdir(tmp_path)

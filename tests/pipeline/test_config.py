@@ -17,7 +17,7 @@ from asterism.cli import app
 from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import NO_REPETITION, Section, validate
+from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
 
 CONF = ROOT / "conf"
 CHOICES = sorted(
@@ -138,12 +138,18 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
         ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
         ("reduce.user_model=", "reduce.user_model is ''"),
-        ("execute.draws=[normal,nan]", "execute.draws.1 is nan: input should be 'normal'"),
-        ("execute.draws=[normal,nan]", '; to mean the word, quote it: "nan"'),
-        ("execute.routes=[tensorflow:float64]", "(known: eager, graph, xla)"),
+        (
+            "execute.distributions=[normal,nan]",
+            "execute.distributions.1 is nan: input should be 'normal'",
+        ),
+        ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
+        ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla)"),
         ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
-        ("execute.draws=[normal,wide,normal]", "execute.draws: 'normal' is there twice"),
-        ("execute.routes=[jax:jit,jax:jit]", "execute.routes: 'jax:jit' is there twice"),
+        (
+            "execute.distributions=[normal,wide,normal]",
+            "execute.distributions: 'normal' is there twice",
+        ),
+        ("execute.backends=[jax:jit,jax:jit]", "execute.backends: 'jax:jit' is there twice"),
         ("importance.neurons=[6,6]", "importance.neurons: 6 is there twice"),
         ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
         (
@@ -207,11 +213,11 @@ MISSPELT = [
     ("reduce.models=[lstm1,%s]", "alxnet", "reduce.models.1", "alexnet"),
     ("generate.strategy=%s", "memmo", "generate.strategy", "memo"),
     ("generate.compared=[%s]", "mufin", "generate.compared.0", "muffin"),
-    ("generate.branch_routes=[tensorflow:%s]", "eagr", "generate.branch_routes", "eager"),
+    ("generate.branch_backends=[tensorflow:%s]", "eagr", "generate.branch_backends", "eager"),
     ("generate.pool=%s", "replac", "generate.pool", "replace"),
-    ("execute.routes=[%s:eager]", "pytorh", "execute.routes", "pytorch"),
-    ("execute.routes=[onnxruntime:%s]", "tf2onx", "execute.routes", "tf2onnx"),
-    ("execute.draws=[normal,%s]", "wid", "execute.draws.1", "wide"),
+    ("execute.backends=[%s:eager]", "pytorh", "execute.backends", "pytorch"),
+    ("execute.backends=[onnxruntime:%s]", "tf2onx", "execute.backends", "tf2onnx"),
+    ("execute.distributions=[normal,%s]", "wid", "execute.distributions.1", "wide"),
 ]
 
 #: Texts that name no choice of ours: columns, the user's layers. ``repair.search`` names
@@ -239,7 +245,7 @@ def unchecked_texts(annotation: Any, place: str, marks: tuple[Any, ...] = ()) ->
         return
     if annotation is str:
         yield place
-    elif isinstance(annotation, type) and issubclass(annotation, Section):
+    elif isinstance(annotation, type) and issubclass(annotation, ParameterSection):
         for name, field in annotation.model_fields.items():
             inner = f"{place}.{name}" if place else name
             yield from unchecked_texts(field.annotation, inner, tuple(field.metadata))
@@ -259,7 +265,7 @@ def test_every_text_is_free_or_checked():
 
 def keys(annotation: Any) -> Iterator[Any]:
     """The types of the keys of all dictionaries below an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
         for field in annotation.model_fields.values():
             yield from keys(field.annotation)
     elif get_origin(annotation) is dict:
@@ -285,7 +291,7 @@ def test_a_plug_ins_name_is_a_label_where_nobody_looks_it_up():
 
 def repeating(annotation: Any, place: str, marks: tuple[Any, ...] = ()) -> Iterator[str]:
     """Lists of texts that may repeat one, as ``section.name``, below an annotation."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
         for name, field in annotation.model_fields.items():
             yield from repeating(field.annotation, f"{place}.{name}", tuple(field.metadata))
     elif get_origin(annotation) is Annotated:
@@ -342,7 +348,7 @@ def test_the_command_writes_and_checks(tmp_path, monkeypatch):
     assert runner.invoke(app, ["params", "data=mnist"]).exit_code == 0
     assert yaml.safe_load(Path("params.yaml").read_text())["data"]["name"] == "mnist"
     assert isinstance(runner.invoke(app, ["params", "--check"]).exception, UserError)
-    refusal = runner.invoke(app, ["params", "--check", "data=cifar10", "fuzz.criteria=[state]"])
-    assert "run `asterism params data=cifar10 'fuzz.criteria=[state]'`" in str(refusal.exception)
+    rejection = runner.invoke(app, ["params", "--check", "data=cifar10", "fuzz.criteria=[state]"])
+    assert "run `asterism params data=cifar10 'fuzz.criteria=[state]'`" in str(rejection.exception)
     assert runner.invoke(app, ["params"]).exit_code == 0
     assert runner.invoke(app, ["params", "--check"]).exit_code == 0

@@ -560,15 +560,15 @@ class TestGuards:
     def test_object_format_error_of_a_list_counts_as_not_cached(
         self, root, repository, monkeypatch
     ):
-        """So that the stage runs, where a list was refused."""
+        """So that the stage runs, where a list was rejected."""
         from dvc_objects.errors import ObjectFormatError
 
-        def refuse(*_, **__):
-            raise ObjectFormatError("refused")
+        def reject(*_, **__):
+            raise ObjectFormatError("rejected")
 
         _, facts = entry_of(root, "mkdir -p artifacts")
         found = repository.stage_cache._create_stage(facts, wdir=stage(repository).wdir)
-        monkeypatch.setattr(Tree, "from_list", refuse)
+        monkeypatch.setattr(Tree, "from_list", reject)
         assert not found.outs_cached()
 
     def test_oid_to_path_is_how_hashes_become_paths(self, root, repository, monkeypatch):

@@ -60,7 +60,7 @@ def test_what_comes_after_running_models_runs_none_anew(package):
 @pytest.mark.parametrize("stage", STAGES)
 def test_parameters_are_exactly_those_that_the_script_reads(stage):
     source = script(stage).read_text(encoding="utf-8")
-    body = source.split("class Params(Section):")[1].split("\ndef ")[0]
+    body = source.split("class Params(ParameterSection):")[1].split("\ndef ")[0]
     fields = set(re.findall(r"^    (\w+): ", body, flags=re.MULTILINE))
     assert {p.split(".")[0] for p in facts(stage).get("params", [])} == fields
 

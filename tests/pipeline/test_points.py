@@ -55,7 +55,7 @@ def test_names_that_a_folder_and_a_reference_can_have(name):
 
 
 @pytest.mark.parametrize("name", ["", "a b", "x~1", "a/b", "..", "a..b", ".a", "-a", "a.lock", "ä"])
-def test_other_names_are_refused(name):
+def test_other_names_are_rejected(name):
     with pytest.raises(UserError, match="--name"):
         check_name(name)
 
@@ -251,7 +251,7 @@ def test_slurm_that_gives_no_answer_is_asked_again(tmp_path, monkeypatch, script
     slurm.cancel_pending("asterism-s")
 
 
-def test_files_that_the_points_would_lack_are_refused(tmp_path):
+def test_files_that_the_points_would_lack_are_rejected(tmp_path):
     def git(*arguments):
         who = ["-c", "user.name=test", "-c", "user.email=test@localhost"]
         subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True, capture_output=True)
@@ -402,7 +402,7 @@ def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
     assert "run the command in the project's root" in str(result.exception)
 
 
-def test_an_objective_is_refused_where_nothing_goes_by_it(tmp_path):
+def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
     request = app.Request(["seed=1"], [], "s", 1, 1, None, "fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
     with pytest.raises(UserError, match="this one runs all of them"):

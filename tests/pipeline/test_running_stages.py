@@ -13,8 +13,8 @@ from asterism.core.running.stage import load_script
 SCRIPT = """\
 \"\"\"A stage for the test.\"\"\"
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
-class Params(Section):
+from asterism.core.parameters.params import ParameterSection
+class Params(ParameterSection):
     seed: int
 def run(params):
     {body}

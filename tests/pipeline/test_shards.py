@@ -1,4 +1,4 @@
-"""Shards: whoever computes the parts of a long stage, its result is the same."""
+"""Shards: whoever computes the units of a long stage, its result is the same."""
 
 import json
 import shutil
@@ -15,13 +15,13 @@ from workspace import ENVIRONMENT, ROOT, run
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
-from asterism.memo.graphs.graph import chain
+from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models, write_weights
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import branching, convolutional, layer, recurrent
 from models.model_files import CLASSES, images, keras_model, write
 
-PARTS = "".join(f"part {n} of 0\n" for n in range(12))
+PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_points_of_a_sweep_have_shards_of_their_own(project):
     begun = project.shared()
     assert [len(begun), len({who for _, who in begun[:12]})] == [24, 2]
     assert {who for _, who in begun[:12]}.isdisjoint(who for _, who in begun[12:])
-    left = list(project.root.parent.glob("state/parts/long/*"))
+    left = list(project.root.parent.glob("state/units/long/*"))
     assert left == [], "what points have committed is not kept"
 
 
@@ -93,7 +93,7 @@ def written(here, shards, stage, *variant):
         for more in [["--shard"]] * (shards - 1) + [[]]
     ]
     assert [process.wait(200) for process in processes] == [0] * shards
-    (note,) = (here / "state/parts").glob("*/*/finished.json")
+    (note,) = (here / "state/units").glob("*/*/finished.json")
     outputs = json.loads(note.read_text())["outputs"]
     assert outputs, "the stage's outputs as dvc.yaml names them"
     assert all((here / path).exists() for path in outputs)
@@ -112,7 +112,7 @@ def test_generate_models_with_one_two_and_five_shards(tmp_path):
         here = tmp_path / str(shards)
         seeds = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
         write_models(here / "artifacts/reduce_models", seeds)
-        write_params(here, generate={"models": 60, "chains": 7})
+        write_params(here, generate={"models": 60, "islands": 7})
         trees.append(written(here, shards, "generate_models"))
     assert len(trees[0]) == 6
     assert trees[0] == trees[1] == trees[2]
@@ -123,13 +123,13 @@ def test_execute_models_with_one_and_three_shards(tmp_path):
     trees = []
     for shards in (1, 3):
         here = tmp_path / str(shards)
-        graphs = [chain(Tensor((1 + n,)), [layer("Dense", units=2)]) for n in range(120)]
+        graphs = [sequential(Tensor((1 + n,)), [layer("Dense", units=2)]) for n in range(120)]
         write_models(
             here / "artifacts/generate_models",
             {f"{n:05d}": graph for n, graph in enumerate(graphs)},
         )
         write_weights(here / "artifacts/reduce_models/weights.npz", {})
-        write_params(here, execute={"routes": ["pytorch:eager"], "draws": ["normal", "nan"]})
+        write_params(here, execute={"backends": ["pytorch:eager"], "draws": ["normal", "nan"]})
         trees.append(written(here, shards, "execute_models"))
     assert len(trees[0]) == 5
     assert trees[0] == trees[1]
@@ -178,7 +178,7 @@ def test_trigger_with_one_two_and_five_shards(tmp_path):
     assert trees[0] == trees[1] == trees[2]
 
 
-def test_parts_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):
+def test_units_of_a_search_of_other_images_are_not_taken(tmp_path, monkeypatch):
     write_pair(tmp_path / "here")
     (tmp_path / "here/dvc.yaml").write_text((ROOT / "dvc.yaml").read_text())
     monkeypatch.chdir(tmp_path / "here")

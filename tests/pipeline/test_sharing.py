@@ -70,7 +70,7 @@ def ssh(tmp_path):
 @contextmanager
 def served(command, port):
     process = subprocess.Popen(
-        [str(part) for part in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [str(unit) for unit in command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         begun = time.monotonic()

@@ -242,7 +242,7 @@ def test_stages_of_a_kind_run_in_their_partition_and_get_their_gpus(project, clu
 def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster):
     project = Project(tmp_path, long=True)
     project.environment |= cluster
-    project.expect(4)  # more than there will be: the parts that are begun wait
+    project.expect(4)  # more than there will be: the units that are begun wait
     shards = ["--shards", "2", "--shard-launcher", "slurm_shard"]
     process = start(project, "repro", *shards)
     wait_until(lambda: len(project.shared()) == 2, "no shard began")
@@ -256,19 +256,19 @@ def test_shards_are_jobs_and_one_that_is_killed_costs_nothing(tmp_path, cluster)
     (project.notes / "expected").write_text("1")
     output, _ = process.communicate(timeout=180)
     assert process.returncode == 0, output
-    parts = "".join(f"part {n} of 0\n" for n in range(12))
-    assert (project.root / "artifacts/long").read_text() == parts
+    units = "".join(f"unit {n} of 0\n" for n in range(12))
+    assert (project.root / "artifacts/long").read_text() == units
     begun = [number for number, _ in project.shared()]
     assert sorted(begun, key=int) == sorted([*map(str, range(12)), shard], key=int)
 
 
-def test_a_job_that_is_queued_again_goes_on_behind_the_parts_that_are_finished(tmp_path, cluster):
+def test_a_job_that_is_queued_again_goes_on_behind_the_units_that_are_finished(tmp_path, cluster):
     project = Project(tmp_path, long=True)
     project.environment |= cluster
     project.expect(1)
     (project.notes / "hold-5").touch()
     process = start(project, *SWEEP[:3], "seed=1", *SWEEP[4:])
-    wait_until(lambda: len(project.shared()) == 6, "the sixth part did not begin", 120)
+    wait_until(lambda: len(project.shared()) == 6, "the sixth unit did not begin", 120)
     (job,) = queued(cluster)
     subprocess.run(["scontrol", "requeue", job], env=os.environ | cluster, check=True)
     wait_until(lambda: not queued(cluster), "the job is not gone")

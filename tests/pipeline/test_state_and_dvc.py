@@ -1,4 +1,4 @@
-"""Parts of a long stage stay until DVC has committed what the stage wrote: with DVC itself."""
+"""WorkUnits of a long stage stay until DVC has committed what the stage wrote: with DVC itself."""
 
 import subprocess
 
@@ -7,7 +7,7 @@ from small_pipeline import Project, call
 
 from rights import full
 
-PARTS = "".join(f"part {n} of 0\n" for n in range(12))
+PARTS = "".join(f"unit {n} of 0\n" for n in range(12))
 
 pytestmark = pytest.mark.slow
 
@@ -34,15 +34,15 @@ def dvc(project, *arguments):
 
 
 def computed(project):
-    """How many parts were computed since the last call."""
+    """How many units were computed since the last call."""
     count = len(project.shared())
-    (project.notes / "parts").unlink(missing_ok=True)
+    (project.notes / "units").unlink(missing_ok=True)
     return count
 
 
 def kept(project):
     """Keys of the runs of which there is state."""
-    folder = project.root.parent / "state/parts/long"
+    folder = project.root.parent / "state/units/long"
     return sorted(path.name for path in folder.glob("*/"))
 
 
@@ -54,7 +54,7 @@ def set_seed(project, seed):
 
 
 @pytest.mark.parametrize("command", ["dvc", "asterism"])
-def test_a_disk_that_is_full_when_dvc_commits_costs_no_part(project, command):
+def test_a_disk_that_is_full_when_dvc_commits_costs_no_unit(project, command):
     """Also where dvc.lock comes with the project and names the very outputs."""
 
     def repro():
@@ -63,7 +63,7 @@ def test_a_disk_that_is_full_when_dvc_commits_costs_no_part(project, command):
     assert repro()[0] == 0
     assert computed(project) == 12
     subprocess.run(["rm", "-r", ".dvc/cache", "artifacts"], cwd=project.root, check=True)
-    # A clone that computes what its dvc.lock names: the first run's parts are another machine's.
+    # A clone that computes what its dvc.lock names: the first run's units are another machine's.
     subprocess.run(["rm", "-r", str(project.root.parent / "state")], check=True)
     with full(project.root / ".dvc/cache") as cache:
         (cache / "filler").write_bytes(b"x" * 65536)
@@ -75,12 +75,12 @@ def test_a_disk_that_is_full_when_dvc_commits_costs_no_part(project, command):
         assert computed(project) == 0, "nor does another try with the disk still full"
     status, output = repro()
     assert status == 0, output
-    assert "finished_parts='12 of 12'" in output
+    assert "finished_units='12 of 12'" in output
     assert computed(project) == 0
     assert (project.root / "artifacts/long").read_text() == PARTS
 
 
-def test_parts_go_when_the_next_stage_finds_the_stage_committed(project):
+def test_units_go_when_the_next_stage_finds_the_stage_committed(project):
     assert dvc(project, "repro")[0] == 0
     (first,) = kept(project)
     set_seed(project, 1)
@@ -90,12 +90,12 @@ def test_parts_go_when_the_next_stage_finds_the_stage_committed(project):
     assert computed(project) == 24
 
 
-def test_asterism_removes_parts_as_soon_as_their_stage_is_committed(project):
+def test_asterism_removes_units_as_soon_as_their_stage_is_committed(project):
     assert call(project, "repro")[0] == 0
     assert kept(project) == []
 
 
-def test_asterism_removes_parts_of_a_run_that_ended_between_commit_and_removal(project):
+def test_asterism_removes_units_of_a_run_that_ended_between_commit_and_removal(project):
     """As after a SIGKILL in between, or a plain ``dvc repro``: there is no stage left to run."""
     assert dvc(project, "repro")[0] == 0
     assert len(kept(project)) == 1
@@ -112,15 +112,15 @@ def test_a_forced_run_computes_everything_again(project):
     assert (project.root / "artifacts/long").read_text() == PARTS
 
 
-def test_a_stage_that_ran_without_dvc_keeps_its_parts(project):
-    for parts in (12, 0):
+def test_a_stage_that_ran_without_dvc_keeps_its_units(project):
+    for units in (12, 0):
         command = ["python", "stages", "long"]
         subprocess.run(command, cwd=project.root, env=project.environment, check=True)
-        assert computed(project) == parts
+        assert computed(project) == units
     assert len(kept(project)) == 1
     status, output = call(project, "state")
     assert status == 0
-    assert ": 12 parts, " in output
+    assert ": 12 units, " in output
     assert ", finished\n" in output
 
 

@@ -71,7 +71,7 @@ def object_of(project, stage):
     return cache(project) / "files/md5" / digest[:2] / digest[2:]
 
 
-def require_refused(project, command):
+def require_rejected(project, command):
     """The command ends with one line about the cache, and ran nothing."""
     status, output = call(project, "timeout", "100", *command, check=False)
     assert status == 1, output
@@ -90,7 +90,7 @@ def test_nothing_is_read_or_removed_through_a_link(project, mine, link, command)
     link(project, mine)
     before = content(mine)
     forget_results(project)
-    require_refused(project, command)
+    require_rejected(project, command)
     assert content(mine) == before
     assert not list(project.root.glob("metrics/*"))
 
@@ -103,7 +103,7 @@ def test_a_pipe_is_not_waited_for(project, command, place):
     path.unlink()
     os.mkfifo(path, 0o444)
     forget_results(project)
-    require_refused(project, command)
+    require_rejected(project, command)
 
 
 @pytest.mark.slow

@@ -60,7 +60,7 @@ def write_pairs(project, pairs):
     commit(project.root, "a stranger's parameters")
 
 
-def require_refused(project, command, told):
+def require_rejected(project, command, told):
     status, output = call(project, *command, check=False)
     assert not (project.root / "touched").exists(), output
     assert (project.root / "mine/file").exists(), output
@@ -78,7 +78,7 @@ FILES = {"original": "conf/no_file", "compressed": "conf/no_file"}
 @pytest.mark.slow
 def test_a_name_runs_no_command_and_removes_no_folder(project, command, name):
     write_pairs(project, {name: FILES})
-    require_refused(project, command, f"params.yaml: pairs: {name!a} cannot be a name")
+    require_rejected(project, command, f"params.yaml: pairs: {name!a} cannot be a name")
 
 
 @pytest.mark.parametrize(
@@ -92,9 +92,9 @@ def test_a_name_runs_no_command_and_removes_no_folder(project, command, name):
     ],
 )
 @pytest.mark.slow
-def test_other_values_are_refused_before_dvc_reads_them(project, pairs, told):
+def test_other_values_are_rejected_before_dvc_reads_them(project, pairs, told):
     write_pairs(project, pairs)
-    require_refused(project, asterism("repro"), told)
+    require_rejected(project, asterism("repro"), told)
 
 
 @pytest.mark.slow
@@ -102,7 +102,7 @@ def test_the_two_readers_of_yaml_have_to_read_the_same(project):
     """``010`` is eight to one and ten to the other."""
     path = project.root / "params.yaml"
     path.write_text(path.read_text().replace("seed: 0", "seed: 010"))
-    require_refused(project, asterism("repro"), "DVC reads other values")
+    require_rejected(project, asterism("repro"), "DVC reads other values")
 
 
 @pytest.mark.slow
@@ -114,12 +114,12 @@ def test_a_template_in_a_value_is_no_template(project):
 
 
 @pytest.mark.slow
-def test_a_stage_that_would_empty_a_folder_of_the_users_is_refused(project):
+def test_a_stage_that_would_empty_a_folder_of_the_users_is_rejected(project):
     path = project.root / "dvc.yaml"
     path.write_text(path.read_text().replace("outs: ['artifacts/pair/${key}']", "outs: [mine]"))
     write_pairs(project, {"a": FILES})
     call(project, "git", "rm", "-rq", "--cached", "mine")
-    require_refused(project, asterism("repro"), "stage pair@a writes 'mine'")
+    require_rejected(project, asterism("repro"), "stage pair@a writes 'mine'")
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ TINY = [
     "rnn.training.epochs=1",
     "reduce.models=[lenet5]",
     "trigger.seeds=4",
-    "execute.routes=[tensorflow:eager,pytorch:eager]",
+    "execute.backends=[tensorflow:eager,pytorch:eager]",
 ]
 STATEFUL = ["train_rnn", "profile_states"]
 LIBRARIES = ["library_versions", "reduce_models", "generate_models", "execute_models"]

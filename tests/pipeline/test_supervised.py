@@ -34,8 +34,8 @@ subprocess.Popen([sys.executable, "-c", child], start_new_session=True)
 
 STAGE = """\
 \"\"\"A stage for the test.\"\"\"
-from asterism.core.parameters.params import Section
-class Params(Section):
+from asterism.core.parameters.params import ParameterSection
+class Params(ParameterSection):
     seed: int
 def run(params):
     import os, pathlib, tempfile

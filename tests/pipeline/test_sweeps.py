@@ -192,7 +192,7 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     assert "Traceback" not in output
 
 
-def test_a_dirty_workspace_is_refused(project):
+def test_a_dirty_workspace_is_rejected(project):
     params = project.root / "params.yaml"
     params.write_text(params.read_text() + "# changed\n")
     status, output = call(project, "sweep", "abstraction.k=1,2")
@@ -203,7 +203,7 @@ def test_a_dirty_workspace_is_refused(project):
 
 @pytest.mark.slow
 def test_two_sweeps_at_once(project):
-    """Of one name, the second is refused; of two names, they share what both need."""
+    """Of one name, the second is rejected; of two names, they share what both need."""
     (project.notes / "hold-base").touch()
     first = start(project, "sweep", "--name", "one", "abstraction.k=1,2")
     project.wait_for("base")

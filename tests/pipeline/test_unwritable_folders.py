@@ -13,7 +13,7 @@ def project(tmp_path):
     return Project(tmp_path)
 
 
-def refused(project, *arguments):
+def rejected(project, *arguments):
     """The command's errors, where it ends with one."""
     ended = subprocess.run(
         asterism(*arguments),
@@ -43,7 +43,7 @@ def refused(project, *arguments):
 )
 def test_a_read_only_folder_is_named(project, folder, command):
     with read_only(project.root / folder) as path:
-        (told,) = refused(project, *command)
+        (told,) = rejected(project, *command)
     assert told == (
         f"error: the folder {path} cannot be used (Permission denied): "
         "give yourself the right to read and write there"
@@ -56,7 +56,7 @@ def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs
     assert call(project, "repro")[0] == 0
     (project.root / "metrics/left.json").unlink()
     with read_only(project.root / "metrics") as path:
-        (told,) = refused(project, "repro", "--jobs", jobs)
+        (told,) = rejected(project, "repro", "--jobs", jobs)
     assert told == (
         f"error: stage left: what the cache has cannot be put into {path}: "
         "give yourself the right to write there, or make room"
@@ -65,7 +65,7 @@ def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs
 
 def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_record(project):
     with read_only(project.root / ".dvc/tmp/asterism/workspaces") as path:
-        assert refused(project, "sweep", "--name", "s", "fuzz.mutants=5") == []
+        assert rejected(project, "sweep", "--name", "s", "fuzz.mutants=5") == []
     (record,) = project.records("s")
     assert record["status"] == "failed"
     assert f"the folder {path} cannot be used (Permission denied)" in record["message"]
@@ -74,5 +74,5 @@ def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_rec
 @pytest.mark.slow
 def test_a_file_in_the_place_of_the_sweeps_is_named(project):
     (project.root / "sweeps").touch()
-    (told,) = refused(project, "sweep", "--name", "s", "fuzz.mutants=5")
+    (told,) = rejected(project, "sweep", "--name", "s", "fuzz.mutants=5")
     assert f"the file {project.root / 'sweeps'} cannot be used (Not a directory)" in told

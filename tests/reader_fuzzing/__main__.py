@@ -38,7 +38,7 @@ _HEAD = (
 
 
 def main() -> int:
-    """The exit status: 0 where every example gave a value or one line of refusal."""
+    """The exit status: 0 where every example gave a value or one line of rejection."""
     options = _options()
     if options.replay:
         return _replay(options.replay)
@@ -115,16 +115,16 @@ def _fuzz(options: argparse.Namespace, outcomes: dict[str, Outcome]) -> None:
 def _print_table(outcomes: dict[str, Outcome], seconds: float) -> None:
     rows: list[Sequence[object]] = [_HEAD]
     for name, outcome in outcomes.items():
-        tally = outcome.tally
+        counts = outcome.counts
         rows.append(
-            (name, tally.examples, tally.values, tally.rejected, tally.failures, tally.died_alone,
-             f"{tally.slowest:.1f}", tally.peak_mb)
+            (name, counts.examples, counts.values, counts.rejected, counts.failures, counts.died_alone,
+             f"{counts.slowest:.1f}", counts.peak_mb)
         )  # fmt: skip
-    tallies = [outcome.tally for outcome in outcomes.values()]
-    sums = [sum(t[key] for t in map(vars, tallies)) for key in
+    all_counts = [outcome.counts for outcome in outcomes.values()]
+    sums = [sum(t[key] for t in map(vars, all_counts)) for key in
             ("examples", "values", "rejected", "failures", "died_alone")]  # fmt: skip
-    slowest = max((t.slowest for t in tallies), default=0)
-    peak = max((t.peak_mb for t in tallies), default=0)
+    slowest = max((t.slowest for t in all_counts), default=0)
+    peak = max((t.peak_mb for t in all_counts), default=0)
     rows.append(("all", *sums, f"{slowest:.1f}", peak))
     widths = [max(len(str(row[i])) for row in rows) for i in range(len(_HEAD))]
     for row in rows:

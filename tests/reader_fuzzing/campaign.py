@@ -27,7 +27,7 @@ TRIALS = 150
 
 
 @dataclass
-class Tally:
+class Counts:
     """What came of a reader's examples."""
 
     examples: int = 0
@@ -83,9 +83,9 @@ def load_failure(place: Path) -> tuple[Reader, Example]:
 
 @dataclass
 class Outcome:
-    """A reader's tally and the defects found, by signature."""
+    """A reader's counts and the defects found, by signature."""
 
-    tally: Tally = field(default_factory=Tally)
+    counts: Counts = field(default_factory=Counts)
     failures: dict[str, Failure] = field(default_factory=dict)
 
 
@@ -230,7 +230,7 @@ class Campaign:
             self.next += 1
             example = self.examples[index]
             verdict = self._judged(server, example)
-            self.outcome.tally.count(verdict)
+            self.outcome.counts.count(verdict)
             if verdict.failed:
                 self._note(server, index, example, verdict, shrink)
         return self.outcome
@@ -239,7 +239,7 @@ class Campaign:
         verdict = server.read(self._reader, example)
         died = verdict.kind in ("crash", "hang", "memory")
         if died and self._reader.isolated and self._confirm is not None:
-            self.outcome.tally.died_alone += 1
+            self.outcome.counts.died_alone += 1
             return self._confirm(example, verdict)
         return verdict
 
@@ -266,4 +266,4 @@ def shares(readers: Sequence[Reader], total: int) -> dict[str, int]:
     return {name: -(-total * weight // weights.total()) for name, weight in weights.items()}
 
 
-__all__ = ["Campaign", "Failure", "Outcome", "Tally", "make_seeds", "shares", "table"]
+__all__ = ["Campaign", "Failure", "Counts", "Outcome", "make_seeds", "shares", "table"]

@@ -13,13 +13,13 @@ from reader_fuzzing.table import ROOT, Reader, register
 
 @contextmanager
 def _state_in(folder: Path):
-    """The state root of an example, and what the system refuses told as stages tell it."""
-    from asterism.core.files.os_errors import refusals_told
+    """The state root of an example, and what the system rejects told as stages tell it."""
+    from asterism.core.files.os_errors import rejections_told
 
     before = os.environ["ASTERISM_STATE_ROOT"]
     os.environ["ASTERISM_STATE_ROOT"] = str(folder)
     try:
-        with refusals_told():
+        with rejections_told():
             yield
     finally:
         os.environ["ASTERISM_STATE_ROOT"] = before
@@ -184,24 +184,24 @@ register(Reader("checkpoint", "project", ".", _read_checkpoint, _checkpoint_seed
 
 def _read_parts(path: Path) -> object:
     """Gather two parts that are there: one that cannot be read is computed again."""
-    from asterism.core.resuming.work_units import SharedParts
+    from asterism.core.resuming.work_units import SharedWorkUnits
     from asterism.deepstellar.campaigns.population import Population
     from reader_fuzzing.of_results import population
 
     with _state_in(path):
-        parts = SharedParts("fuzz-state", _KEY)
+        parts = SharedWorkUnits("fuzz-state", _KEY)
         found = parts.gather(dict.fromkeys(("0", "1"), lambda _: population()), Population.load)
         parts.finish()
     return len(found)
 
 
 def _parts_seeds(folder: Path) -> None:
-    from asterism.core.resuming.work_units import SharedParts
+    from asterism.core.resuming.work_units import SharedWorkUnits
     from reader_fuzzing.of_results import population
 
     here = place(folder, 0)
     with _state_in(here):
-        parts = SharedParts("fuzz-state", _KEY)
+        parts = SharedWorkUnits("fuzz-state", _KEY)
         parts.gather(dict.fromkeys(("0", "1"), lambda _: population()), lambda path: path)
         parts.finish()
 
@@ -294,11 +294,11 @@ def _read_drawing(path: Path) -> object:
 
     from asterism.report.document import write_document
     from asterism.report.pictures import svg_file
-    from asterism.report.section import Section
+    from asterism.report.section import ReportSection
 
     target = path.parent / "index.html"
     body = svg_file(path, "a drawing")
-    section = Section("a", "A", "Why?", (("n", "1"),), body, 1)
+    section = ReportSection("a", "A", "Why?", (("n", "1"),), body, 1)
     write_document(target, [section], "")
     found: list[str] = []
 

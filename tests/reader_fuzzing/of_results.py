@@ -108,14 +108,17 @@ def _read_record(path: Path) -> object:
 
 
 def _record_seeds(folder: Path) -> None:
-    from asterism.libraries.running.bench import Result
     from asterism.libraries.running.execution import Record
-    from asterism.libraries.running.outcomes import Outcome
+    from asterism.libraries.running.outcomes import ExecutionOutcome
+    from asterism.libraries.running.worker_pool import Result
 
     record = Record()
     one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
     outputs = {one: {"normal": [np.ones((2, 3), np.float32)]}}
-    outcomes = {one: Outcome(0, one, "run", "ok"), other: Outcome(0, other, "run", "crash")}
+    outcomes = {
+        one: ExecutionOutcome(0, one, "run", "ok"),
+        other: ExecutionOutcome(0, other, "run", "crash"),
+    }
     record.add(Result(0, ("normal",), outcomes, outputs))
     record.save(place(folder, 0))
 
@@ -124,7 +127,7 @@ register(Reader("outcomes", "results", ".", _read_record, _record_seeds, 8))
 
 
 def _read_chain(path: Path) -> object:
-    from asterism.memo.generating.chains import Chain
+    from asterism.memo.generating.generate import Chain
 
     return len(Chain.load(path).mutants)
 
@@ -133,7 +136,7 @@ def _chain_seeds(folder: Path) -> None:
     from collections import Counter
 
     from asterism.memo.generating.campaign import Mutant
-    from asterism.memo.generating.chains import Chain
+    from asterism.memo.generating.generate import Chain
 
     mutants = [Mutant(g, name, "insert", 3) for name, g in _graphs().items()]
     Chain(mutants, Counter({"too large": 2}), None).save(place(folder, 0))
@@ -180,16 +183,16 @@ register(Reader("profile", "results", ".", _read_profile, _profile_seeds, 5))
 
 
 def _read_seeds(path: Path) -> object:
-    from asterism.deepstellar.seeding.seeds import Seeds
+    from asterism.deepstellar.seeding.seeds import SeedInputs
 
-    return len(Seeds.load(path))
+    return len(SeedInputs.load(path))
 
 
 def _seeds_seeds(folder: Path) -> None:
-    from asterism.deepstellar.seeding.seeds import Seeds
+    from asterism.deepstellar.seeding.seeds import SeedInputs
 
     images = _rng().integers(0, 256, (3, 4, 4, 1), np.uint8)
-    Seeds(images, np.arange(3), np.arange(3)).save(place(folder, 0))
+    SeedInputs(images, np.arange(3), np.arange(3)).save(place(folder, 0))
 
 
 register(Reader("seeds", "results", ".", _read_seeds, _seeds_seeds, 4))
@@ -273,26 +276,26 @@ def _triggers_seeds(folder: Path) -> None:
 register(Reader("triggers", "results", ".", _read_triggers, _triggers_seeds, 8))
 
 
-def _read_additions(path: Path) -> object:
-    from asterism.attacks.addition import Addition
+def _read_augmentations(path: Path) -> object:
+    from asterism.attacks.augmentation import AugmentationSet
     from asterism.core.files.artifacts import read_json
     from asterism.deepimportance.heatmaps import Heatmaps
 
     names = read_json(path / "names.json")
-    addition = Addition.load(path / "addition.npz")
-    return names, addition.judged, Heatmaps.load(path)
+    augmentation = AugmentationSet.load(path / "augmentation.npz")
+    return names, augmentation.judged, Heatmaps.load(path)
 
 
-def _additions_seeds(folder: Path) -> None:
-    from asterism.attacks.addition import Addition
+def _augmentations_seeds(folder: Path) -> None:
+    from asterism.attacks.augmentation import AugmentationSet
     from asterism.core.files.artifacts import write_json
     from asterism.deepimportance.heatmaps import Heatmaps
 
     images = _rng().random((3, 4, 4, 1), np.float32)
     here = place(folder, 0)
-    Addition.natural(images, np.arange(3)).save(here / "addition.npz")
+    AugmentationSet.natural(images, np.arange(3)).save(here / "augmentation.npz")
     Heatmaps(images.astype(np.uint8), images, np.arange(3)).save(here)
     write_json(here / "names.json", ["fgsm", "semantic"])
 
 
-register(Reader("additions", "results", ".", _read_additions, _additions_seeds, 5))
+register(Reader("augmentations", "results", ".", _read_augmentations, _augmentations_seeds, 5))

@@ -17,8 +17,8 @@ def _read(path: Path) -> object:
     match path.read_text().partition(" ")[0]:
         case "fine":
             return 1
-        case "refused":
-            raise UserError(f"{path} is refused")
+        case "rejected":
+            raise UserError(f"{path} is rejected")
         case "nameless":
             raise UserError("something is wrong")
         case "traceback":

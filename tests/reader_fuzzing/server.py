@@ -79,7 +79,7 @@ def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
         read(path)
         facts = {"kind": "value"}
     except UserError as error:
-        facts = _refusal(str(error), path)
+        facts = _rejection(str(error), path)
     except BaseException as error:
         facts = _defect(error)
     violations = guard.stop()
@@ -89,7 +89,7 @@ def _read(read: Any, path: Path, guard: Guard) -> dict[str, Any]:
     return {**facts, "seconds": time.perf_counter() - started, "peak_mb": peak // 1024}
 
 
-def _refusal(message: str, path: Path) -> dict[str, Any]:
+def _rejection(message: str, path: Path) -> dict[str, Any]:
     """A UserError has one line, which says something, and of which file."""
     names = {path.name, path.stem, path.parent.name}
     problem = ""

@@ -20,7 +20,7 @@ class Reader:
         name: for the command line and the table.
         family: one of :data:`FAMILIES`.
         main: the file that it is given in an example's folder; ``.`` for the folder.
-        read: reads, and uses what it has read; raises UserError for what it refuses.
+        read: reads, and uses what it has read; raises UserError for what it rejects.
         seeds: writes whole examples, each into a folder of its own.
         weight: its share of a family's examples.
         isolated: whether Asterism opens such files in a process of their own only, so that a

@@ -31,7 +31,7 @@ def server(tmp_path_factory, seeds):
     ("content", "kind", "told"),
     [
         ("fine", "value", ""),
-        ("refused", "rejected", "is refused"),
+        ("rejected", "rejected", "is rejected"),
         ("nameless", "bad message", "names no file"),
         ("traceback", "traceback", "KeyError: 'missing'"),
         ("panic", "traceback", "SystemExit"),
@@ -63,7 +63,7 @@ def test_the_first_example_of_a_server_is_read_and_no_whole_file(tmp_path, seeds
 
 def test_a_server_reads_many_examples(tmp_path, seeds):
     with Server("planted", tmp_path / "server", seeds) as server:
-        for content in (b"fine", b"refused", b"traceback", b"eval") * 5:
+        for content in (b"fine", b"rejected", b"traceback", b"eval") * 5:
             server.read(PLANTED, Example("file.txt", {"file.txt": content}))
         assert server.starts == 1
 
@@ -78,7 +78,7 @@ def test_a_defect_is_found_kept_made_smaller_and_read_again(tmp_path, seeds):
         campaign.next, campaign.count = first, first + 2
         outcome = campaign.run(server)
         (failure,) = outcome.failures.values()
-        assert (failure.count, outcome.tally.failures, outcome.tally.examples) == (2, 2, 2)
+        assert (failure.count, outcome.counts.failures, outcome.counts.examples) == (2, 2, 2)
         assert dict(failure.example.files) == {"file.txt": b"traceback"}
         reader, example = load_failure(failure.save(tmp_path / "failures"))
         assert reader is PLANTED

@@ -1,4 +1,4 @@
-"""Every reader gives a value or one line of refusal, whatever its file holds.
+"""Every reader gives a value or one line of rejection, whatever its file holds.
 
 Some hundreds of crafted files and of mutants; all crafted ones in the slow tests, and thousands of
 mutants by ``make fuzz-readers``.

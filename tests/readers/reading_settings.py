@@ -2,9 +2,9 @@
 
 
 def parameters(path):
-    from asterism.core.parameters.params import Section, read_params
+    from asterism.core.parameters.params import ParameterSection, read_params
 
-    class Params(Section):
+    class Params(ParameterSection):
         seed: list[int]
 
     return read_params(Params, path)

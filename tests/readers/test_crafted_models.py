@@ -88,15 +88,15 @@ def test_what_is_not_plain_in_an_hdf5_file_is_named(edit, tmp_path):
     with h5py.File(path, "w") as file:
         file["layers/dense/kernel"] = np.ones((16, 3), np.float32)
         edit(file, "layers/dense/kernel")
-    with h5py.File(path) as file, pytest.raises(UserError) as refused:
+    with h5py.File(path) as file, pytest.raises(UserError) as rejected:
         require_plain(file, path)
-    said = str(refused.value)
+    said = str(rejected.value)
     words = ("link", "data set", "reference", "second name", "declares")
     assert any(word in said for word in words), said
     assert "(/" in said or "MB" in said, "the object is named"
 
 
-def test_a_link_that_no_library_here_made_is_refused(tmp_path):
+def test_a_link_that_no_library_here_made_is_rejected(tmp_path):
     """HDF5 asks a library for what a user-defined link means."""
     path = tmp_path / "w.h5"
     with h5py.File(path, "w") as file:

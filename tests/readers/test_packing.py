@@ -1,4 +1,4 @@
-"""Data of ONNX models in other files: refused, and packed into one file."""
+"""Data of ONNX models in other files: rejected, and packed into one file."""
 
 import os
 
@@ -103,7 +103,7 @@ def _address(model):
 )
 def test_data_that_lie_elsewhere_or_are_not_what_is_said_are_not_packed(model, craft, tmp_path):
     craft(model)
-    with pytest.raises(UserError, match=r"m\.onnx") as refused:
+    with pytest.raises(UserError, match=r"m\.onnx") as rejected:
         pack(model, tmp_path / "whole.onnx")
-    assert "\n" not in str(refused.value)
+    assert "\n" not in str(rejected.value)
     assert not (tmp_path / "whole.onnx").exists()

@@ -8,7 +8,7 @@ from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.report.campaigns import Campaign, line, place, spoken
+from asterism.report.campaigns import CampaignSummary, line, place, spoken
 
 
 def history(**changes):
@@ -30,7 +30,7 @@ def test_a_campaign_is_what_the_stage_left(tmp_path):
     folder = tmp_path / "artifacts/fuzz/k_step"
     write_arrays(folder / "crashes.npz", images=images(7, 9), label=np.array([1, 0]))
     write_table(folder / "crashes.csv", {"id": [0, 1], "group": [0, 1]})
-    found = Campaign.load(tmp_path, "k_step")
+    found = CampaignSummary.load(tmp_path, "k_step")
     assert (found.guide, found.metrics) == ("k_step", {"crashes": 2})
     assert found.history.equals(history())
     assert np.array_equal(found.crashes.images, images(7, 9))
@@ -39,11 +39,11 @@ def test_a_campaign_is_what_the_stage_left(tmp_path):
 
 
 def test_campaigns_ran_alike_that_found_the_same_but_for_what_they_kept():
-    one = Campaign("state", {}, history(), corpus(1, 2))
-    assert one.ran_as(Campaign("none", {}, history(queue=[3, 9]), corpus(1, 2)))
-    assert not one.ran_as(Campaign("none", {}, history(crashes=[0, 1]), corpus(1, 2)))
-    assert not one.ran_as(Campaign("none", {}, history(), corpus(1, 3)))
-    assert not one.ran_as(Campaign("none", {}, history(), corpus(2, 1)))
+    one = CampaignSummary("state", {}, history(), corpus(1, 2))
+    assert one.ran_as(CampaignSummary("none", {}, history(queue=[3, 9]), corpus(1, 2)))
+    assert not one.ran_as(CampaignSummary("none", {}, history(crashes=[0, 1]), corpus(1, 2)))
+    assert not one.ran_as(CampaignSummary("none", {}, history(), corpus(1, 3)))
+    assert not one.ran_as(CampaignSummary("none", {}, history(), corpus(2, 1)))
 
 
 def test_each_campaign_has_one_name_and_one_colour():

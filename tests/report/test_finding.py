@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from asterism.deepstellar.campaigns.results import Corpus
-from asterism.report.campaigns import Campaign
+from asterism.report.campaigns import CampaignSummary
 from asterism.report.sections.stateful import finding
 
 
@@ -13,7 +13,7 @@ def campaign(guide, groups=3, grey=(1, 2), states=(0.5, 0.6), queue=(2, 2)):
     images = np.array(grey, np.uint8).reshape(-1, 1, 1, 1)
     corpus = Corpus(images, np.zeros(len(images), np.int64), pl.DataFrame())
     history = pl.DataFrame({"mutants": [0, 9], "queue": queue, "basic_state": states})
-    return Campaign(guide, {"crash_groups": groups}, history, corpus)
+    return CampaignSummary(guide, {"crash_groups": groups}, history, corpus)
 
 
 SAME = "All campaigns ran the same mutants"

@@ -6,7 +6,7 @@ import pytest
 
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.report import galleries as module
-from asterism.report.campaigns import Campaign
+from asterism.report.campaigns import CampaignSummary
 from asterism.report.galleries import galleries
 from asterism.report.pictures import png
 
@@ -22,18 +22,18 @@ def campaign(guide, crashes):
             "label": label,
             "predicted": [99] * len(crashes),
             "seed": label,
-            "chain": [f"chain {g}" for g in grey],
+            "mutators": [f"chain {g}" for g in grey],
             "group": group,
         }
     )
     images = np.array(grey, np.uint8).repeat(4).reshape(-1, 2, 2, 1)
-    return Campaign(guide, {}, pl.DataFrame(), Corpus(images, np.array(label), table))
+    return CampaignSummary(guide, {}, pl.DataFrame(), Corpus(images, np.array(label), table))
 
 
 def shown(*campaigns):
     """Grey values and classes that the galleries show, in their order."""
     return [
-        [(int(item["chain"].split()[1]), item["label"]) for item in gallery]
+        [(int(item["mutators"].split()[1]), item["label"]) for item in gallery]
         for gallery in galleries(campaigns, SEEDS)
     ]
 

@@ -48,10 +48,10 @@ def workspace(tmp_path_factory):
 
 def test_the_stages_leave_what_they_promise(workspace):
     metrics = read_json(workspace / "metrics/measure_importance.json")
-    assert set(metrics["additions"]) == {"fgsm", "noise", "semantic"}
+    assert set(metrics["augmentations"]) == {"fgsm", "noise", "semantic"}
     assert metrics["test_set"]["inputs"] == 60
     assert metrics["all_tests"]["inputs"] == 120
-    for facts in metrics["additions"].values():
+    for facts in metrics["augmentations"].values():
         assert facts["draws"] == 4
         for m in (4, 8):
             assert facts[f"idc_{m}"]["value"] >= metrics["test_set"][f"idc_{m}"]
@@ -62,7 +62,7 @@ def test_the_stages_leave_what_they_promise(workspace):
         subset = read_arrays(folder / "smallest_subset.npz")
         new = read_arrays(folder / "new_combinations.npz")
         assert len(subset["positions"]) == metrics["smallest_subset"][idc]
-        for name, facts in metrics["additions"].items():
+        for name, facts in metrics["augmentations"].items():
             assert len(subset[name]) == facts["smallest_subset"][idc]
             count = facts["new_combinations"][idc]["value"]
             assert len(new[f"{name}_inputs"]) == count
@@ -79,13 +79,13 @@ def test_the_stages_leave_what_they_promise(workspace):
     ],
 )
 def test_the_finding_is_what_the_controls_say(values, words):
-    control = {"clean_mean": 4, "clean_std": 1, "perturbed_mean": 6, "perturbed_std": 0.5}
-    additions = {
+    control = {"clean_mean": 4, "clean_std": 1, "noise_mean": 6, "noise_std": 0.5}
+    augmentations = {
         name: {"idc_6": {"value": value, **control}}
         for name, value in zip(("fgsm", "semantic"), values, strict=True)
     }
-    additions["noise"] = {"idc_6": {"value": 99, **control}}  # no adversarial input
-    assert words in _finding(additions, {"idc_6": 1})
+    augmentations["noise"] = {"idc_6": {"value": 99, **control}}  # no adversarial input
+    assert words in _finding(augmentations, {"idc_6": 1})
 
 
 def test_relevance_is_drawn_relative_to_its_largest():
@@ -109,10 +109,10 @@ def test_a_control_of_several_draws_has_a_deviation():
 
 
 def test_one_draw_gives_no_verdict():
-    control = {"clean_mean": 4, "clean_std": None, "perturbed_mean": 6, "perturbed_std": None}
-    additions = {"fgsm": {"idc_6": {"value": 9, **control}}}
-    assert _verdict(additions["fgsm"]["idc_6"]) == "one draw: no verdict"
-    assert "too much for two draws" in _finding(additions, {"idc_6": 1})
+    control = {"clean_mean": 4, "clean_std": None, "noise_mean": 6, "noise_std": None}
+    augmentations = {"fgsm": {"idc_6": {"value": 9, **control}}}
+    assert _verdict(augmentations["fgsm"]["idc_6"]) == "one draw: no verdict"
+    assert "too much for two draws" in _finding(augmentations, {"idc_6": 1})
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_one_draw_gives_no_verdict():
 )
 def test_one_combination_more_than_draws_that_agree_is_nothing(value, verdict):
     total = 6144
-    control = {"clean_mean": 7, "clean_std": 0, "perturbed_mean": 7, "perturbed_std": 0}
+    control = {"clean_mean": 7, "clean_std": 0, "noise_mean": 7, "noise_std": 0}
     shares = {name: number / total for name, number in control.items()} | {"value": value / total}
     assert _verdict(shares, 1 / total) == verdict
     assert _verdict(control | {"value": value}, 1) == verdict
@@ -206,7 +206,7 @@ def test_neurons_whose_every_combination_is_exercised_prove_nothing(workspace, c
     body = exercise("idc_4")
     assert "of 1 cases" in body
     assert "are left out, since it cannot rise there" in body
-    assert "Rise of IDC 8 by each addition" in body
+    assert "Rise of IDC 8 by each augmentation" in body
     assert body.count("none is left") == 3
     body = exercise("idc_8")
     assert "Here it cannot rise" in body
@@ -235,7 +235,7 @@ def test_few_inputs_have_counts_on_a_linear_scale(workspace, changed):
 
 def test_own_natural_images_are_called_so(workspace, changed):
     def rename(facts):
-        facts = facts.get("additions", facts)
+        facts = facts.get("augmentations", facts)
         facts["own"] = facts.pop("semantic")
 
     changed("metrics/measure_importance.json", rename)
@@ -248,8 +248,8 @@ def test_own_natural_images_are_called_so(workspace, changed):
 
 def test_one_draw_is_shown_without_a_verdict(workspace, changed):
     def one_draw(facts):
-        for held in facts["additions"]["fgsm"]["new_combinations"].values():
-            held.update(clean_std=None, perturbed_std=None)
+        for held in facts["augmentations"]["fgsm"]["new_combinations"].values():
+            held.update(clean_std=None, noise_std=None)
 
     changed("metrics/measure_importance.json", one_draw)
     row = str(importance(workspace).body).split("<td>+ FGSM</td>")[1].split("</tr>")[0]
@@ -280,7 +280,7 @@ def test_the_regressor_is_shown_where_there_is_one(workspace):
         "test_mse": 0.01,
         "tolerance_degrees": 2.5,
         "test_set": metrics["test_set"],
-        "additions": metrics["additions"],
+        "augmentations": metrics["augmentations"],
         "attacks": {"fgsm": {**turned, "deviation_degrees_max": 7.5}},
     }
     file = workspace / "metrics/measure_driving.json"

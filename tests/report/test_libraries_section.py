@@ -9,11 +9,11 @@ from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.libraries.running.branches import by_module
 from asterism.libraries.running.outcomes import STATUSES
-from asterism.memo.generating.generate import STRATEGIES, campaign
 from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.strategy import STRATEGIES, campaign
 from asterism.memo.generating.tables import growth_table, universe_facts
 from asterism.memo.graphs.coverage import coverage_of
-from asterism.memo.graphs.graph import WeightEdit, chain
+from asterism.memo.graphs.graph import WeightEdit, sequential
 from asterism.memo.universe.tensors import Tensor
 from asterism.report.sections.libraries import libraries
 from memo.small_graphs import branching, convolutional, layer, recurrent
@@ -25,7 +25,7 @@ BUDGET = GenerateParams(
     compared=["memo_r"],
     models=6,
     executed=None,
-    chains=1,
+    islands=1,
     mutations=1,
     p=0.05,
     pool="replace",
@@ -41,7 +41,7 @@ REDUCED = {
     **{f"{name}_kept": 6000 for name in ("types", "pairs", "parameters")},
     "parameters": 6000,
 }
-CULPRIT = chain(
+CULPRIT = sequential(
     Tensor((3, 2)),
     [layer("LSTM", units=4, recurrent_activation="relu", go_backwards=True, return_sequences=True)],
 )
@@ -49,7 +49,7 @@ WEIGHTED = CULPRIT.change(CULPRIT.layers[0], edits=(WeightEdit("special", 1),))
 SCRIPT = "print('<the bug lives>')\n"
 
 
-def finding(library, symptom, graph, draws):
+def finding(library, symptom, graph, distributions):
     return {
         "signature": f"{symptom} in {library}",
         "folder": f"{library}-{symptom}",
@@ -60,7 +60,12 @@ def finding(library, symptom, graph, draws):
         "layers": 4,
         "minimality": "not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9",
         "ablation": {"batch size 1": "the same"},
-        "finding": {"library": library, "symptom": symptom, "draws": draws, "message": ""},
+        "finding": {
+            "library": library,
+            "symptom": symptom,
+            "distributions": distributions,
+            "message": "",
+        },
         "graph": graph.to_json(),
     }
 
@@ -84,7 +89,7 @@ def workspace(tmp_path_factory):
     write_json(artifacts / "generate_models/universe.json", universe_facts())
     write_table(artifacts / "generate_models/branches.csv", by_module(set(), {}))
     write_json(artifacts / "library_versions/env.json", {"keras": "3"})
-    outcomes = {"route": ["jax:jit"], **{status: [2] for status in STATUSES}}
+    outcomes = {"backend": ["jax:jit"], **{status: [2] for status in STATUSES}}
     write_table(artifacts / "execute_models/outcomes.csv", outcomes)
     write_json(artifacts / "execute_models/left_out.json", {"litert:tflite": "is missing"})
     write_table(folder / "plots/generate_models/growth.csv", growth_table(made))
@@ -158,8 +163,8 @@ def test_a_finding_says_what_is_out_of_the_ordinary_with_it(body):
     assert "with a special weight" in differs and "with a special weight" not in hang
 
 
-def test_every_row_and_column_of_the_routes_is_explained(body):
-    told = body[body.index("What the libraries did") : body.index("<th>route</th>")]
+def test_every_row_and_column_of_the_backends_is_explained(body):
+    told = body[body.index("What the libraries did") : body.index("<th>backend</th>")]
     for words in ("float64", "pytorch:perturbed", "converters", "Unsupported", "No file to read"):
         assert words in told
     assert "CRADLE runs the seed models and makes none of its own" in body

@@ -16,7 +16,7 @@ from asterism.core.drawing.svg import svg_text, write_svg
 from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
 from asterism.report.pictures import svg, svg_file
-from asterism.report.section import Section
+from asterism.report.section import ReportSection
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
 from asterism.sweep.templating import render
@@ -77,7 +77,7 @@ def server():
 
 
 def section(body, name="Title"):
-    return Section("a", name, "Why?", ((name, name),), body, 1)
+    return ReportSection("a", name, "Why?", ((name, name),), body, 1)
 
 
 def page_of(folder, body, name="Title"):

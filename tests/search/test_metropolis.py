@@ -82,9 +82,9 @@ def test_p_is_checked(p):
 
 
 def test_proposals_are_drawn_until_one_is_accepted():
-    # The last candidate, three ranks down, has a chance of 0.001: it is refused 100 times.
-    refused = [0.99, 0.5] * 100
-    draws = GivenDraws(iter([*refused, 0.0, 0.99]))
+    # The last candidate, three ranks down, has a chance of 0.001: it is rejected 100 times.
+    rejected = [0.99, 0.5] * 100
+    draws = GivenDraws(iter([*rejected, 0.0, 0.99]))
     assert MetropolisHastings(0.9).select(range(4), [0.9, 0.5, 0.4, 0.0].__getitem__, 0, draws) == 0
 
 

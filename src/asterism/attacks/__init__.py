@@ -1,1 +1,1 @@
-"""Adversarial inputs and other additions to a test set."""
+"""Adversarial inputs and other augmentations to a test set."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from asterism.attacks.params import AttackParams
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.construction import NoOptions, options_by_name
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 
 log = get_logger(__name__)
@@ -70,7 +70,7 @@ class Attack(ABC):
     """
 
     #: The options that this attack takes.
-    Options: ClassVar[type[Section]] = NoOptions
+    Options: ClassVar[type[ParameterSection]] = NoOptions
     #: Whether it needs a classifier to attack; others work on regressors too.
     needs_classifier: ClassVar[bool] = True
     #: Whether it works through time too, on recurrent networks: where a few gradients of the loss
@@ -95,7 +95,7 @@ class Attack(ABC):
 ATTACKS: Registry[type[Attack]] = Registry("attack", "asterism.attacks.methods")
 
 
-def attack_options(params: AttackParams) -> dict[str, Section]:
+def attack_options(params: AttackParams) -> dict[str, ParameterSection]:
     """The options of the chosen attacks, and of the others that have any given, by name.
 
     Raises:

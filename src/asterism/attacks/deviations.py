@@ -10,10 +10,10 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import Attack, Floats, Victims, build_suitable
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.image_set import prefixed
-from asterism.attacks.natural import natural_additions
+from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.attacks.regressor import PixelRegressor
@@ -33,45 +33,45 @@ _SHARE = 5
 
 @dataclass(frozen=True)
 class Deviations:
-    """Additions to a regressor's test set, and how far they move its output.
+    """Augmentations to a regressor's test set, and how far they move its output.
 
     Attributes:
-        additions: by name; those that move the output by more than is tolerated are successful.
+        augmentations: by name; those that move the output by more than is tolerated are successful.
         moved: float64 ``(N,)`` by name, distance of the output from that for the source, in the
-            output's unit; only of additions that were made from test inputs.
+            output's unit; only of augmentations that were made from test inputs.
     """
 
-    additions: dict[str, Addition]
+    augmentations: dict[str, AugmentationSet]
     moved: dict[str, NDArray[np.float64]]
 
     def per_input(self) -> dict[str, NDArray[Any]]:
         """What is known of each attacked input, named ``<attack>_<fact>``."""
         return prefixed(
             {
-                name: self.additions[name].per_input() | {"moved": m}
+                name: self.augmentations[name].per_input() | {"moved": m}
                 for name, m in self.moved.items()
             }
         )
 
 
 @dataclass(frozen=True)
-class Plan:
-    """What is settled, and can be refused, before there is a regressor.
+class AttackPlan:
+    """What is settled, and can be rejected, before there is a regressor.
 
     Attributes:
         split: which test images are the test set.
-        inputs: how many images each addition has: at most a fifth of the smaller side of the
+        inputs: how many images each augmentation has: at most a fifth of the smaller side of the
             split, so that controls can be drawn.
-        natural: the natural additions.
+        natural: the natural augmentations.
     """
 
     split: Split
     inputs: int
-    natural: dict[str, Addition]
+    natural: dict[str, AugmentationSet]
 
     @classmethod
     def make(cls, images: NDArray[np.uint8], params: AttackParams, seed: int) -> Self:
-        """Part the test images, uint8 ``(N, H, W, C)``, and gather the natural additions.
+        """Part the test images, uint8 ``(N, H, W, C)``, and gather the natural augmentations.
 
         Raises:
             UserError: too few images, or natural ones that cannot be added.
@@ -86,14 +86,14 @@ class Plan:
         inputs = min(params.inputs, len(split.base) // _SHARE, len(split.pool) // _SHARE)
         if inputs < params.inputs:
             log.warning("fewer inputs attacked", wanted=params.inputs, possible=inputs)
-        return cls(split, inputs, natural_additions(images, split, inputs, params, seed))
+        return cls(split, inputs, natural_augmentations(images, split, inputs, params, seed))
 
 
 def attack_regressor(
     model: keras.Model,
     preprocessing: PreprocessingParams,
     images: NDArray[np.uint8],
-    plan: Plan,
+    plan: AttackPlan,
     params: AttackParams,
     tolerance: float,
     seed: int,
@@ -121,17 +121,17 @@ def attack_regressor(
     attacks = build_suitable(
         params, lambda attack: not attack.needs_classifier, "a regressor has no classes"
     )
-    additions, moved = {}, {}
+    augmentations, moved = {}, {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         found = _farther(attack, estimator, victims)
         rounded = as_pixels(as_levels(found))
         moved[name], moved_rounded = (
             np.abs(estimator.predict(x).astype(np.float64) - outputs) for x in (found, rounded)
         )
-        additions[name] = Addition.attacked(
+        augmentations[name] = AugmentationSet.attacked(
             found, victims, moved[name] > tolerance, moved_rounded > tolerance
         )
-    return Deviations(additions | plan.natural, moved)
+    return Deviations(augmentations | plan.natural, moved)
 
 
 def _farther(attack: Attack, estimator: PixelRegressor, victims: Victims) -> Floats:

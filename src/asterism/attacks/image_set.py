@@ -1,4 +1,4 @@
-"""A set of images that are held against their originals, and what is known of each."""
+"""ImageSet: images, their distances from their originals, and whether the model fails on them."""
 
 from __future__ import annotations
 

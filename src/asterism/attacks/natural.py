@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import Ints
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_pixels
 from asterism.core.files.artifacts import read_arrays
@@ -18,7 +18,7 @@ from asterism.core.randomness.random_streams import stream
 
 log = get_logger(__name__)
 
-#: Names of the natural additions: the pool's most different inputs, and images of the user's.
+#: Names of the natural augmentations: the pool's most different inputs, and images of the user's.
 SEMANTIC, OWN = "semantic", "own"
 
 #: Images whose distances are worked out at once.
@@ -27,10 +27,10 @@ _CHUNK = 512
 Images = NDArray[np.uint8]
 
 
-def natural_additions(
+def natural_augmentations(
     images: Images, split: Split, count: int, params: AttackParams, seed: int
-) -> dict[str, Addition]:
-    """The natural addition that is asked for, under its name; nothing where none is.
+) -> dict[str, AugmentationSet]:
+    """The natural augmentation that is asked for, under its name; nothing where none is.
 
     Args:
         images: all test images, uint8 ``(N, H, W, C)``.
@@ -49,9 +49,9 @@ def natural_additions(
         own = read_natural(path, images.shape[1:])
         drawn = np.sort(stream(seed, "attack", OWN).permutation(len(own))[:count])
         log.info("own natural images", file=str(path), images=len(own), added=len(drawn))
-        return {OWN: Addition.natural(as_pixels(own[drawn]))}
+        return {OWN: AugmentationSet.natural(as_pixels(own[drawn]))}
     chosen = split.pool[farthest_first(images[split.pool], images[split.base], count)]
-    return {SEMANTIC: Addition.natural(as_pixels(images[chosen]), chosen)}
+    return {SEMANTIC: AugmentationSet.natural(as_pixels(images[chosen]), chosen)}
 
 
 def farthest_first(pool: Images, base: Images, count: int) -> Ints:

@@ -1,4 +1,4 @@
-"""Parameters of the attacks and of the other additions to a test set."""
+"""Parameters of the attacks and of the other augmentations to a test set."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pydantic import Field, model_validator
 
 from asterism.core.files.user_files import NO_FILE, File
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class AttackParams(Section):
+class AttackParams(ParameterSection):
     """Which inputs are added to the test set."""
 
     accepted_by: ClassVar[str | None] = "asterism.attacks.attack:attack_options"

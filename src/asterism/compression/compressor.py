@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.core.parameters.construction import NoOptions, options_of
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.data import Dataset
 from asterism.models.classifiers.classifier import open_classifier
@@ -47,7 +47,7 @@ class Compressor(ABC):
     #: Suffix, and with it the format, of the file that it writes.
     suffix: ClassVar[str]
     #: The options that this method takes.
-    Options: ClassVar[type[Section]] = NoOptions
+    Options: ClassVar[type[ParameterSection]] = NoOptions
 
     @staticmethod
     @abstractmethod
@@ -65,7 +65,7 @@ class Compressor(ABC):
 COMPRESSORS: Registry[type[Compressor]] = Registry("compressor", "asterism.compression.methods")
 
 
-def method_options(params: CompressionParams) -> Section:
+def method_options(params: CompressionParams) -> ParameterSection:
     """The method's options, as it declares them.
 
     Raises:

@@ -7,11 +7,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class CompressionParams(Section):
+class CompressionParams(ParameterSection):
     """One compressed model to make; its key in ``params.yaml`` names it."""
 
     accepted_by: ClassVar[str | None] = "asterism.compression.compressor:method_options"

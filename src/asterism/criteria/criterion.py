@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.coverage.criterion import Criterion
 from asterism.core.parameters.construction import NoOptions, options_by_name
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.criteria.params import CriteriaParams
 
@@ -49,7 +49,7 @@ class ChosenCriterion(ActivationCriterion):
     """A criterion that is chosen by name and made from its own options."""
 
     #: The options that this criterion takes.
-    Options: ClassVar[type[Section]] = NoOptions
+    Options: ClassVar[type[ParameterSection]] = NoOptions
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -88,16 +88,18 @@ class NeuronItems(ChosenCriterion):
         return items.size
 
 
-CRITERIA: Registry[type[ChosenCriterion]] = Registry("criterion", "asterism.criteria.families")
+ACTIVATION_CRITERIA: Registry[type[ChosenCriterion]] = Registry(
+    "criterion", "asterism.criteria.families"
+)
 
 
-def criterion_options(params: CriteriaParams) -> dict[str, Section]:
+def criterion_options(params: CriteriaParams) -> dict[str, ParameterSection]:
     """The options of the chosen criteria, and of the others that have any given, by name.
 
     Raises:
         UserError: no such criterion, or the options are none of its.
     """
-    return options_by_name(CRITERIA, params.options, params.names)
+    return options_by_name(ACTIVATION_CRITERIA, params.options, params.names)
 
 
 def build_criteria(params: CriteriaParams) -> dict[str, ActivationCriterion]:
@@ -107,4 +109,4 @@ def build_criteria(params: CriteriaParams) -> dict[str, ActivationCriterion]:
         UserError: see :func:`criterion_options`.
     """
     options = criterion_options(params)
-    return {name: CRITERIA[name](options[name]) for name in params.names}
+    return {name: ACTIVATION_CRITERIA[name](options[name]) for name in params.names}

@@ -1,4 +1,4 @@
-"""Which different things were seen, in memory that does not grow with their number."""
+"""A hash table on disk: rows of bytes under 64-bit keys, with bounded use of memory."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class KeyTable:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = type(self)(self._rows.shape[1])
         twin._sealed = list(self._sealed)
-        twin._keys, twin._rows = self._keys, self._rows  # replaced by additions, never changed
+        twin._keys, twin._rows = self._keys, self._rows  # replaced by larger ones, never changed
         return twin
 
     def add(self, keys: Keys, rows: Rows | None = None) -> None:

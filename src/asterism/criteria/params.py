@@ -7,17 +7,17 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class CriteriaParams(Section):
+class CriteriaParams(ParameterSection):
     """Which criteria are measured, and their settings."""
 
     accepted_by: ClassVar[str | None] = "asterism.criteria.criterion:criterion_options"
 
-    names: Distinct[Annotated[str, named("asterism.criteria.criterion:CRITERIA")]] = Field(
-        description="criteria by name, in the order of reports"
+    names: Distinct[Annotated[str, named("asterism.criteria.criterion:ACTIVATION_CRITERIA")]] = (
+        Field(description="criteria by name, in the order of reports")
     )
     layers: Distinct[str] | None = Field(
         min_length=1,

@@ -55,7 +55,7 @@ def reads_a_file(source: Source) -> Source:
 
 
 def require_no_idle_file(params: DataParams) -> None:
-    """Refuse a file of the user's where the source does not read it.
+    """Reject a file of the user's where the source does not read it.
 
     Raises:
         UserError: the message names the sources that would.

@@ -19,12 +19,12 @@ from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import File, inside
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 from asterism.data.pictures import size_of_image
 
 
-class AngleParams(Section):
+class AngleParams(ParameterSection):
     """What a steering angle means."""
 
     degrees: float = Field(gt=0, description="degrees in one unit of the angles: 25 for ±1 = ±25°")
@@ -33,7 +33,7 @@ class AngleParams(Section):
     )
 
 
-class DrivingParams(Section):
+class DrivingParams(ParameterSection):
     """Where driving data lie, and how they are read."""
 
     source: Literal["none", "folder"] = Field(description="none: the regression is left out")

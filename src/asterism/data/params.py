@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class DataParams(Section):
+class DataParams(ParameterSection):
     """Which images the pipeline works on."""
 
     accepted_by: ClassVar[str | None] = "asterism.data.dataset:require_no_idle_file"

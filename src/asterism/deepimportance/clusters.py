@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.settings import machine
+from asterism.deepimportance.histogram import Histogram
 from asterism.deepimportance.kmeans import cluster, silhouette
 from asterism.deepimportance.params import ClusterParams
-from asterism.deepimportance.tally import Tally
 
 Floats = NDArray[np.float64]
 
@@ -36,21 +36,21 @@ class NeuronClusters:
 
 
 def fit_clusters(
-    tallies: Sequence[Tally], params: ClusterParams, *, dense: bool
+    histograms: Sequence[Histogram], params: ClusterParams, *, dense: bool
 ) -> list[NeuronClusters]:
     """Clusters of several neurons.
 
     Args:
-        tallies: of each neuron's activations over the training inputs.
+        histograms: of each neuron's activations over the training inputs.
         params: how to cluster.
         dense: whether the neurons are those of a dense layer, whose zeros may be left out.
     """
     with ThreadPoolExecutor(machine.available_threads()) as threads:
-        return list(threads.map(lambda tally: _fit(tally, params, dense), tallies))
+        return list(threads.map(lambda histogram: _fit(histogram, params, dense), histograms))
 
 
-def _fit(tally: Tally, params: ClusterParams, dense: bool) -> NeuronClusters:
-    values, counts = tally.values(), tally.counts()
+def _fit(histogram: Histogram, params: ClusterParams, dense: bool) -> NeuronClusters:
+    values, counts = histogram.values(), histogram.counts()
     if dense and params.leave_out_zeros:
         values, counts = values[values != 0], counts[values != 0]
     if len(values) == 0:

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from asterism.criteria.criterion import ActivationCriterion, Activations
 from asterism.criteria.key_table import KeyTable, zobrist
 from asterism.deepimportance.clusters import NeuronClusters, fit_clusters
+from asterism.deepimportance.histogram import Histogram
 from asterism.deepimportance.params import ClusterParams
-from asterism.deepimportance.tally import Tally
 
 Codes = NDArray[np.uint8]
 Ints = NDArray[np.int64]
@@ -53,7 +53,7 @@ class ImportanceDrivenCoverage(ActivationCriterion):
     def __init__(self, neurons: Ints, params: ClusterParams, *, dense: bool) -> None:
         self.neurons = neurons
         #: Each neuron's activations over the training inputs.
-        self.tallies = [Tally() for _ in neurons]
+        self.histograms = [Histogram() for _ in neurons]
         #: Under a combination's key: the first input's position and the combination.
         self.covered = KeyTable(8 + len(neurons))
         self._facts = zobrist("idc", len(neurons), _CLUSTERS)
@@ -63,19 +63,19 @@ class ImportanceDrivenCoverage(ActivationCriterion):
 
     def fit(self, training: Activations) -> None:
         """Count the activations of a batch of training inputs."""
-        for neuron, tally in zip(self.neurons, self.tallies, strict=True):
-            tally.add(training.subject[:, neuron])
+        for neuron, histogram in zip(self.neurons, self.histograms, strict=True):
+            histogram.add(training.subject[:, neuron])
 
     @cached_property
     def clusters(self) -> list[NeuronClusters]:
         """Each neuron's clusters; no training input may follow."""
-        return fit_clusters(self.tallies, self._params, dense=self._dense)
+        return fit_clusters(self.histograms, self._params, dense=self._dense)
 
     def of_first(self, count: int) -> Self:
         """The coverage of the ``count`` most important neurons; nothing is covered yet."""
         part = copy.copy(self)
         part.clusters = self.clusters[:count]
-        part.neurons, part.tallies = self.neurons[:count], self.tallies[:count]
+        part.neurons, part.histograms = self.neurons[:count], self.histograms[:count]
         part.covered = KeyTable(8 + count)
         return part
 

@@ -75,7 +75,7 @@ def fit(
         criteria: which other criteria.
 
     Raises:
-        UserError: no such layer or criterion, or a layer that relevance cannot cross.
+        UserError: no such layer or criterion, or a layer that relevance cannot pass.
     """
     model = flattened(model)
     subject = find_layer(model, importance.layer)

@@ -39,7 +39,7 @@ def network_of(
         high: largest such value.
 
     Raises:
-        UserError: a layer of a kind that relevance cannot cross; the message names it and lists
+        UserError: a layer of a kind that relevance cannot pass; the message names it and lists
             the kinds that are supported. Or the model is not a graph of layers.
     """
     model = flattened(model)
@@ -84,7 +84,7 @@ def _append_layer(layer: Any, network: Network, inputs: list[int]) -> int:
 
 def _unsupported(layer: Any, what: str) -> UserError:
     return UserError(
-        f"relevance cannot cross the layer {layer.name!r} {what} "
+        f"relevance cannot pass the layer {layer.name!r} {what} "
         f"(supported: {', '.join(sorted(CONVERTERS))})"
     )
 
@@ -239,7 +239,7 @@ def _moves(layer: Any, network: Network, inputs: list[int]) -> int:
 def _repeats(layer: Any, network: Network, inputs: list[int]) -> int:
     if getattr(layer, "interpolation", "nearest") != "nearest":
         raise UserError(
-            f"relevance cannot cross the layer {layer.name!r}: it interpolates "
+            f"relevance cannot pass the layer {layer.name!r}: it interpolates "
             f"{layer.interpolation}, only nearest is supported"
         )
     return network.add(Routing(layer.call), *inputs)

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.criteria.criterion import ActivationCriterion
+from asterism.deepimportance.controls import Compared
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
 from asterism.deepimportance.fitting import Fitted, cover
-from asterism.deepimportance.sets import Compared
 
 Numbers = dict[str, Any]
 
@@ -24,10 +24,10 @@ class Exercised:
 
     Attributes:
         subset: int64, positions in the test set of a smallest subset with the same IDC.
-        subsets: positions in an addition of a smallest subset with the IDC that it has alone, by
-            addition.
-        new: the combinations that only an addition reaches, by addition; inputs are positions in
-            the addition.
+        subsets: by augmentation, positions in it of a smallest subset with the IDC that it has
+            alone.
+        new: by augmentation, the combinations that only it reaches; inputs are positions in the
+            augmentation.
     """
 
     subset: NDArray[np.int64]
@@ -37,7 +37,7 @@ class Exercised:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a test set and its additions exercise.
+    """What a test set and its augmentations exercise.
 
     Attributes:
         metrics: every number, nested by set and criterion.
@@ -51,15 +51,15 @@ class Measured:
 
 
 def measure(
-    fitted: Fitted, base: NDArray[Any], rest: NDArray[Any], additions: Mapping[str, Compared]
+    fitted: Fitted, base: NDArray[Any], rest: NDArray[Any], augmentations: Mapping[str, Compared]
 ) -> Measured:
-    """Coverage of a test set, alone and with each addition, beside that of its controls.
+    """Coverage of a test set, alone and with each augmentation, beside that of its controls.
 
     Args:
         fitted: what the training set taught.
         base: the test set, uint8 images or pixels in [0, 1].
         rest: the other test inputs; how far they and the test set go together is measured too.
-        additions: what is added, each on its own, with controls.
+        augmentations: what is added, each on its own, with controls.
     """
     alone = fitted.exercised(base)
     values = _values(alone)
@@ -70,21 +70,21 @@ def measure(
         "all_tests": {"inputs": len(base) + len(rest), **together},
         "combinations": {name: coverage.combinations for name, coverage in idc.items()},
         "smallest_subset": {name: len(coverage.covered) for name, coverage in idc.items()},
-        "additions": {},
+        "augmentations": {},
     }
     rows = [_row("test set", name, value) for name, value in values.items()]
     rows += [_row("all tests", name, value) for name, value in together.items()]
     exercised = {m: Exercised(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()}
-    for name, compared in progress(list(additions.items()), label="measuring", unit="set"):
+    for name, compared in progress(list(augmentations.items()), label="measuring", unit="set"):
         union = cover(fitted.tracer, alone, compared.added)
         itself = cover(fitted.tracer, fitted.idc, compared.added)
         found = _numbers(alone, union)
-        clean, perturbed = (
+        clean, noise = (
             [_numbers(alone, cover(fitted.tracer, alone, draw)) for draw in draws]
-            for draws in (compared.clean(), compared.perturbed())
+            for draws in (compared.clean(), compared.noise())
         )
-        held = {key: _held_against(found[key], key, clean, perturbed) for key in found}
-        metrics["additions"][name] = {
+        held = {key: _held_against(found[key], key, clean, noise) for key in found}
+        metrics["augmentations"][name] = {
             "inputs": len(compared.added),
             "draws": len(clean),
             **{criterion: held[criterion] for criterion in values},
@@ -123,12 +123,12 @@ def _values(criteria: Mapping[str, ActivationCriterion]) -> dict[str, float]:
 
 
 def _held_against(
-    value: float, key: str, clean: Iterable[Numbers], perturbed: Iterable[Numbers]
+    value: float, key: str, clean: Iterable[Numbers], noise: Iterable[Numbers]
 ) -> Numbers:
     return {
         "value": value,
         **_spread("clean", [draw[key] for draw in clean]),
-        **_spread("perturbed", [draw[key] for draw in perturbed]),
+        **_spread("noise", [draw[key] for draw in noise]),
     }
 
 
@@ -139,5 +139,5 @@ def _spread(name: str, values: list[float]) -> Numbers:
 
 
 def _row(inputs: str, criterion: str, value: float, **controls: float | None) -> Numbers:
-    empty = dict.fromkeys(("clean_mean", "clean_std", "perturbed_mean", "perturbed_std"))
+    empty = dict.fromkeys(("clean_mean", "clean_std", "noise_mean", "noise_std"))
     return {"inputs": inputs, "criterion": criterion, "value": float(value), **empty, **controls}

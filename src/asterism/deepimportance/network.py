@@ -1,4 +1,4 @@
-"""A Keras model as the small set of operations that relevance knows how to cross.
+"""A Keras model as the small set of operations that relevance passes through.
 
 Layer-wise relevance propagation asks of each operation only how it shares relevance among its
 inputs. There are four answers, and every supported layer is made of operations of these kinds:

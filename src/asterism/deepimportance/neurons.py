@@ -95,7 +95,7 @@ def neuron_relevance(
         labels: their classes; inputs that the model gets wrong do not count. None for a regressor.
 
     Raises:
-        UserError: a layer that relevance cannot cross.
+        UserError: a layer that relevance cannot pass.
     """
     propagate = propagator(model, preprocessing, params, layer)
     classes = int(model.outputs[0].shape[-1]) if is_classifier(model) else 1

@@ -6,11 +6,11 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class ClusterParams(Section):
+class ClusterParams(ParameterSection):
     """How the activations of an important neuron are clustered."""
 
     k_min: int = Field(ge=2, description="fewest clusters tried; the best silhouette wins")
@@ -26,18 +26,18 @@ class ClusterParams(Section):
         return self
 
 
-class RelevanceParams(Section):
+class RelevanceParams(ParameterSection):
     """How relevance is propagated."""
 
     composite: Annotated[str, named("asterism.deepimportance.composite:COMPOSITES")] = Field(
-        description="which rule of LRP crosses which kind of layer"
+        description="which rule of LRP applies to which kind of layer"
     )
     epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")
     alpha: float = Field(ge=1, description="α of LRP-αβ; β is α - 1")
     gamma: float = Field(ge=0, description="γ of LRP-γ")
 
 
-class ImportanceParams(Section):
+class ImportanceParams(ParameterSection):
     """Which neurons are important, and how coverage is measured."""
 
     layer: str | int | None = Field(
@@ -54,6 +54,6 @@ class ImportanceParams(Section):
     draws: int = Field(ge=1, description="disjoint draws of each control")
     noise_std: float = Field(
         gt=0,
-        description="random control beside natural additions, which no change made: its noise's "
+        description="noise control beside natural augmentations, which no change made: its noise's "
         "standard deviation, of pixels in [0, 1]",
     )

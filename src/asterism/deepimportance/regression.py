@@ -7,15 +7,15 @@ from typing import Any
 import keras
 import numpy as np
 
-from asterism.attacks.deviations import Deviations, Plan, attack_regressor
+from asterism.attacks.deviations import AttackPlan, Deviations, attack_regressor
 from asterism.attacks.params import AttackParams
 from asterism.criteria.layers import find_layer
 from asterism.criteria.params import CriteriaParams
 from asterism.data.driving import Driving, DrivingParams
+from asterism.deepimportance.controls import compare
 from asterism.deepimportance.fitting import fit as fit_criteria
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.params import ImportanceParams
-from asterism.deepimportance.sets import compare
 from asterism.models.architectures import ARCHITECTURES
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.flattening import flattened
@@ -55,7 +55,7 @@ def train_regressor(
 def measure_regressor(
     model: keras.Model,
     driving: Driving,
-    plan: Plan,
+    plan: AttackPlan,
     preprocessing: PreprocessingParams,
     attack: AttackParams,
     importance: ImportanceParams,
@@ -63,7 +63,7 @@ def measure_regressor(
     settings: DrivingParams,
     seed: int,
 ) -> tuple[dict[str, Any], Deviations]:
-    """Attack a regressor, and measure how far its tests and the additions exercise it.
+    """Attack a regressor, and measure how far its tests and the augmentations exercise it.
 
     Args:
         model: the regressor.
@@ -89,14 +89,16 @@ def measure_regressor(
     tolerance = units.tolerance_degrees / units.degrees
     found = attack_regressor(model, preprocessing, tests, plan, attack, tolerance, seed)
     compared = {
-        name: compare(addition, name, tests, split, importance.draws, importance.noise_std, seed)
-        for name, addition in found.additions.items()
+        name: compare(
+            augmentation, name, tests, split, importance.draws, importance.noise_std, seed
+        )
+        for name, augmentation in found.augmentations.items()
     }
     fitted = fit_criteria(model, preprocessing, driving.train_images, None, importance, criteria)
     metrics = measure(fitted, tests[split.base], tests[split.pool], compared).metrics
     attacks = {
         "attacks": {
-            name: found.additions[name].summary()
+            name: found.augmentations[name].summary()
             | {
                 "deviation_mean": float(moved.mean()),
                 "deviation_max": float(moved.max()),

@@ -15,7 +15,7 @@ from asterism.criteria.tracing import over_places
 from asterism.deepimportance.composite import Composite
 from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.network import Elementwise, Linear, Network, Routing, Sum, Tensor
-from asterism.deepimportance.rules import STABILISER, Crossing, stabilise
+from asterism.deepimportance.rules import STABILISER, RelevanceStep, stabilise
 
 Array = NDArray[Any]
 
@@ -27,14 +27,14 @@ class Propagator:
 
     Args:
         model: functional or sequential, one input and one output.
-        composite: which rule crosses which operation.
+        composite: which rule applies to which operation.
         layer: name of the Keras layer at whose output relevance is wanted; None for the input.
         low: smallest value of the model's input (after preprocessing); one, or one a channel.
         high: largest such value.
         dtype: of the computation; ``float64`` for checks.
 
     Raises:
-        UserError: a layer that relevance cannot cross; no layer of that name; or one at or behind
+        UserError: a layer that relevance cannot pass; no layer of that name; or one at or behind
             the scores, where relevance starts.
     """
 
@@ -124,7 +124,7 @@ def propagate(
         inputs = [values[i] for i in node.inputs]
         match node.operation:
             case Linear() as linear:
-                at = Crossing(
+                at = RelevanceStep(
                     linear,
                     inputs[0],
                     arrived,

@@ -22,8 +22,8 @@ def save_fitted(fitted: Fitted, folder: Path) -> None:
     total = relevance.total(fitted.target_class)
     neurons = []
     idc = fitted.idc[fitted.widest]
-    for neuron, tally, clusters in zip(idc.neurons, idc.tallies, idc.clusters, strict=True):
-        counts, edges = np.histogram(tally.values(), BINS, weights=tally.counts())
+    for neuron, histogram, clusters in zip(idc.neurons, idc.histograms, idc.clusters, strict=True):
+        counts, edges = np.histogram(histogram.values(), BINS, weights=histogram.counts())
         neurons.append(
             {
                 "neuron": int(neuron),
@@ -47,10 +47,10 @@ def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path)
     """Write ``smallest_subset.npz`` and ``new_combinations.npz`` for each number of neurons.
 
     Args:
-        measured: what test set and additions exercise.
+        measured: what test set and augmentations exercise.
         base: positions of the test set among all test inputs; the subset's are given so too.
         folder: the files go into folders in it that are named after the coverages (``idc_8``). Of
-            each addition they hold the positions in it of a smallest subset, the combinations
+            each augmentation they hold the positions in it of a smallest subset, the combinations
             that only it reaches, uint8 ``(n, m)``, and the positions in it of inputs that do,
             ``(n,)``.
     """

@@ -25,7 +25,7 @@ STABILISER = 1e-6
 
 
 @dataclass(frozen=True)
-class Crossing:
+class RelevanceStep:
     """What a rule works on: one linear operation and the values at it.
 
     Attributes:
@@ -48,7 +48,7 @@ class Rule(ABC):
     """Shares relevance of outputs among inputs."""
 
     @abstractmethod
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """Relevance of the input, of its shape."""
 
 
@@ -58,7 +58,7 @@ class Epsilon(Rule):
 
     epsilon: float
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """Shares in proportion to ``x_j w_jk``; the bias keeps its part."""
         kernel, bias = at.operation.parameters(at.x.dtype)
         return share(at, [(at.x, kernel)], bias, at.relevance, self.epsilon)
@@ -75,7 +75,7 @@ class AlphaBeta(Rule):
         if abs(self.alpha - self.beta - 1) > 1e-9 or self.beta < 0:
             raise ValueError(f"α - β must be 1 and β at least 0, not {self.alpha} and {self.beta}")
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """Positive and negative contributions are shared apart."""
         kernel, bias = at.operation.parameters(at.x.dtype)
         plus, minus = tf.maximum(kernel, 0), tf.minimum(kernel, 0)
@@ -98,7 +98,7 @@ class Gamma(Rule):
 
     gamma: float
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """Favours contributions of the output's own sign."""
         z = at.operation.forward(at.x)
         positive = self._share(at, tf.maximum, tf.where(z > 0, at.relevance, 0))
@@ -110,7 +110,7 @@ class Gamma(Rule):
             lambda: tf.zeros_like(at.x),
         )
 
-    def _share(self, at: Crossing, sign: Callable[..., Tensor], relevance: Tensor) -> Tensor:
+    def _share(self, at: RelevanceStep, sign: Callable[..., Tensor], relevance: Tensor) -> Tensor:
         """Relevance shared with contributions of one sign favoured, that of ``sign(·, 0)``."""
         kernel, bias = at.operation.parameters(at.x.dtype)
         same, other = sign(kernel, 0), kernel - sign(kernel, 0)
@@ -126,7 +126,7 @@ class Gamma(Rule):
 class ZBox(Rule):
     """LRP-z^B for inputs in a box: shares in proportion to ``x_j w_jk - l w_jk⁺ - h w_jk⁻``."""
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """No share is negative, because l ≤ x ≤ h."""
         if at.box is None:
             raise ValueError("z^B is a rule for operations that see the network's input")
@@ -140,7 +140,7 @@ class ZBox(Rule):
 class WSquare(Rule):
     """LRP-w²: shares in proportion to ``w_jk²``, whatever the input."""
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """For first layers with unbounded inputs."""
         kernel, bias = at.operation.parameters(at.x.dtype)
         return share(at, [(tf.ones_like(at.x), kernel**2)], tf.zeros_like(bias), at.relevance)
@@ -150,7 +150,7 @@ class WSquare(Rule):
 class Flat(Rule):
     """LRP-flat: shares equally among the inputs that an output sees."""
 
-    def share(self, at: Crossing) -> Tensor:
+    def share(self, at: RelevanceStep) -> Tensor:
         """For first layers, where only the place of the evidence matters."""
         kernel, bias = at.operation.parameters(at.x.dtype)
         ones = tf.ones_like(kernel)
@@ -158,7 +158,7 @@ class Flat(Rule):
 
 
 def share(
-    at: Crossing,
+    at: RelevanceStep,
     parts: Sequence[tuple[Tensor, Tensor]],
     bias: Tensor,
     relevance: Tensor,
@@ -172,7 +172,7 @@ def share(
     return transposed(at, parts, per_unit(relevance, total(at, parts) + bias, epsilon))
 
 
-def total(at: Crossing, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
+def total(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]]) -> Tensor:
     """``Σ_parts Σ_j a_j v_jk``."""
     return tf.add_n([at.operation.function(a, v) for a, v in parts])
 
@@ -182,7 +182,7 @@ def per_unit(relevance: Tensor, z: Tensor, epsilon: float = STABILISER) -> Tenso
     return tf.math.divide_no_nan(relevance, stabilise(z, epsilon))
 
 
-def transposed(at: Crossing, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor) -> Tensor:
+def transposed(at: RelevanceStep, parts: Sequence[tuple[Tensor, Tensor]], shares: Tensor) -> Tensor:
     """``Σ_k Σ_parts a_j v_jk s_k``.
 
     The sum over ``k`` is the operation's transpose, which automatic differentiation gives for any

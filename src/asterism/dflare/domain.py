@@ -1,4 +1,4 @@
-"""What Dflare needs to know about the inputs that it mutates: images now, others by the same door.
+"""The operations on inputs that the searches need, such as mutation; images are the one domain.
 
 An item is an input of the models, one entry along the first axis of an array of any shape and
 dtype. A domain names its mutation operators and applies them.
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from asterism.core.messages.errors import UserError
 from asterism.images import bounds
 from asterism.images.mutator import build_mutators
-from asterism.search.streams import ManyStreams
+from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
 Rows = NDArray[np.int64]
@@ -26,7 +26,7 @@ class Domain(Protocol):
     #: The mutation operators' names, in the order of their numbers.
     operators: tuple[str, ...]
 
-    def mutate(self, items: Items, operators: Rows, streams: ManyStreams) -> Items:
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
         """A mutant of each item.
 
         Args:
@@ -36,7 +36,7 @@ class Domain(Protocol):
         """
         ...
 
-    def cross(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Children of pairs of items: each part comes from one of the two."""
         ...
 
@@ -61,7 +61,7 @@ class ImageDomain:
     """Images, uint8 ``(N, H, W, C)``, and the image mutators.
 
     Args:
-        operators: for each mutator's name the ranges that differ from its published ones.
+        operators: for each mutator's name the options that differ from the mutator's defaults.
     """
 
     def __init__(self, operators: dict[str, dict[str, Any]]) -> None:
@@ -74,7 +74,7 @@ class ImageDomain:
             if reason := mutator.misfit(shape):
                 raise UserError(f"trigger.operators.{name}.{reason}")
 
-    def mutate(self, items: Items, operators: Rows, streams: ManyStreams) -> Items:
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
         """See :meth:`Domain.mutate`."""
         mutants = np.empty_like(items)
         for number, mutator in enumerate(self._mutators):
@@ -84,7 +84,7 @@ class ImageDomain:
                 mutants[rows] = mutator.apply(items[rows], draws)
         return mutants
 
-    def cross(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Each pixel comes from either parent with equal chance."""
         from_second = rng.random(first.shape[:-1], dtype=np.float32) < 0.5
         return np.where(from_second[..., np.newaxis], second, first)

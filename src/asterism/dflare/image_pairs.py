@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.core.resuming.work_units import ALONE, Parts
+from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.domain import ImageDomain
-from asterism.dflare.lockstep import Subject
+from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.params import PairParams, TriggerParams
 from asterism.dflare.trigger import (
@@ -30,7 +30,7 @@ def search_images(
     data: Dataset,
     seed: int,
     folder: Path,
-    parts: Parts = ALONE,
+    units: WorkUnits = ALONE,
 ) -> dict[str, Any]:
     """Search a pair of image classifiers from test images.
 
@@ -41,7 +41,7 @@ def search_images(
         data: its test images are the seeds.
         seed: the run's seed.
         folder: replaced by the findings.
-        parts: who searches each group of seeds.
+        units: who searches each group of seeds.
 
     Returns:
         A summary for each search.
@@ -55,9 +55,9 @@ def search_images(
     seeds = draw_seeds(data.test_images, params.seeds, seed)
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, preprocessing) as models:
-        subject = Subject(Pair(*models), domain, TopLabel())
+        under_test = PairUnderTest(Pair(*models), domain, TopLabel())
         with replacing(folder) as temporary:
-            found = search_pair(params, subject, seeds, seed, parts)
+            found = search_pair(params, under_test, seeds, seed, units)
             summaries = save_found(found, seeds, domain, temporary)
             for name, findings in found.items():
                 write_confusion(temporary / name / "confusion.csv", findings)

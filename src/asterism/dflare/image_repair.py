@@ -17,12 +17,12 @@ from asterism.dflare import repair as drepair
 from asterism.dflare.comparison import TopLabel
 from asterism.dflare.deploy import RepairedModel, write_fused
 from asterism.dflare.domain import ImageDomain
-from asterism.dflare.lockstep import Subject
+from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers, Pair, open_pair
 from asterism.dflare.params import PairParams, RepairParams, TriggerParams
 from asterism.dflare.repairers import Repairer
-from asterism.dflare.trigger import Seeds, load_seeds, save_found, search_pair, summarise
+from asterism.dflare.trigger import SearchSeeds, load_seeds, save_found, search_pair, summarise
 from asterism.models.classifiers.isolation import IsolatedClassifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 
@@ -111,7 +111,7 @@ def repair_images(
 
 
 def _on_test_images(
-    of_seeds: Answers, of_rest: Answers, seeds: Seeds, labels: NDArray[np.int64]
+    of_seeds: Answers, of_rest: Answers, seeds: SearchSeeds, labels: NDArray[np.int64]
 ) -> dict[str, Any]:
     """Accuracy and agreement on the test images that both models have an answer for."""
     told = [
@@ -154,14 +154,14 @@ def _search_again(
     trigger: TriggerParams,
     original: IsolatedClassifier,
     repaired: RepairedModel,
-    seeds: Seeds,
+    seeds: SearchSeeds,
     seed: int,
     folder: Path,
 ) -> dict[str, Any]:
     """Dflare on the original and the repaired model, from the same seeds (the paper's table 8)."""
-    subject = Subject(Pair(original, repaired), ImageDomain(trigger.operators), TopLabel())
+    under_test = PairUnderTest(Pair(original, repaired), ImageDomain(trigger.operators), TopLabel())
     only = {params.search: trigger.searches[params.search]}
     once = trigger.model_copy(update={"searches": only, "minimise_queries": 0})
-    found = search_pair(once, subject, seeds, seed)
-    summaries = save_found(found, seeds, subject.domain, folder / "search")
+    found = search_pair(once, under_test, seeds, seed)
+    summaries = save_found(found, seeds, under_test.domain, folder / "search")
     return dict(summaries[params.search])

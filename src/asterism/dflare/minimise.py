@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
-from asterism.dflare.lockstep import Subject
+from asterism.dflare.lockstep import PairUnderTest
 
 Items = NDArray[Any]
 
@@ -21,8 +21,8 @@ Items = NDArray[Any]
 class _Reduction:
     """One input on its way to fewer changes."""
 
-    def __init__(self, subject: Subject, item: Items, reference: Items) -> None:
-        self._domain = subject.domain
+    def __init__(self, under_test: PairUnderTest, item: Items, reference: Items) -> None:
+        self._domain = under_test.domain
         self._reference = reference
         self.item = item
         self._places = self._domain.changes(item, reference)
@@ -50,11 +50,11 @@ class _Reduction:
             self._size, self._start, self._shrank = max(1, self._size // 2), 0, False
 
 
-def minimise(subject: Subject, items: Items, references: Items, queries: int) -> Items:
+def minimise(under_test: PairUnderTest, items: Items, references: Items, queries: int) -> Items:
     """Triggering inputs with as many changes reverted as the budget allows.
 
     Args:
-        subject: models, domain and comparison.
+        under_test: models, domain and comparison.
         items: triggering inputs, ``(N, ...)``.
         references: their seeds.
         queries: reversions to try on each input at most.
@@ -62,14 +62,14 @@ def minimise(subject: Subject, items: Items, references: Items, queries: int) ->
     Returns:
         Items that still trigger, each with a subset of the changes of the one given.
     """
-    reductions = [_Reduction(subject, i, r) for i, r in zip(items, references, strict=True)]
+    reductions = [_Reduction(under_test, i, r) for i, r in zip(items, references, strict=True)]
     for _ in progress(range(queries), label="minimising", unit="query"):
         active = [r for r in reductions if not r.finished]
         if not active:
             break
         candidates = np.stack([r.candidate() for r in active])
-        answers = subject.pair.ask(candidates)
-        triggers = subject.comparison.deviates(answers.f, answers.g)
+        answers = under_test.pair.ask(candidates)
+        triggers = under_test.comparison.deviates(answers.f, answers.g)
         for row, reduction in enumerate(active):
             reduction.learn(candidates[row], bool(triggers[row]) and row not in answers.failures)
     return np.stack([r.item for r in reductions]) if reductions else items

@@ -8,11 +8,11 @@ from pydantic import Field
 
 from asterism.core.files.user_files import File
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import accepted_by, named
 
 
-class PairParams(Section):
+class PairParams(ParameterSection):
     """An original and its compressed model; the key in ``params.yaml`` names the pair."""
 
     original: File = Field(
@@ -21,7 +21,7 @@ class PairParams(Section):
     compressed: File = Field(description="a model file of any of these formats")
 
 
-class SearchParams(Section):
+class SearchParams(ParameterSection):
     """One way to search; its key in ``params.yaml`` names it."""
 
     accepted_by: ClassVar[str | None] = "asterism.dflare.searches:search_options"
@@ -32,7 +32,7 @@ class SearchParams(Section):
     options: dict[Label, Any] = Field(description="what this search takes, see its Options")
 
 
-class TriggerParams(Section):
+class TriggerParams(ParameterSection):
     """The search for inputs on which a compressed model deviates from its original."""
 
     seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
@@ -46,11 +46,13 @@ class TriggerParams(Section):
     )
     operators: Annotated[
         dict[Label, dict[Label, Any]], accepted_by("asterism.images.mutator:build_mutators")
-    ] = Field(min_length=1, description="mutators, with the ranges that differ from their defaults")
+    ] = Field(
+        min_length=1, description="mutators, with the options that differ from their defaults"
+    )
     searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run and compare")
 
 
-class RepairParams(Section):
+class RepairParams(ParameterSection):
     """Repairing a compressed model from its outputs."""
 
     search: str = Field(

@@ -20,7 +20,7 @@ from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers
 from asterism.dflare.params import RepairParams
 from asterism.dflare.repairers import REPAIRERS, Repairer
-from asterism.dflare.trigger import Seeds
+from asterism.dflare.trigger import SearchSeeds
 
 log = get_logger(__name__)
 
@@ -95,7 +95,7 @@ def why_not(examples: Examples) -> str:
     return ""
 
 
-def unused_images(images: NDArray[np.uint8], seeds: Seeds) -> NDArray[np.uint8]:
+def unused_images(images: NDArray[np.uint8], seeds: SearchSeeds) -> NDArray[np.uint8]:
     """The test images that were no seeds: what no repairer has learnt from."""
     return np.delete(images, seeds.numbers, axis=0)
 

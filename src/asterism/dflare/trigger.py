@@ -18,10 +18,10 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, concerning, reading
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import ALONE, Parts
+from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
 from asterism.dflare.domain import Domain
-from asterism.dflare.lockstep import Budget, Subject
+from asterism.dflare.lockstep import Budget, PairUnderTest
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.params import TriggerParams
@@ -34,7 +34,7 @@ _GROUP = 500
 
 
 @dataclass(frozen=True)
-class Seeds:
+class SearchSeeds:
     """Where searches start.
 
     Attributes:
@@ -45,10 +45,10 @@ class Seeds:
     items: NDArray[Any]
     numbers: NDArray[np.int64]
 
-    def in_groups(self, size: int) -> list[Seeds]:
+    def in_groups(self, size: int) -> list[SearchSeeds]:
         """The seeds in their order, so many at a time."""
         starts = range(0, len(self.numbers), size)
-        return [Seeds(self.items[s : s + size], self.numbers[s : s + size]) for s in starts]
+        return [SearchSeeds(self.items[s : s + size], self.numbers[s : s + size]) for s in starts]
 
     def of(self, numbers: Sequence[int]) -> NDArray[Any]:
         """The items that have these numbers, which may repeat."""
@@ -56,7 +56,7 @@ class Seeds:
         return items
 
 
-def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
+def draw_seeds(items: NDArray[Any], count: int, seed: int) -> SearchSeeds:
     """``count`` different items, drawn at random, in their original order.
 
     Raises:
@@ -66,36 +66,40 @@ def draw_seeds(items: NDArray[Any], count: int, seed: int) -> Seeds:
         raise UserError(f"trigger.seeds asks for {count} seeds, but there are {len(items)} inputs")
     chosen = stream(seed, "trigger", "seeds").choice(len(items), count, replace=False)
     numbers = np.sort(chosen).astype(np.int64)
-    return Seeds(items[numbers], numbers)
+    return SearchSeeds(items[numbers], numbers)
 
 
 def search_pair(
-    params: TriggerParams, subject: Subject, seeds: Seeds, seed: int, parts: Parts = ALONE
+    params: TriggerParams,
+    under_test: PairUnderTest,
+    seeds: SearchSeeds,
+    seed: int,
+    units: WorkUnits = ALONE,
 ) -> dict[str, Findings]:
     """Run every search of ``params.searches``.
 
     Args:
         params: the searches and their budget.
-        subject: models, domain and comparison.
+        under_test: models, domain and comparison.
         seeds: where to start.
         seed: the run's seed.
-        parts: who searches each group of seeds.
+        units: who searches each group of seeds.
 
     Returns:
         What each search found.
     """
     groups = seeds.in_groups(_GROUP)
     jobs = {
-        f"{name}-{number}": partial(_search, params, name, subject, group, seed)
+        f"{name}-{number}": partial(_search, params, name, under_test, group, seed)
         for name in params.searches
         for number, group in enumerate(groups)
     }
-    found = iter(parts.gather(jobs, Findings.load))
+    found = iter(units.gather(jobs, Findings.load))
     return {name: Findings.merged(list(islice(found, len(groups)))) for name in params.searches}
 
 
 def save_found(
-    found: Mapping[str, Findings], seeds: Seeds, domain: Domain, folder: Path
+    found: Mapping[str, Findings], seeds: SearchSeeds, domain: Domain, folder: Path
 ) -> dict[str, Any]:
     """Save the seeds and what each search found from them.
 
@@ -120,8 +124,8 @@ def save_found(
 def _search(
     params: TriggerParams,
     name: str,
-    subject: Subject,
-    seeds: Seeds,
+    under_test: PairUnderTest,
+    seeds: SearchSeeds,
     seed: int,
     _checkpoint: Checkpoint | None,
 ) -> Findings:
@@ -131,10 +135,10 @@ def _search(
     started = time.perf_counter()
     with concerning(f"trigger.searches.{name}"):
         kind, options = SEARCHES[chosen.search], search_options(chosen)
-        search = kind(subject, budget, seeds.items, numbers, seed, name, options)
+        search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
     findings = search.run()
     if params.minimise_queries and findings.triggers:
-        findings.minimal = _minimal(subject, findings.triggers, seeds, params.minimise_queries)
+        findings.minimal = _minimal(under_test, findings.triggers, seeds, params.minimise_queries)
     log.info(
         "searched",
         search=name,
@@ -146,13 +150,13 @@ def _search(
 
 
 def _minimal(
-    subject: Subject, triggers: Sequence[Trigger], seeds: Seeds, queries: int
+    under_test: PairUnderTest, triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
 ) -> list[Trigger]:
     """The triggering inputs with fewer changes, and what the models say to these."""
     items = np.stack([trigger.item for trigger in triggers])
     references = seeds.of([trigger.seed for trigger in triggers])
-    minimal = minimise(subject, items, references, queries)
-    answers = subject.pair.ask(minimal)
+    minimal = minimise(under_test, items, references, queries)
+    answers = under_test.pair.ask(minimal)
     return [
         replace(trigger, item=item, f=f, g=g)
         for trigger, item, f, g in zip(triggers, minimal, answers.f, answers.g, strict=True)
@@ -192,7 +196,9 @@ def summarise(findings: Findings) -> dict[str, Any]:
     }
 
 
-def _distances(findings: Findings, domain: Domain, seeds: Seeds, folder: Path) -> dict[str, Any]:
+def _distances(
+    findings: Findings, domain: Domain, seeds: SearchSeeds, folder: Path
+) -> dict[str, Any]:
     """Distances of the triggering inputs to their seeds, and of their minimal versions."""
     if not findings.triggers:
         return {}
@@ -228,11 +234,11 @@ def write_confusion(path: Path, findings: Findings) -> None:
     )
 
 
-def load_seeds(folder: Path) -> Seeds:
+def load_seeds(folder: Path) -> SearchSeeds:
     """The seeds that :func:`save_found` saved."""
     with reading(f"the seeds in {folder}"):
         arrays = read_arrays(folder / "seeds.npz")
-        return Seeds(arrays["items"], arrays["numbers"])
+        return SearchSeeds(arrays["items"], arrays["numbers"])
 
 
 def write_models(path: Path, models: Iterable[tuple[Path, Any]]) -> None:

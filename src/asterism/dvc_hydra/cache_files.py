@@ -1,4 +1,4 @@
-"""The files of DVC's cache: links are refused, and what dead processes have left is removed."""
+"""The files of DVC's cache: links are rejected, and what dead processes have left is removed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEFT = 3600.0
 
 
 def require_plain(cache: Path) -> None:
-    """Refuse a cache that holds more than files and folders, before anything in it is opened.
+    """Reject a cache that holds more than files and folders, before anything in it is opened.
 
     Through a link DVC and :mod:`asterism.dvc_hydra.guard` would read, write and remove files
     elsewhere, and a pipe would be waited for. The cache itself may be a link: who set it up has

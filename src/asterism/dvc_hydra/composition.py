@@ -15,7 +15,7 @@ _EMPTY = "asterism_empty"
 
 
 class CompositionError(UserError):
-    """Hydra refuses overrides.
+    """Hydra rejects overrides.
 
     Attributes:
         advised: the overrides with a ``+`` where Hydra advises one; None where it does not.
@@ -36,7 +36,7 @@ def compose_parameters(conf: Path, overrides: Sequence[str]) -> str:
         overrides: as Hydra takes them, ``["data=mnist", "abstraction.k=4"]``.
 
     Raises:
-        CompositionError: Hydra refuses an override.
+        CompositionError: Hydra rejects an override.
     """
     from dvc.utils.hydra import compose_and_dump
     from hydra.errors import HydraException

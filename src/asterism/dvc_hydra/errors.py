@@ -10,7 +10,7 @@ from asterism.core.messages.errors import UserError
 
 @contextmanager
 def errors_of_dvc(source: str = "") -> Iterator[None]:
-    """Raise what DVC refuses in the block as one line.
+    """Raise what DVC rejects in the block as one line.
 
     Args:
         source: what stands before DVC's message, such as a file's name.

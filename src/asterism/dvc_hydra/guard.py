@@ -2,7 +2,7 @@
 
 The rules are in :mod:`asterism.dvc_hydra.cache_rules`. They are applied where DVC reads, so that
 nothing can change between check and use. DVC's own command does not know them: for it,
-:func:`clean` removes from a cache what they refuse.
+:func:`clean` removes from a cache what they reject.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def guard_dvc() -> None:
 
 
 def clean(repository: Any) -> None:
-    """Remove and name the entries and lists in a repository's cache that the rules refuse."""
+    """Remove and name the entries and lists in a repository's cache that the rules reject."""
     entries = repository.stage_cache
     for path in sorted(Path(entries.cache_dir).glob("*/*/*")):
         if path.suffix != ".tmp":  # which DVC is writing
@@ -43,7 +43,7 @@ def clean(repository: Any) -> None:
 
 
 def require_results(root: Path, stages: Iterable[Stage]) -> None:
-    """Refuse stages with outputs outside the results' folders: DVC deletes outputs before a run.
+    """Reject stages with outputs outside the results' folders: DVC deletes outputs before a run.
 
     Raises:
         UserError: it names the stage and the path.

@@ -114,7 +114,7 @@ class Repository:
         lockfile.set_stages(self.root, [stage.found for stage in stages])
 
     def clean_cache(self) -> None:
-        """Remove and name what the rules refuse in its cache, see :func:`.guard.clean`."""
+        """Remove and name what the rules reject in its cache, see :func:`.guard.clean`."""
         guard.clean(self._opened)
 
 

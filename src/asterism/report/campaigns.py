@@ -35,7 +35,7 @@ def line(guide: str) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Campaign:
+class CampaignSummary:
     """One campaign.
 
     Attributes:
@@ -51,7 +51,7 @@ class Campaign:
     crashes: Corpus
 
     @classmethod
-    def load(cls, workspace: Path, guide: str) -> Campaign:
+    def load(cls, workspace: Path, guide: str) -> CampaignSummary:
         """What the stage ``fuzz`` left of a campaign."""
         return cls(
             guide,
@@ -65,7 +65,7 @@ class Campaign:
         """What tells each crash's image from all others."""
         return [fingerprint(image) for image in self.crashes.images]
 
-    def ran_as(self, other: Campaign) -> bool:
+    def ran_as(self, other: CampaignSummary) -> bool:
         """Whether, by all that they left, both campaigns ran the same mutants."""
         return (
             self.fingerprints == other.fingerprints
@@ -74,12 +74,12 @@ class Campaign:
         )
 
 
-def load_campaigns(workspace: Path, measured: Collection[str]) -> list[Campaign]:
+def load_campaigns(workspace: Path, measured: Collection[str]) -> list[CampaignSummary]:
     """The campaigns whose queues are among the measured sets, in the page's order."""
     guides = [name.removesuffix("_queue") for name in measured if name.endswith("_queue")]
-    return [Campaign.load(workspace, guide) for guide in sorted(guides, key=place)]
+    return [CampaignSummary.load(workspace, guide) for guide in sorted(guides, key=place)]
 
 
-def distinct_crashes(campaigns: Sequence[Campaign]) -> int:
+def distinct_crashes(campaigns: Sequence[CampaignSummary]) -> int:
     """Crashes of all campaigns together; an image that several found counts once."""
     return len({crash for campaign in campaigns for crash in campaign.fingerprints})

@@ -15,11 +15,11 @@ from pathlib import Path
 from markupsafe import Markup
 
 from asterism.core.files.artifacts import replacing
-from asterism.report.section import Section
+from asterism.report.section import ReportSection
 from asterism.report.templating import render
 
 
-def write_document(target: Path, sections: Sequence[Section], sweeps: str) -> None:
+def write_document(target: Path, sections: Sequence[ReportSection], sweeps: str) -> None:
     """Write sections below each other as a page.
 
     Args:

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from asterism.report.campaigns import Campaign
+from asterism.report.campaigns import CampaignSummary
 from asterism.report.pictures import png
 
 #: Crashes shown of each campaign, each of another group where there are enough; one of each class
@@ -19,7 +19,7 @@ SHOWN = 10
 
 
 def galleries(
-    campaigns: Sequence[Campaign], seeds: NDArray[np.uint8]
+    campaigns: Sequence[CampaignSummary], seeds: NDArray[np.uint8]
 ) -> list[list[dict[str, Any]]]:
     """Each campaign's gallery.
 
@@ -41,7 +41,9 @@ def galleries(
     return made
 
 
-def _chosen(campaign: Campaign, finders: Counter[bytes], shown: set[bytes]) -> list[dict[str, Any]]:
+def _chosen(
+    campaign: CampaignSummary, finders: Counter[bytes], shown: set[bytes]
+) -> list[dict[str, Any]]:
     """Rows of the crashes to show, spread over the classes."""
     crashes = campaign.crashes.table.with_columns(
         pl.Series("shown", [f in shown for f in campaign.fingerprints], pl.Boolean),
@@ -54,11 +56,13 @@ def _chosen(campaign: Campaign, finders: Counter[bytes], shown: set[bytes]) -> l
     return spread.sort("turn", "label").head(max(SHOWN, groups["label"].n_unique())).to_dicts()
 
 
-def _picture(row: dict[str, Any], campaign: Campaign, seeds: NDArray[np.uint8]) -> dict[str, Any]:
+def _picture(
+    row: dict[str, Any], campaign: CampaignSummary, seeds: NDArray[np.uint8]
+) -> dict[str, Any]:
     return {
         "label": row["label"],
         "predicted": row["predicted"],
-        "chain": row["chain"],
+        "mutators": row["mutators"],
         "seed": png(seeds[row["seed"]], f"seed, a {row['label']}"),
         "crash": png(campaign.crashes.images[row["id"]], f"taken for a {row['predicted']}"),
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
-from asterism.report.section import SECTIONS, Section
+from asterism.report.section import SECTIONS, ReportSection
 
 log = get_logger(__name__)
 
@@ -26,7 +26,7 @@ def write_page(workspace: Path, target: Path) -> None:
     Raises:
         UserError: no lane has results.
     """
-    sections: list[Section] = []
+    sections: list[ReportSection] = []
     for name in SECTIONS:
         section = SECTIONS[name](workspace)
         if section is None:

@@ -12,7 +12,7 @@ from asterism.core.parameters.registry import Registry
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """One lane's part of the page.
 
     Attributes:
@@ -35,6 +35,6 @@ class Section:
 #: Lanes by name. Each renders its section from the results in the workspace that it is given, or
 #: gives None when the lane has not run there. A lane is a module in ``report/sections`` and a
 #: template.
-SECTIONS: Registry[Callable[[Path], Section | None]] = Registry(
+SECTIONS: Registry[Callable[[Path], ReportSection | None]] = Registry(
     "report section", "asterism.report.sections"
 )

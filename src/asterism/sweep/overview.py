@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from asterism.report.document import write_document
-from asterism.report.section import Section
+from asterism.report.section import ReportSection
 from asterism.sweep.table import parameters, shared, varying
 from asterism.sweep.templating import render
 
@@ -32,7 +32,7 @@ def write_overview(folder: Path) -> None:
     """
     tables = sorted(folder.glob("*/table.csv"), key=lambda path: -path.stat().st_mtime_ns)
     sweeps = [_outcome(path) for path in tables]
-    section = Section(
+    section = ReportSection(
         anchor="sweeps",
         title="Sweeps",
         question="Which parameters have been varied here?",

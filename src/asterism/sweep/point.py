@@ -16,7 +16,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.locks import held, is_held
-from asterism.core.files.os_errors import refusals_told
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.report.page import SWEEPS
@@ -139,9 +139,9 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
     metrics: dict[str, float] = {}
     with held(folder / "lock") as lock:
         try:
-            with refusals_told():
+            with rejections_told():
                 answer, metrics = _in_workspace(sweep, point, folder, lock)
-        except (UserError, OSError) as error:  # git refuses, the disk is full
+        except (UserError, OSError) as error:  # git rejects, the disk is full
             answer = Answer("failed", 1, " ".join(str(error).split()))
         record: dict[str, Any] = {
             "number": point.number,

@@ -24,6 +24,6 @@ def pull(root: Path, origin: str | None) -> int:
 
 
 def clean_cache(root: Path) -> None:
-    """Remove from a workspace's cache what the rules refuse."""
+    """Remove from a workspace's cache what the rules reject."""
     with open_checked_repository(root) as repository:
         repository.clean_cache()

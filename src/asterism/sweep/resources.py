@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section, validate
+from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The table, in a project.
@@ -21,7 +21,7 @@ _OPEN = {"timeout_min": 0}
 _Count = Annotated[int, Field(ge=1)]
 
 
-class Needs(Section):
+class Needs(ParameterSection):
     """What a kind of stage needs, in the words of Hydra's Slurm launcher.
 
     Attributes:
@@ -39,7 +39,7 @@ class Needs(Section):
     gpus_per_node: _Count | None
 
 
-class Table(Section):
+class Table(ParameterSection):
     """Kinds of stages, in their order, and each stage's kind."""
 
     kinds: Annotated[dict[str, Needs], Field(min_length=1)]

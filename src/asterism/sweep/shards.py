@@ -1,6 +1,6 @@
-"""Shards: processes that compute parts of a long stage while it runs, here or on a cluster.
+"""Shards: processes that compute units of a long stage while it runs, here or on a cluster.
 
-A stage whose entry in ``dvc.yaml`` says ``meta: {shards: true}`` cuts its work into parts (see
+A stage whose entry in ``dvc.yaml`` says ``meta: {shards: true}`` cuts its work into units (see
 :mod:`asterism.core.resuming.work_units`). Its shards run the stage's own command in the stage's own
 workspace, with :data:`~asterism.core.running.stage.SHARD` behind it.
 """
@@ -39,7 +39,7 @@ class Shards:
     """How a long stage is spread.
 
     Attributes:
-        count: processes that compute parts, the stage itself among them.
+        count: processes that compute units, the stage itself among them.
         slurm: settings of the launcher whose jobs the shards are; None for processes here. What
             they leave open follows from the stage's kind.
     """
@@ -111,7 +111,7 @@ class ShardJob:
         return subprocess.run(self.command, cwd=self.root, check=False).returncode
 
     def checkpoint(self) -> Any:
-        """Asked by submitit: what to queue again. The unfinished part has its own checkpoint."""
+        """Asked by submitit: what to queue again. The unfinished unit has its own checkpoint."""
         import submitit
 
         return submitit.helpers.DelayedSubmission(self)

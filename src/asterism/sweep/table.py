@@ -17,7 +17,7 @@ from asterism.core.drawing.svg import PALETTE, write_svg
 from asterism.core.files.artifacts import write_table
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
-from asterism.report.section import Section
+from asterism.report.section import ReportSection
 from asterism.sweep.points import split_overrides
 from asterism.sweep.templating import render
 
@@ -170,7 +170,7 @@ def _section(
     records: Sequence[dict[str, Any]],
     figures: Sequence[tuple[str, Markup]],
     ranked: Sequence[str],
-) -> Section:
+) -> ReportSection:
     finished = int((table["status"] == "finished").sum())
     alike = most_telling_first([metric for metric in metrics(table) if metric not in ranked])
     listed = sorted((ranked or alike)[:DRAWN])
@@ -191,7 +191,7 @@ def _section(
         ],
         differing=len(ranked),
     )
-    return Section(
+    return ReportSection(
         anchor="sweep",
         title=f"Sweep {name}",
         question="How do the results depend on the parameters?",

@@ -19,7 +19,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held
-from asterism.core.files.os_errors import refusals_told
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.workers.processes import interrupt_group_with_parent
@@ -109,7 +109,7 @@ def main(workspace: Path) -> int:
     interrupt_group_with_parent()
     started = time.perf_counter()
     try:
-        with refusals_told():
+        with rejections_told():
             ran = _bring_up_to_date(workspace, order)
             _save_experiment(workspace, order)
         answer = Answer("finished", ran=ran)

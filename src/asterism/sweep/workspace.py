@@ -66,7 +66,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
         cache: the project's DVC cache.
 
     Raises:
-        UserError: git refuses.
+        UserError: git rejects.
     """
     shutil.rmtree(target, ignore_errors=True)
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,7 @@ from worlds import load_world, params
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.resuming import checkpoints
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
@@ -16,7 +16,7 @@ from asterism.deepstellar.fuzzing.fuzz import fuzz
 def main(network: Path, folder: Path) -> None:
     world = load_world(network)
     settings = params(mutants=12_000, islands=2)
-    islands = SharedParts("fuzz", "key")
+    islands = SharedWorkUnits("fuzz", "key")
     found = fuzz(world.network, world.model, world.seeds, settings, "transition", 1, islands)
     crashes = results.save(found, Breeder.configured(settings).names, folder)
     write_json(folder / "metrics.json", results.metrics(found, crashes))

@@ -16,20 +16,20 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import shares
+from asterism.core.resuming.work_units import split_evenly
 from asterism.deepstellar.campaigns import results
 from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.campaigns.population import Population
 from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
-from asterism.deepstellar.fuzzing.campaign import Campaign
+from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, count_visits
 from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.selections.strategy import SELECTIONS
 from asterism.models.recurrent import RecurrentModel
 
-CRITERIA = ["state", "k_step", "transition", "none"]
+TRACE_CRITERIA = ["state", "k_step", "transition", "none"]
 
 
 def contents(found: Population) -> dict[str, Any]:
@@ -69,7 +69,7 @@ def covering(world: World, name: str, *sets: Any) -> TraceCriterion:
     return criterion
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", TRACE_CRITERIA)
 def test_what_a_campaign_claims_is_true(world: World, criterion: str) -> None:
     found = run(world, criterion)
     queue, crashes = found.queue.rows, found.crashes.rows
@@ -136,9 +136,11 @@ def test_every_parent_of_a_plan_is_bred_in_its_turn(
     world: World, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(campaign_module, "CHUNK", chunk)
-    campaign = Campaign(world.network, world.model, world.seeds, params(), "state", 5, 0, 1500)
+    campaign = FuzzingCampaign(
+        world.network, world.model, world.seeds, params(), "state", 5, 0, 1500
+    )
     monkeypatch.setattr(campaign, "_work", lambda plan, number, parents: (number, parents))
-    plan = campaign_module.Plan(0, np.arange(128) % 7)
+    plan = campaign_module.Generation(0, np.arange(128) % 7)
     with ThreadPoolExecutor(1) as threads:
         done = [future.result() for future in campaign._submit(plan, threads)]
     assert [number for number, _ in done] == list(range(len(done)))
@@ -175,7 +177,9 @@ def test_a_campaign_without_acceptable_mutants_ends_and_says_so(world: World) ->
 
 
 def test_only_so_many_fruitless_generations_in_a_row_end_a_campaign(world: World) -> None:
-    campaign = Campaign(world.network, world.model, world.seeds, params(), "state", 5, 0, 1500)
+    campaign = FuzzingCampaign(
+        world.network, world.model, world.seeds, params(), "state", 5, 0, 1500
+    )
     for made in ([0] * (campaign_module.PATIENCE - 1) + [1]) * 2:
         campaign._stop_if_fruitless(made)
     for _ in range(campaign_module.PATIENCE - 1):
@@ -200,7 +204,7 @@ class FragileCheckpoint(Checkpoint):
             raise Killed
 
 
-@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("criterion", TRACE_CRITERIA)
 def test_an_interrupted_campaign_goes_on_to_the_same_result(
     world: World, criterion: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,18 +216,18 @@ def test_an_interrupted_campaign_goes_on_to_the_same_result(
     for lives in (1, 4, 2):
         store.lives = lives
         with pytest.raises(Killed):
-            Campaign(*arguments).run(store)
+            FuzzingCampaign(*arguments).run(store)
     store.lives = 1000
-    assert_same(Campaign(*arguments).run(store), undisturbed)
+    assert_same(FuzzingCampaign(*arguments).run(store), undisturbed)
 
 
 # Islands.
 
 
 def test_budgets_are_shared_evenly() -> None:
-    assert shares(10, 3) == [4, 3, 3]
-    assert shares(2, 3) == [1, 1, 0]
-    assert sum(shares(99_999, 7)) == 99_999
+    assert split_evenly(10, 3) == [4, 3, 3]
+    assert split_evenly(2, 3) == [1, 1, 0]
+    assert sum(split_evenly(99_999, 7)) == 99_999
 
 
 @pytest.mark.parametrize(
@@ -249,7 +253,7 @@ def test_a_budget_that_leaves_nothing_to_guide_is_one_run_and_said_to_be(
 def test_islands_are_united_in_their_order(world: World) -> None:
     settings = params(islands=3)
     islands = [
-        Campaign(world.network, world.model, world.seeds, settings, "state", 5, i, 500).run()
+        FuzzingCampaign(world.network, world.model, world.seeds, settings, "state", 5, i, 500).run()
         for i in (2, 0, 1)
     ]
     united = unite([islands[1], islands[2], islands[0]], len(world.seeds))
@@ -263,8 +267,8 @@ def test_islands_are_united_in_their_order(world: World) -> None:
     assert np.array_equal(united.crashes.rows["root"], queue["root"][united.crashes.rows["parent"]])
     assert np.all(np.diff(united.crashes.rows["found"]) >= 0)
     for name, first in united.visits.found.items():
-        parts = [island.visits.found[name] >= 0 for island in islands]
-        assert np.array_equal(first >= 0, np.any(parts, axis=0))
+        units = [island.visits.found[name] >= 0 for island in islands]
+        assert np.array_equal(first >= 0, np.any(units, axis=0))
 
 
 @pytest.mark.parametrize("budget", [7, 1000])
@@ -295,7 +299,7 @@ def test_files_and_tables(world: World, tmp_path: Path) -> None:
         while current["parent"] >= 0:
             chain.insert(0, current["mutator"])
             current = rows[current["parent"]]
-        assert row["chain"] == " > ".join(chain)
+        assert row["mutators"] == " > ".join(chain)
         assert current["id"] == row["seed"]
     # Groups, counted by hand.
     groups: dict[tuple[int, int, int], list[int]] = {}

@@ -71,9 +71,9 @@ def test_judging_agrees_with_one_at_a_time_in_any_division(
     assert whole.judge(count_visits(items), among).tolist() == expected
     assert whole.levels.tolist() == [slow.highest.get(i, 0) for i in range(ITEMS)]
     cut = data.draw(st.integers(0, len(items)))
-    parts = Guidance(ITEMS)
-    first = parts.judge(count_visits(items[:cut]), among[:cut]).tolist()
-    assert first + parts.judge(count_visits(items[cut:]), among[cut:]).tolist() == expected
+    units = Guidance(ITEMS)
+    first = units.judge(count_visits(items[:cut]), among[:cut]).tolist()
+    assert first + units.judge(count_visits(items[cut:]), among[cut:]).tolist() == expected
 
 
 def test_an_unguided_campaign_finds_nothing_new() -> None:

@@ -24,7 +24,7 @@ def start(network: Path, folder: Path, state: Path) -> subprocess.Popen[bytes]:
 
 def savings(state: Path, island: int) -> int:
     """How often an island's state was saved."""
-    states = state.glob(f"parts/fuzz/*/island-{island}.checkpoint/[0-9]*")
+    states = state.glob(f"units/fuzz/*/island-{island}.checkpoint/[0-9]*")
     return max((int(folder.name) for folder in states), default=-1)
 
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import AbstractionParams, FuzzParams
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.models.recurrent import RecurrentModel, open_rnn
 
 CLASSES = 10
@@ -23,7 +23,7 @@ class World:
 
     network: RecurrentModel
     model: TraceModel
-    seeds: Seeds
+    seeds: SeedInputs
 
 
 def write_network(path: Path) -> None:
@@ -63,7 +63,7 @@ def load_world(path: Path) -> World:
         AbstractionParams(k=2, m=8, bits=8, n_step=2),
     )
     chosen = correct[:12]
-    return World(network, model, Seeds(images[chosen], labels[chosen], chosen))
+    return World(network, model, SeedInputs(images[chosen], labels[chosen], chosen))
 
 
 def digits() -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Ints, Victims
 from asterism.core.messages.console import progress
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 if TYPE_CHECKING:
     from asterism.attacks.estimator import PixelEstimator
@@ -35,7 +35,7 @@ _TRIALS_TO_REPEAT = 10
 _INSIDE = 0.999999
 
 
-class _Options(Section):
+class _Options(ParameterSection):
     """The authors' options, and a number of inputs of its own."""
 
     inputs: int | None = Field(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 
 @ATTACKS.register("fgsm")
 class FastGradientSign(Attack):
     """One step along the gradient's sign (Goodfellow et al., ICLR 2015)."""
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How long the step is."""
 
         eps: float = Field(gt=0, le=1, description="largest change of a pixel in [0, 1]")
@@ -33,7 +33,7 @@ class FastGradientSign(Attack):
 class BasicIterative(Attack):
     """Small steps along the gradient's sign, projected (Kurakin et al., ICLR 2017)."""
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How long the steps are, how many, and how far they lead."""
 
         eps: float = Field(gt=0, le=1, description="largest change of a pixel in [0, 1]")

@@ -1,4 +1,4 @@
-"""Random changes of one strength, as an addition of their own."""
+"""Random changes of one strength, as an augmentation of their own."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Estimator, Floats, Victims
 from asterism.attacks.noise import direction
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 
 @ATTACKS.register("noise")
 class GaussianNoise(Attack):
     """Gaussian white noise; it knows nothing of the model."""
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How strong it is."""
 
         std: float = Field(gt=0, description="standard deviation, of pixels in [0, 1]")

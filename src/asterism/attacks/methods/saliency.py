@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from asterism.attacks.attack import ATTACKS, Attack, Floats, Victims
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class SaliencyMap(Attack):
     Targeted: each input's target is another class, drawn from the input's own stream.
     """
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How much may change."""
 
         theta: float = Field(gt=0, le=1, description="change of a pixel in one step")

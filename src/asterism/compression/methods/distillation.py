@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.models.architectures import build
 from asterism.models.keras_models.reading import save_keras
@@ -27,7 +27,7 @@ class Distillation(Compressor):
 
     suffix: ClassVar[str] = ".keras"
 
-    class Options(Section):
+    class Options(ParameterSection):
         """The student and its lessons."""
 
         student: Annotated[str, named("asterism.models.architectures:ARCHITECTURES")] = Field(

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.core.parameters.construction import NoOptions
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 if TYPE_CHECKING:
     import keras
@@ -64,7 +64,7 @@ class Float16(LiteRtQuantisation):
 class FullInteger(LiteRtQuantisation):
     """8-bit weights and activations, whose ranges are measured on training images."""
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How the ranges of activations are measured."""
 
         calibration_images: int = Field(ge=1, description="first n training images to measure on")

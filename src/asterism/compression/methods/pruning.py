@@ -17,7 +17,7 @@ from pydantic import Field
 from asterism.compression.compressor import COMPRESSORS, Compressor, Material
 from asterism.compression.filters import removable, without_filters
 from asterism.core.messages.console import get_logger
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import TrainingParams
 from asterism.models.training.fitting import compile_for, fit
@@ -36,7 +36,7 @@ class MagnitudePruning(Compressor):
 
     suffix: ClassVar[str] = ".keras"
 
-    class Options(Section):
+    class Options(ParameterSection):
         """Which weights go, and how the others are tuned."""
 
         sparsity: float = Field(ge=0, lt=1, description="share of the weights that become zero")
@@ -70,7 +70,7 @@ class FilterPruning(Compressor):
 
     suffix: ClassVar[str] = ".keras"
 
-    class Options(Section):
+    class Options(ParameterSection):
         """How many filters go, and how the others are tuned."""
 
         share: float = Field(ge=0, lt=1, description="share of each convolution's filters")

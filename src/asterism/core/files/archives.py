@@ -52,7 +52,7 @@ def opened_zip(path: Path, limit: machine.Limit) -> Iterator[zipfile.ZipFile]:
 
 
 def _require_short_list(file: BinaryIO, path: Path) -> None:
-    """Refuse a list of members that would itself fill the memory: Python reads all of it."""
+    """Reject a list of members that would itself fill the memory: Python reads all of it."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _TAIL))
     tail = file.read()

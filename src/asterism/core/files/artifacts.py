@@ -82,7 +82,7 @@ def require_file(path: Path, kind: str) -> None:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Facts and metrics: keys sorted, floats in shortest form, NaN and infinity refused."""
+    """Facts and metrics: keys sorted, floats in shortest form, NaN and infinity rejected."""
     text = json.dumps(value, indent=2, sort_keys=True, allow_nan=False)
     with replacing(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -100,7 +100,7 @@ def read_json(path: Path) -> Any:
 
 
 def write_arrays(path: Path, **arrays: NDArray[Any]) -> None:
-    """Named arrays in one compressed ``.npz``; object arrays are refused.
+    """Named arrays in one compressed ``.npz``; object arrays are rejected.
 
     NumPy's own function asks for 64-bit sizes even in small files, and what that writes is not the
     same in all releases of Python 3.11, so that colleagues could not share what they computed.

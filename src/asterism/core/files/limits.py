@@ -21,7 +21,7 @@ _DEEPEST = 200
 
 
 def require_room(wanted: int, limit: machine.Limit, what: str) -> None:
-    """Refuse a size that exceeds this machine's limit, before the memory is allocated.
+    """Reject a size that exceeds this machine's limit, before the memory is allocated.
 
     Args:
         wanted: bytes that the file declares.
@@ -51,7 +51,7 @@ def read_within(path: Path, limit: machine.Limit) -> bytes:
 
 
 def require_size(path: Path, limit: machine.Limit) -> None:
-    """Refuse a file that is larger than the machine's limit.
+    """Reject a file that is larger than the machine's limit.
 
     Raises:
         UserError: it is larger.

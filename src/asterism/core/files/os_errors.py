@@ -1,4 +1,4 @@
-"""What the operating system refuses, told as what its user can do about it."""
+"""Errors of the operating system, such as a full disk, as one line that says what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _RIGHTS = "give yourself the right to read and write there"
 _ROOM = "make room there"
 _NO_FOLDER = "a folder belongs there, move it away"
 
-#: What to do, by the reason. Any other refusal is a defect of Asterism's own.
+#: What to do, by the reason. Any other rejection is a defect of Asterism's own.
 _ADVICE = {
     errno.EACCES: _RIGHTS,
     errno.EPERM: _RIGHTS,
@@ -31,7 +31,7 @@ _ADVICE = {
 
 
 @contextmanager
-def refusals_told() -> Iterator[None]:
+def rejections_told() -> Iterator[None]:
     """A place that cannot be read or written is the user's error, wherever the block meets it.
 
     So is a lack of memory. For the top of a command or a stage: code below need not handle
@@ -61,7 +61,7 @@ def refusals_told() -> Iterator[None]:
 
 @contextmanager
 def writing_to(path: Path) -> Iterator[None]:
-    """A refusal in the block names the path, where it names none: one to write never does."""
+    """A rejection in the block names the path, where it names none: one to write never does."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The one kind of error that a user is meant to read, and what libraries' own come down to."""
+"""UserError, the error for users; and one line out of a library's long message."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section, validate, why_refused
+from asterism.core.parameters.params import ParameterSection, validate, why_rejected
 from asterism.core.parameters.registry import Registry, closest
 
 T = TypeVar("T")
@@ -17,17 +17,17 @@ T = TypeVar("T")
 class HasOptions(Protocol):
     """A plug-in whose options are a section of parameters."""
 
-    Options: ClassVar[type[Section]]
+    Options: ClassVar[type[ParameterSection]]
 
 
 P = TypeVar("P", bound=HasOptions)
 
 
-class NoOptions(Section):
+class NoOptions(ParameterSection):
     """Nothing to choose."""
 
 
-def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) -> Section:
+def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) -> ParameterSection:
     """The options of a registered class that declares a section of them.
 
     Raises:
@@ -38,7 +38,7 @@ def options_of(registry: Registry[type[P]], name: str, options: dict[str, Any]) 
 
 def options_by_name(
     registry: Registry[type[P]], given: Mapping[str, dict[str, Any]], names: Iterable[str] = ()
-) -> dict[str, Section]:
+) -> dict[str, ParameterSection]:
     """The options of several registered classes, by their names.
 
     Args:
@@ -63,7 +63,7 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
 
     Raises:
         UserError: no such plug-in or field, a value of the wrong type, or one that the class
-            itself refuses with a ``ValueError``.
+            itself rejects with a ``ValueError``.
     """
     plugin = registry[name]
     known = list(getattr(plugin, "__dataclass_fields__", {}))
@@ -79,4 +79,4 @@ def configure(registry: Registry[type[T]], name: str, options: Mapping[str, Any]
         first = error.errors()[0]
         where = ".".join([name, *map(str, first["loc"])])
         given = "" if first["type"] == "value_error" else f" is {first['input']!r}"
-        raise UserError(f"the {registry.kind} {where}{given}: {why_refused(first)}") from None
+        raise UserError(f"the {registry.kind} {where}{given}: {why_rejected(first)}") from None

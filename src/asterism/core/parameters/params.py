@@ -24,11 +24,11 @@ from pydantic_core import ErrorDetails
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.core.parameters.validation import REFUSED, checked_names, offer
+from asterism.core.parameters.validation import REJECTED, checked_names, offer
 from asterism.core.settings.yaml_files import read_yaml
 
 
-class Section(BaseModel):
+class ParameterSection(BaseModel):
     """Base of every group of parameters: immutable, strict about types, no unknown keys.
 
     Numbers are finite.
@@ -51,7 +51,7 @@ Seed = Annotated[int, Field(ge=0)]
 T = TypeVar("T")
 
 
-def _refuse_repetition(items: list[T]) -> list[T]:
+def _reject_repetition(items: list[T]) -> list[T]:
     for number, item in enumerate(items):
         if item in items[:number]:
             raise ValueError(f"{item!r} is there twice")
@@ -59,12 +59,12 @@ def _refuse_repetition(items: list[T]) -> list[T]:
 
 
 #: Marks a list in which nothing may be there twice, for ``Annotated``.
-NO_REPETITION = AfterValidator(_refuse_repetition)
+NO_REPETITION = AfterValidator(_reject_repetition)
 
 #: A list of different things, such as names.
 Distinct = Annotated[list[T], NO_REPETITION]
 
-S = TypeVar("S", bound=Section)
+S = TypeVar("S", bound=ParameterSection)
 
 _QUOTE = "'"
 
@@ -124,16 +124,18 @@ def _not_given(values: Any, prefix: str = "") -> Iterator[str]:
         yield prefix
 
 
-def why_refused(error: ErrorDetails) -> str:
+def why_rejected(error: ErrorDetails) -> str:
     """What a validator that raised a ``ValueError`` says, without Pydantic's own words."""
     return error["msg"].removeprefix("Value error, ")
 
 
-def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str, Any]) -> str:
+def _explain(
+    errors: list[ErrorDetails], schema: type[ParameterSection], values: dict[str, Any]
+) -> str:
     error = _most_telling(errors)
     location, sections = _follow(error, schema, values)
     if error["loc"][-1:] == _IS_KEY:
-        group, reason = ".".join(location[:-1]), why_refused(error)
+        group, reason = ".".join(location[:-1]), why_rejected(error)
         named = "" if error["type"] == "value_error" else f"the key {error['input']!r}: "
         return f"{group}: {named}{reason[0].lower() + reason[1:] if named else reason}"
     key = ".".join(location)
@@ -143,8 +145,8 @@ def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str
         known = [name for section in sections for name in section.model_fields]
         expected = f" (known: {', '.join(known)})" if known else ""
         return f"unknown parameter {key}{closest(location[-1], known)}{expected}"
-    if error["type"] in (REFUSED, "value_error"):  # whoever raised it says what is wrong
-        return f"{key}: {why_refused(error)}" if key else why_refused(error)
+    if error["type"] in (REJECTED, "value_error"):  # whoever raised it says what is wrong
+        return f"{key}: {why_rejected(error)}" if key else why_rejected(error)
     if error["type"] == "model_type":
         given = error["input"]
         chosen = f"; one of conf/ is chosen by {'/'.join(location)}={given}"
@@ -155,7 +157,7 @@ def _explain(errors: list[ErrorDetails], schema: type[Section], values: dict[str
         tag, given, expected = (context[k] for k in ("discriminator", "tag", "expected_tags"))
         hint = closest(given, _quoted(expected))
         return f"{key}.{tag.strip(_QUOTE)} is {given!r}: it should be {expected}{hint}"
-    # The members of a union refuse a value one by one.
+    # The members of a union reject a value one by one.
     together = [e["msg"] for e in errors if _follow(e, schema, values)[0] == location]
     reasons = " or ".join(reason[0].lower() + reason[1:] for reason in together)
     told = f"{key} is {error['input']!r}: {reasons}"
@@ -185,8 +187,8 @@ def _quoted(choices: str) -> list[str]:
 
 
 def _follow(
-    error: ErrorDetails, schema: type[Section], values: Any
-) -> tuple[list[str], list[type[Section]]]:
+    error: ErrorDetails, schema: type[ParameterSection], values: Any
+) -> tuple[list[str], list[type[ParameterSection]]]:
     """The error's place as the file spells it, and the sections that may stand around it.
 
     Pydantic's location names the member of a union after the key that holds it; the file does
@@ -194,7 +196,7 @@ def _follow(
     """
     location = error["loc"]
     path: list[str] = []
-    sections: list[type[Section]] = [schema]
+    sections: list[type[ParameterSection]] = [schema]
     for depth, part in enumerate(location):
         last = depth == len(location) - 1
         inside = part in values if isinstance(values, dict) else isinstance(part, int)
@@ -214,11 +216,11 @@ def _follow(
     return path, sections
 
 
-def _sections_in(annotation: Any) -> list[type[Section]]:
-    if isinstance(annotation, type) and issubclass(annotation, Section):
+def _sections_in(annotation: Any) -> list[type[ParameterSection]]:
+    if isinstance(annotation, type) and issubclass(annotation, ParameterSection):
         return [annotation]
     return [section for member in get_args(annotation) for section in _sections_in(member)]
 
 
-def _tagged(section: type[Section], tag: int | str) -> bool:
+def _tagged(section: type[ParameterSection], tag: int | str) -> bool:
     return any(tag in get_args(field.annotation) for field in section.model_fields.values())

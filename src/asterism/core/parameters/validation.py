@@ -1,4 +1,4 @@
-"""Parameters that name other things, checked before anything runs.
+"""Checking the names of plug-ins that parameters give, before anything runs.
 
 A section says where the things that it names are registered, as text: plug-ins import their
 parameters, so parameters cannot import plug-ins. Composition checks names (:func:`checked_names`);
@@ -27,7 +27,7 @@ from asterism.core.parameters.registry import unknown
 T = TypeVar("T")
 
 #: Type of the validation error whose message says all but where.
-REFUSED = "refused"
+REJECTED = "rejected"
 
 _checking: ContextVar[bool] = ContextVar("checking", default=False)
 
@@ -67,7 +67,7 @@ def offer(judge: str, value: T) -> T:
         PydanticCustomError: it did not; the message is that of its :class:`UserError`.
     """
     if _checking.get():
-        with _refusing():
+        with _rejecting():
             _find(judge)(value)
     return value
 
@@ -111,17 +111,17 @@ def _registered(tree: ast.Module, variable: str) -> Iterator[ast.expr]:
 def _require_name(registry: str, name: str) -> str:
     require_label(name)
     if _checking.get() and name not in names_in(registry):
-        with _refusing():
+        with _rejecting():
             raise unknown(_find(registry).kind, name, names_in(registry))
     return name
 
 
 @contextmanager
-def _refusing() -> Iterator[None]:
+def _rejecting() -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise PydanticCustomError(REFUSED, "{reason}", {"reason": str(error)}) from None
+        raise PydanticCustomError(REJECTED, "{reason}", {"reason": str(error)}) from None
 
 
 def _find(where: str) -> Any:

@@ -147,7 +147,7 @@ def is_damaged(name: str) -> bool:
 
 
 def require_no_link(folder: Path) -> None:
-    """Refuse a folder below the state's root to which a symbolic link leads.
+    """Reject a folder below the state's root to which a symbolic link leads.
 
     Raises:
         UserError: it names the link.

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.checkpoints import dependency_key
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings.yaml_files import read_yaml
 
 #: The stages, and what each depends on.
@@ -27,10 +27,10 @@ _VARIANT = re.compile(r"\$\{(key|item\.\w+)\}")
 is_shard: ContextVar[bool] = ContextVar("is_shard", default=False)
 
 
-def parts(
-    name: str, params: Section, inputs: Iterable[Path], variant: str | None = None
-) -> SharedParts:
-    """The parts of a stage's run, for this process and for those that help it.
+def work_units(
+    name: str, params: ParameterSection, inputs: Iterable[Path], variant: str | None = None
+) -> SharedWorkUnits:
+    """The units of a stage's run, for this process and for those that help it.
 
     Their key covers the parameters, the content of ``inputs``, the versions of all libraries and
     the code that the stage depends on by ``dvc.yaml``, most of which other processes may load. So
@@ -44,7 +44,7 @@ def parts(
     definition = _definition(name)
     key = dependency_key(label, facts, [*inputs, *_code_of(definition), LOCK])
     address = name if variant is None else f"{name}@{variant}"
-    return SharedParts(label, key, is_shard.get(), address, _outputs_of(definition, variant))
+    return SharedWorkUnits(label, key, is_shard.get(), address, _outputs_of(definition, variant))
 
 
 def _code_of(definition: dict[str, Any]) -> list[Path]:

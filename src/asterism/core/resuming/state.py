@@ -1,7 +1,7 @@
 """The state that long stages keep below ``state.root``: one folder for each run, by its key.
 
-A run's folder holds its finished parts, a ``….checkpoint`` beside the part in progress, a lock for
-each part, and damaged folders under other names. Each process that works with a run shares the
+A run's folder holds its finished units, a ``….checkpoint`` beside the unit in progress, a lock for
+each unit, and damaged folders under other names. Each process that works with a run shares the
 run's lock, so no other removes it. A finished run stays until DVC has committed its outputs.
 """
 
@@ -53,16 +53,16 @@ class Run:
         """Where its state lies."""
         return runs_folder() / saved.checked_name(self.stage) / self.key
 
-    def part(self, name: str) -> Path:
-        """Folder of a finished part."""
+    def unit(self, name: str) -> Path:
+        """Folder of a finished unit."""
         return self.folder / saved.checked_name(name)
 
     def checkpoint(self, name: str) -> Path:
-        """Folder of the states of an unfinished part."""
+        """Folder of the states of an unfinished unit."""
         return self.folder / f"{name}{_CHECKPOINT}"
 
     def lock(self, name: str) -> Path:
-        """File of the lock that the process which computes a part holds."""
+        """File of the lock that the process which computes a unit holds."""
         return self.folder / f"{name}{_PART_LOCK}"
 
     @contextmanager
@@ -122,13 +122,13 @@ class Run:
                 saved.remove(self.folder)
         return not os.path.lexists(self.folder)
 
-    def parts(self) -> list[str]:
-        """Names of the finished parts."""
+    def units(self) -> list[str]:
+        """Names of the finished units."""
         whole = [name for name in self._folders() if not saved.is_damaged(name)]
         return [name for name in whole if not name.endswith(_CHECKPOINT)]
 
     def damaged(self) -> list[Path]:
-        """Damaged folders that got another name: parts, and states of unfinished parts."""
+        """Damaged folders that got another name: units, and states of unfinished units."""
         folders = [self.folder / name for name in self._folders()]
         kept = [f for f in folders if f.name.endswith(_CHECKPOINT) and not saved.is_damaged(f.name)]
         return [f for f in folders if saved.is_damaged(f.name)] + [
@@ -202,7 +202,7 @@ def runs() -> list[Run]:
 
 def runs_folder() -> Path:
     """Where the state of all runs lies."""
-    return machine.state_root() / "parts"
+    return machine.state_root() / "units"
 
 
 def _names(folder: Path, pattern: re.Pattern[str] = saved.NAME) -> list[str]:

@@ -24,7 +24,7 @@ class Entry:
 
     Attributes:
         run: the run.
-        parts: how many are finished.
+        units: how many are finished.
         damaged: how many damaged folders there are.
         size: in bytes.
         days: since it was last used.
@@ -33,7 +33,7 @@ class Entry:
     """
 
     run: Run
-    parts: int
+    units: int
     damaged: int
     size: int
     days: float
@@ -44,7 +44,7 @@ def entries() -> list[Entry]:
     """All runs that have state."""
     now = server_time()
     return [
-        Entry(run, len(run.parts()), len(run.damaged()), run.size(), run.days(now), _status(run))
+        Entry(run, len(run.units()), len(run.damaged()), run.size(), run.days(now), _status(run))
         for run in runs()
     ]
 

@@ -1,8 +1,8 @@
-"""The parts of a long stage's work, each computed by whichever process comes to it first.
+"""The units of a long stage's work, each computed by whichever process comes to it first.
 
-A long stage cuts its work into parts by its parameters alone: campaigns, groups of seeds, chains.
+A long stage cuts its work into units by its parameters alone: campaigns, groups of seeds, chains.
 Any number of processes that share the state root, the stage itself and its *shards*, go through
-the parts at the same time. Each takes the next that is neither finished nor in another's hands;
+the units at the same time. Each takes the next that is neither finished nor in another's hands;
 the stage then merges all of them in their order. So the result does not depend on how many shards
 there were, where they ran, or which of them died.
 """
@@ -24,7 +24,7 @@ from asterism.core.resuming.state import Run
 
 
 class Result(Protocol):
-    """What a part's computation gives."""
+    """What a unit's computation gives."""
 
     def save(self, folder: Path) -> None:
         """Write it into an existing folder."""
@@ -34,27 +34,27 @@ log = get_logger(__name__)
 
 R = TypeVar("R", bound=Result)
 
-#: Computes one part. The checkpoint, where there is one, keeps the state of the unfinished part.
+#: Computes one unit. The checkpoint, where there is one, keeps the state of the unfinished unit.
 Job = Callable[[Checkpoint | None], R]
 
 
-def shares(budget: int, parts: int) -> list[int]:
-    """The budget of each part, as equal as may be, larger ones first."""
-    return [budget // parts + (part < budget % parts) for part in range(parts)]
+def split_evenly(budget: int, units: int) -> list[int]:
+    """The budget of each unit, as equal as may be, larger ones first."""
+    return [budget // units + (unit < budget % units) for unit in range(units)]
 
 
 class ShardEnded(Exception):  # noqa: N818  (no error: a shard has nothing left to do)
     """A shard has done its share; merging is the stage's own."""
 
 
-class Parts:
-    """Parts that this process computes alone, one after another, and keeps nowhere."""
+class WorkUnits:
+    """WorkUnits that this process computes alone, one after another, and keeps nowhere."""
 
     def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
-        """The results of all parts, in the order of ``jobs``.
+        """The results of all units, in the order of ``jobs``.
 
         Args:
-            jobs: how to compute each part, by a name that can be a folder's.
+            jobs: how to compute each unit, by a name that can be a folder's.
             load: reads what a result has saved.
         """
         return [compute(None) for compute in jobs.values()]
@@ -63,11 +63,11 @@ class Parts:
         """The stage has written its outputs."""
 
 
-ALONE = Parts()
+ALONE = WorkUnits()
 
 
-class SharedParts(Parts):
-    """Parts that several processes compute together, kept until DVC has committed the outputs.
+class SharedWorkUnits(WorkUnits):
+    """WorkUnits that several processes compute together, kept until DVC has committed the outputs.
 
     Args:
         stage: name of the stage, with its variant (``"fuzz-state"``).
@@ -92,20 +92,20 @@ class SharedParts(Parts):
         self._using = ExitStack()
 
     def gather(self, jobs: Mapping[str, Job[R]], load: Callable[[Path], R]) -> list[R]:
-        """See :meth:`Parts.gather`. From here on nobody removes the parts before :meth:`finish`.
+        """See :meth:`WorkUnits.gather`. Nobody removes the units from here on until :meth:`finish`.
 
         Raises:
-            ShardEnded: this is a shard, and every part is finished or in another's hands.
+            ShardEnded: this is a shard, and every unit is finished or in another's hands.
         """
         self._using.enter_context(self._run.in_use())
         if finished := sum(self._is_there(name) for name in jobs):
-            log.info("goes on", stage=self._stage, finished_parts=f"{finished} of {len(jobs)}")
+            log.info("goes on", stage=self._stage, finished_units=f"{finished} of {len(jobs)}")
         for name, compute in jobs.items():
             if self._is_late():
                 break
-            with ExitStack() as held_part:
+            with ExitStack() as held_unit:
                 try:
-                    held_part.enter_context(held_now(self._run.lock(name)))
+                    held_unit.enter_context(held_now(self._run.lock(name)))
                 except BlockingIOError:
                     continue  # another process is at it
                 self._finish(name, compute)
@@ -114,7 +114,7 @@ class SharedParts(Parts):
         return [self._result(name, compute, load) for name, compute in jobs.items()]
 
     def finish(self) -> None:
-        """See :meth:`Parts.finish`. It tells shards that are late to leave the parts alone."""
+        """See :meth:`WorkUnits.finish`. It tells shards that are late to leave the units alone."""
         self._run.finish(self._address, self._outputs)
         self._using.close()
 
@@ -123,20 +123,20 @@ class SharedParts(Parts):
         return self._is_shard and self._run.token() not in (None, self._before)
 
     def _result(self, name: str, compute: Job[R], load: Callable[[Path], R]) -> R:
-        """A part's result, computed again where what is kept of it is damaged."""
+        """A unit's result, computed again where what is kept of it is damaged."""
         with held(self._run.lock(name)):  # whoever is at it finishes it, or dies and leaves it
             self._finish(name, compute)
         try:
-            return saved.read(self._run.part(name), load)
+            return saved.read(self._run.unit(name), load)
         except saved.DamagedError:
             pass
         with held(self._run.lock(name)):
             try:
-                return saved.read(self._run.part(name), load)  # another process was here first
+                return saved.read(self._run.unit(name), load)  # another process was here first
             except saved.DamagedError as reason:
-                saved.set_aside(self._run.part(name), reason)
+                saved.set_aside(self._run.unit(name), reason)
             self._finish(name, compute)
-            return load(self._run.part(name))
+            return load(self._run.unit(name))
 
     def _finish(self, name: str, compute: Job[R]) -> None:
         if self._is_there(name):
@@ -144,10 +144,10 @@ class SharedParts(Parts):
         checkpoint = Checkpoint(self._run.checkpoint(name))
         if (state := checkpoint.latest()) is not None:
             since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
-            log.info("goes on", stage=self._stage, part=name, saved=since)
+            log.info("goes on", stage=self._stage, unit=name, saved=since)
         result = compute(checkpoint)
-        saved.write(self._run.part(name), result.save)
+        saved.write(self._run.unit(name), result.save)
         checkpoint.discard()
 
     def _is_there(self, name: str) -> bool:
-        return os.path.lexists(self._run.part(name))
+        return os.path.lexists(self._run.unit(name))

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import ModuleType
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.os_errors import refusals_told
+from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.messages.errors import UserError, printable
-from asterism.core.parameters.params import Section, read_params
+from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import is_shard
 from asterism.core.resuming.tidying import tidy
@@ -38,7 +38,7 @@ USAGE = (
     "usage: python stages NAME [VARIANT]   (as dvc.yaml calls it; `dvc repro NAME` runs it cached)"
 )
 
-#: What makes a process a shard of the stage that it names: it computes parts, and no result.
+#: What makes a process a shard of the stage that it names: it computes units, and no result.
 SHARD = "--shard"
 
 
@@ -73,7 +73,7 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         is_shard.set(True)
         label += f"-shard-{platform.node()}-{os.getpid()}"
     try:
-        with refusals_told():
+        with rejections_told():
             _run_script(folder, name, label, variant)
     except UserError as error:
         print(f"error: {label}: {error}", file=sys.stderr)
@@ -122,7 +122,7 @@ def _explain(folder: Path, name: str) -> None:
         print(f"\nparameters: {', '.join(script.Params.model_fields)}")
 
 
-def _variants(script: ModuleType, params: Section) -> list[str] | None:
+def _variants(script: ModuleType, params: ParameterSection) -> list[str] | None:
     """The names of the stage's variants; None where it takes none."""
     return list(script.variants(params)) if hasattr(script, "variants") else None
 

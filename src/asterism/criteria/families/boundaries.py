@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
-from asterism.criteria.criterion import CRITERIA, Activations, Floats, NeuronItems
+from asterism.core.parameters.params import ParameterSection
+from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, Floats, NeuronItems
 
 
 class RangeItems(NeuronItems):
@@ -28,14 +28,14 @@ class RangeItems(NeuronItems):
             self.high[name] = np.maximum(self.high.get(name, high), high)
 
 
-@CRITERIA.register("k_multisection")
+@ACTIVATION_CRITERIA.register("k_multisection")
 class KMultisection(RangeItems):
     """KMNC: share of the k equal sections of the neurons' ranges that inputs reach.
 
     Neurons that are constant on the training inputs have no range and are left out.
     """
 
-    class Options(Section):
+    class Options(ParameterSection):
         """Into how many sections ranges are cut."""
 
         sections: int = Field(ge=1, description="sections of each neuron's range")
@@ -55,7 +55,7 @@ class KMultisection(RangeItems):
         return int(self.options.sections * (self.high[layer] > self.low[layer]).sum())
 
 
-@CRITERIA.register("neuron_boundary")
+@ACTIVATION_CRITERIA.register("neuron_boundary")
 class NeuronBoundary(RangeItems):
     """NBC: share of the corners, one below and one above each neuron's range, that inputs reach."""
 
@@ -65,7 +65,7 @@ class NeuronBoundary(RangeItems):
         return np.stack([below, above], axis=1)
 
 
-@CRITERIA.register("strong_neuron_activation")
+@ACTIVATION_CRITERIA.register("strong_neuron_activation")
 class StrongNeuronActivation(RangeItems):
     """SNAC: share of the neurons that some input drives above their range."""
 

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.criteria.criterion import (
-    CRITERIA,
+    ACTIVATION_CRITERIA,
     Activations,
     ChosenCriterion,
     Floats,
@@ -17,11 +17,11 @@ from asterism.criteria.criterion import (
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
 
 
-@CRITERIA.register("neuron_coverage")
+@ACTIVATION_CRITERIA.register("neuron_coverage")
 class NeuronCoverage(NeuronItems):
     """NC: share of the neurons that some input drives above a threshold (DeepXplore, SOSP 2017)."""
 
-    class Options(Section):
+    class Options(ParameterSection):
         """When a neuron is covered."""
 
         threshold: float = Field(description="a neuron above it is covered")
@@ -38,13 +38,13 @@ class NeuronCoverage(NeuronItems):
         return covered[:, None]
 
 
-class TopKOptions(Section):
+class TopKOptions(ParameterSection):
     """Of how many neurons criteria over the most active ones speak."""
 
     k: int = Field(ge=1, description="most active neurons of a layer")
 
 
-@CRITERIA.register("top_k_neuron_coverage")
+@ACTIVATION_CRITERIA.register("top_k_neuron_coverage")
 class TopKNeuronCoverage(NeuronItems):
     """TKNC: share of the neurons that are among their layer's top k for some input (DeepGauge)."""
 
@@ -56,7 +56,7 @@ class TopKNeuronCoverage(NeuronItems):
         return found
 
 
-@CRITERIA.register("top_k_neuron_patterns")
+@ACTIVATION_CRITERIA.register("top_k_neuron_patterns")
 class TopKNeuronPatterns(ChosenCriterion):
     """TKNP: how many different sets of top k neurons, over all layers, were seen (DeepGauge).
 

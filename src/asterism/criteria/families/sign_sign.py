@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import NoOptions
-from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
+from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.key_table import Keys, KeyTable, zobrist
 
 Bools = NDArray[np.bool_]
 Bytes = NDArray[np.uint8]
 
 
-@CRITERIA.register("sign_sign")
+@ACTIVATION_CRITERIA.register("sign_sign")
 class SignSign(ChosenCriterion):
     """SSC: share of the pairs (neuron, neuron of the next layer) that two inputs show to matter.
 

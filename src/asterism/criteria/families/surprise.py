@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
-from asterism.criteria.criterion import CRITERIA, Activations, ChosenCriterion
+from asterism.core.parameters.params import ParameterSection
+from asterism.criteria.criterion import ACTIVATION_CRITERIA, Activations, ChosenCriterion
 from asterism.criteria.density import Density
 from asterism.criteria.distances import CHUNK, nearest
 from asterism.criteria.row_file import RowFile
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class SurpriseOptions(Section):
+class SurpriseOptions(ParameterSection):
     """What all surprise coverage is counted in."""
 
     buckets: int = Field(ge=1, description="buckets of the range of surprise")
@@ -90,7 +90,7 @@ class SurpriseCoverage(ChosenCriterion):
     def _bounds(self) -> tuple[float, float]: ...
 
 
-@CRITERIA.register("likelihood_surprise")
+@ACTIVATION_CRITERIA.register("likelihood_surprise")
 class LikelihoodSurprise(SurpriseCoverage):
     """LSC: surprise is minus the log density under the training inputs of the same decision.
 
@@ -136,7 +136,7 @@ class LikelihoodSurprise(SurpriseCoverage):
         return self._range
 
 
-@CRITERIA.register("distance_surprise")
+@ACTIVATION_CRITERIA.register("distance_surprise")
 class DistanceSurprise(SurpriseCoverage):
     """DSC: surprise is the distance to the own class over that class's distance to the others.
 

@@ -15,7 +15,7 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_json
 from asterism.core.messages.errors import reading
 from asterism.deepstellar.campaigns.breeding import Lineages
 from asterism.deepstellar.campaigns.columns import Columns
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 
 #: In the columns ``parent`` and ``mutator``: a seed has none.
 NONE = -1
@@ -37,7 +37,7 @@ class Queue:
         self.rows = rows
 
     @classmethod
-    def of_seeds(cls, seeds: Seeds) -> Queue:
+    def of_seeds(cls, seeds: SeedInputs) -> Queue:
         """A queue that holds the seeds only."""
         count = len(seeds)
         none = np.full(count, NONE, np.int64)

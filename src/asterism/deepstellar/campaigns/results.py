@@ -20,18 +20,18 @@ from asterism.deepstellar.campaigns.population import Population
 MOMENTS = 100
 
 
-def mutator_chains(parents: NDArray[np.int64], mutators: Sequence[str]) -> list[str]:
+def mutator_sequences(parents: NDArray[np.int64], mutators: Sequence[str]) -> list[str]:
     """The mutators that lead from a seed to each entry of a queue: ``"rotation > pixel_change"``.
 
     Args:
         parents: int64 ``(Q,)``, each entry's parent, an earlier one, or -1.
         mutators: name of the one that made each entry, empty for seeds.
     """
-    chains: list[str] = []
+    sequences: list[str] = []
     for parent, name in zip(parents.tolist(), mutators, strict=True):
-        before = chains[parent] if parent >= 0 else ""
-        chains.append(f"{before} > {name}" if before else name)
-    return chains
+        before = sequences[parent] if parent >= 0 else ""
+        sequences.append(f"{before} > {name}" if before else name)
+    return sequences
 
 
 def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
@@ -50,7 +50,7 @@ def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
             "seed": rows["root"],
             "found": rows["found"],
             "mutator": made_by,
-            "chain": mutator_chains(rows["parent"], made_by),
+            "mutators": mutator_sequences(rows["parent"], made_by),
             "label": rows["label"],
             "transformed": rows["transformed"],
             "chosen": rows["chosen"],
@@ -65,12 +65,12 @@ def crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     prediction and seed are a group, and groups are numbered in the order of their first crash.
     """
     rows, queue = found.crashes.rows, found.queue.rows
-    chains = mutator_chains(queue["parent"], _names(queue["mutator"], names))
+    sequences = mutator_sequences(queue["parent"], _names(queue["mutator"], names))
     made_by = _names(rows["mutator"], names)
     kinds = np.stack([rows["label"], rows["predicted"], rows["root"]], axis=1)
     _, first, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))
-    before = [chains[parent] for parent in rows["parent"].tolist()]
+    before = [sequences[parent] for parent in rows["parent"].tolist()]
     return pl.DataFrame(
         {
             "id": np.arange(len(rows)),
@@ -78,12 +78,12 @@ def crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
             "seed": rows["root"],
             "found": rows["found"],
             "mutator": made_by,
-            "chain": [f"{b} > {m}" if b else m for b, m in zip(before, made_by, strict=True)],
+            "mutators": [f"{b} > {m}" if b else m for b, m in zip(before, made_by, strict=True)],
             "label": rows["label"],
             "predicted": rows["predicted"],
             "group": numbers[kind.ravel()],
         },
-        schema_overrides={"mutator": pl.String, "chain": pl.String},
+        schema_overrides={"mutator": pl.String, "mutators": pl.String},
     )
 
 

@@ -35,7 +35,7 @@ from asterism.deepstellar.coverage.criteria import fitted
 from asterism.deepstellar.fuzzing.guidance import GUIDING, Guidance, Visits, count_visits
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.deepstellar.selections import strategy
 from asterism.models.recurrent import RecurrentModel
 
@@ -55,7 +55,7 @@ def unguided_mutants(params: FuzzParams) -> int:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Generation:
     """The parents of a generation, one for each mutant to make: int64 ``(M,)``."""
 
     generation: int
@@ -70,11 +70,11 @@ class _State:
     levels: NDArray[Any]
     last: int
     fruitless: int
-    plan: Plan
+    plan: Generation
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ChunkResult:
     """What the mutants of one chunk did.
 
     Attributes:
@@ -93,10 +93,10 @@ class Outcome:
     items: dict[str, NDArray[np.int32]]
     visits: Visits
 
-    def first(self, count: int) -> Outcome:
+    def first(self, count: int) -> ChunkResult:
         """The first ``count`` mutants only."""
         v, kept = self.visits, self.visits.traces < count
-        return Outcome(
+        return ChunkResult(
             self.mutants.only(slice(count)),
             self.parents[:count],
             self.mutators[:count],
@@ -107,7 +107,7 @@ class Outcome:
 
 
 @dataclass
-class Campaign:
+class FuzzingCampaign:
     """One campaign, guided by one criterion.
 
     Attributes:
@@ -123,7 +123,7 @@ class Campaign:
 
     network: RecurrentModel
     model: TraceModel
-    seeds: Seeds
+    seeds: SeedInputs
     params: FuzzParams
     criterion: str
     seed: int
@@ -182,7 +182,7 @@ class Campaign:
                 future.cancel()
         return done
 
-    def _begin(self, checkpoint: Checkpoint | None) -> Plan:
+    def _begin(self, checkpoint: Checkpoint | None) -> Generation:
         """The first plan, or the one that was in progress when the state was saved."""
         state = checkpoint.restore(self._read) if checkpoint is not None else None
         if state is not None:
@@ -199,22 +199,22 @@ class Campaign:
         self._guidance.judge(outcome.visits, np.ones(len(self.seeds), np.bool_))
         return self._plan(0)
 
-    def _plan(self, generation: int) -> Plan:
+    def _plan(self, generation: int) -> Generation:
         chosen = self.population.queue.rows["chosen"]
         rng = stream(self.seed, "fuzz", self.island, generation, "parents")
         parents = self._selection.choose(chosen, self._last, self.params.parents, rng)
         np.add.at(chosen, parents, 1)
         self._last = int(parents[-1])
-        return Plan(generation, np.repeat(parents, self.params.mutants_per_parent))
+        return Generation(generation, np.repeat(parents, self.params.mutants_per_parent))
 
-    def _submit(self, plan: Plan, threads: ThreadPoolExecutor) -> list[Future[Outcome]]:
+    def _submit(self, plan: Generation, threads: ThreadPoolExecutor) -> list[Future[ChunkResult]]:
         starts = range(0, len(plan.parents), CHUNK)
         return [
             threads.submit(self._work, plan, number, plan.parents[start : start + CHUNK])
             for number, start in enumerate(starts)
         ]
 
-    def _work(self, plan: Plan, number: int, parents: NDArray[np.int64]) -> Outcome:
+    def _work(self, plan: Generation, number: int, parents: NDArray[np.int64]) -> ChunkResult:
         """Make and run the mutants of one chunk; in a thread of its own."""
         rng = stream(self.seed, "fuzz", self.island, plan.generation, "chunk", number)
         brood = self._breeder.breed(self.population.queue.lineages(parents), rng)
@@ -222,15 +222,15 @@ class Campaign:
 
     def _observe(
         self, mutants: Lineages, parents: NDArray[np.int64], mutators: NDArray[np.int16]
-    ) -> Outcome:
+    ) -> ChunkResult:
         probabilities, states = self.network.run_serially(mutants.images)
         codes = self.model.abstraction.encode(states)
         items = {name: criterion.items(codes) for name, criterion in self._criteria.items()}
         guiding = items[self._guide] if self._guide else np.empty((len(mutants), 0), np.int32)
         predicted = probabilities.argmax(axis=1)
-        return Outcome(mutants, parents, mutators, predicted, items, count_visits(guiding))
+        return ChunkResult(mutants, parents, mutators, predicted, items, count_visits(guiding))
 
-    def _take_in(self, outcome: Outcome) -> None:
+    def _take_in(self, outcome: ChunkResult) -> None:
         """Judge a chunk's mutants, in their order."""
         done = self.population
         if len(outcome.parents) > self.budget - done.run:
@@ -270,7 +270,7 @@ class Campaign:
             "coverage": f"{covered:.1%}",
         }
 
-    def _saver(self, plan: Plan) -> Callable[[Path], None]:
+    def _saver(self, plan: Generation) -> Callable[[Path], None]:
         """Writes everything that the rest of the campaign depends on into a directory."""
         done = self.population
         progress: dict[str, NDArray[Any]] = {
@@ -294,5 +294,5 @@ class Campaign:
             now["levels"].reshape(self._guidance.levels.shape),
             last,
             fruitless,
-            Plan(generation, now["parents"]),
+            Generation(generation, now["parents"]),
         )

@@ -6,13 +6,13 @@ from functools import partial
 
 from asterism.core.messages.console import get_logger
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.core.resuming.work_units import ALONE, Parts, shares
+from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
 from asterism.deepstellar.campaigns.population import Population
-from asterism.deepstellar.fuzzing.campaign import Campaign, unguided_mutants
+from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign, unguided_mutants
 from asterism.deepstellar.fuzzing.union import unite
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.models.recurrent import RecurrentModel
 
 log = get_logger(__name__)
@@ -21,11 +21,11 @@ log = get_logger(__name__)
 def fuzz(
     network: RecurrentModel,
     model: TraceModel,
-    seeds: Seeds,
+    seeds: SeedInputs,
     params: FuzzParams,
     criterion: str,
     seed: int,
-    parts: Parts = ALONE,
+    units: WorkUnits = ALONE,
 ) -> Population:
     """Search for mutants that reach new states or change the prediction.
 
@@ -36,13 +36,13 @@ def fuzz(
         params: how to fuzz.
         criterion: what guides the search, one of ``params.criteria``.
         seed: the run's seed.
-        parts: who computes the islands.
+        units: who computes the islands.
 
     Returns:
-        What was found. It depends on the arguments other than ``parts``, not on threads, speed or
+        What was found. It depends on the arguments other than ``units``, not on threads, speed or
         interruptions.
     """
-    budgets = shares(params.mutants, params.islands)
+    budgets = split_evenly(params.mutants, params.islands)
     if criterion != "none" and max(budgets) <= unguided_mutants(params):
         log.warning(
             "the budget ends before guidance begins: raise fuzz.mutants",
@@ -51,10 +51,10 @@ def fuzz(
         )
 
     def run(island: int, budget: int, checkpoint: Checkpoint | None) -> Population:
-        campaign = Campaign(network, model, seeds, params, criterion, seed, island, budget)
+        campaign = FuzzingCampaign(network, model, seeds, params, criterion, seed, island, budget)
         return campaign.run(checkpoint)
 
     jobs = {
         f"island-{island}": partial(run, island, budget) for island, budget in enumerate(budgets)
     }
-    return unite(parts.gather(jobs, Population.load), len(seeds))
+    return unite(units.gather(jobs, Population.load), len(seeds))

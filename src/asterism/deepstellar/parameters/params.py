@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, model_validator
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.registry import closest
 from asterism.core.parameters.validation import accepted_by
 from asterism.deepstellar.selections.params import SelectionParams
@@ -19,7 +19,7 @@ _CODE_BITS, _WIDEST = 63, 62
 _NARROWEST = 3
 
 
-class AbstractionParams(Section):
+class AbstractionParams(ParameterSection):
     """How hidden states become abstract states."""
 
     k: int = Field(ge=1, description="principal components kept")
@@ -48,7 +48,7 @@ class AbstractionParams(Section):
         return self
 
 
-class CoverageParams(Section):
+class CoverageParams(ParameterSection):
     """How sets of inputs are measured."""
 
     references: int = Field(
@@ -56,13 +56,13 @@ class CoverageParams(Section):
     )
 
 
-class SeedParams(Section):
+class SeedParams(ParameterSection):
     """The inputs that fuzzing begins with."""
 
     per_class: int = Field(ge=1, description="correctly classified test inputs of each class")
 
 
-class FuzzParams(Section):
+class FuzzParams(ParameterSection):
     """One campaign for each criterion."""
 
     criteria: Distinct[Literal["state", "k_step", "transition", "none"]] = Field(

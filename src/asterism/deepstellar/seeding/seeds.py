@@ -17,7 +17,7 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Seeds:
+class SeedInputs:
     """Images to begin with.
 
     Attributes:
@@ -40,7 +40,7 @@ class Seeds:
         )
 
     @classmethod
-    def load(cls, folder: Path) -> Seeds:
+    def load(cls, folder: Path) -> SeedInputs:
         """What :meth:`save` wrote."""
         with reading(f"the seeds in {folder}"):
             return cls(**read_arrays(folder / "seeds.npz"))

@@ -7,11 +7,11 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class SelectionParams(Section):
+class SelectionParams(ParameterSection):
     """How the fuzzer chooses parents from its queue."""
 
     accepted_by: ClassVar[str | None] = "asterism.deepstellar.selections.strategy:configured"

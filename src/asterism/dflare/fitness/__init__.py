@@ -17,26 +17,26 @@ Outputs = NDArray[np.float32]
 
 
 class Fitness(ABC):
-    """Judges mutants of many walks, each by its own history.
+    """Judges mutants of many trajectories, each by its own history.
 
     Args:
-        walks: how many there are.
+        trajectories: how many there are.
         delta: distances that differ by no more count as equal.
     """
 
-    def __init__(self, walks: int, delta: float) -> None:
+    def __init__(self, trajectories: int, delta: float) -> None:
         self.delta = delta
 
     @abstractmethod
-    def start(self, walk: int, outputs: Outputs) -> None:
-        """Take in both models' outputs for a walk's seed, ``(2 * K,)``."""
+    def start(self, trajectory: int, outputs: Outputs) -> None:
+        """Take in both models' outputs for a trajectory's seed, ``(2 * K,)``."""
 
     @abstractmethod
-    def replaces(self, walk: int, gain: float, outputs: Outputs) -> bool:
-        """Whether a mutant replaces the best of its walk; it counts as observed from now on.
+    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
+        """Whether a mutant replaces the best of its trajectory; it counts as observed from now on.
 
         Args:
-            walk: whose mutant it is.
+            trajectory: whose mutant it is.
             gain: by how much its D is above that of the best.
             outputs: outputs of the original and of the compressed model, ``(2 * K,)``.
         """

@@ -11,17 +11,17 @@ from asterism.dflare.fitness import FITNESSES, Fitness, Outputs
 class Paper(Fitness):
     """A larger D by more than delta, or an equal one (within delta) with unobserved outputs."""
 
-    def __init__(self, walks: int, delta: float) -> None:
-        super().__init__(walks, delta)
-        self._observed: list[set[bytes]] = [set() for _ in range(walks)]
+    def __init__(self, trajectories: int, delta: float) -> None:
+        super().__init__(trajectories, delta)
+        self._observed: list[set[bytes]] = [set() for _ in range(trajectories)]
 
-    def start(self, walk: int, outputs: Outputs) -> None:
+    def start(self, trajectory: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._observed[walk].add(outputs.tobytes())
+        self._observed[trajectory].add(outputs.tobytes())
 
-    def replaces(self, walk: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
         """See :meth:`Fitness.replaces`."""
-        observed, key = self._observed[walk], outputs.tobytes()
+        observed, key = self._observed[trajectory], outputs.tobytes()
         unobserved = key not in observed
         observed.add(key)
         return gain > self.delta or (gain >= -self.delta and unobserved)
@@ -31,10 +31,10 @@ class Paper(Fitness):
 class DistanceOnly(Fitness):
     """The ablation Dflare_D: only a larger D counts, by however little; delta is not used."""
 
-    def start(self, walk: int, outputs: Outputs) -> None:
+    def start(self, trajectory: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
 
-    def replaces(self, walk: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
         """See :meth:`Fitness.replaces`."""
         return gain > 0
 
@@ -51,20 +51,20 @@ class Released(Fitness):
     within delta, when its outputs are at least a squared distance of 0.5 from all observed ones.
     """
 
-    def __init__(self, walks: int, delta: float) -> None:
-        super().__init__(walks, delta)
-        self._observed: list[list[Outputs]] = [[] for _ in range(walks)]
+    def __init__(self, trajectories: int, delta: float) -> None:
+        super().__init__(trajectories, delta)
+        self._observed: list[list[Outputs]] = [[] for _ in range(trajectories)]
 
-    def start(self, walk: int, outputs: Outputs) -> None:
+    def start(self, trajectory: int, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._observed[walk].append(outputs)
+        self._observed[trajectory].append(outputs)
 
-    def replaces(self, walk: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
         """See :meth:`Fitness.replaces`."""
         if abs(gain) > self.delta:
             return True
-        squared = ((np.array(self._observed[walk]) - outputs) ** 2).sum(axis=1)
+        squared = ((np.array(self._observed[trajectory]) - outputs) ** 2).sum(axis=1)
         new = bool(squared.min() > _RELEASED_NOVELTY)
         if new:
-            self._observed[walk].append(outputs)
+            self._observed[trajectory].append(outputs)
         return new

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import options_by_name
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 
@@ -27,7 +27,7 @@ class Repairer(ABC):
     """
 
     #: The options that this repairer takes.
-    Options: ClassVar[type[Section]]
+    Options: ClassVar[type[ParameterSection]]
 
     def __init__(self, options: Any, classes: int, seed: int) -> None:
         self.options = options
@@ -69,7 +69,7 @@ class Repairer(ABC):
 REPAIRERS: Registry[type[Repairer]] = Registry("repairer", "asterism.dflare.repairers")
 
 
-def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, Section]:
+def repairer_options(chosen: dict[str, dict[str, Any]]) -> dict[str, ParameterSection]:
     """The options of some repairers, by their names, as they declare them.
 
     Raises:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
@@ -23,7 +23,7 @@ class Anchored(Repairer):
     given share of all, and where there is little to learn from, the model's answer stands.
     """
 
-    class _Options(Section):
+    class _Options(ParameterSection):
         strength: float = Field(gt=0, description="of the pull towards the model's own answer")
         deviating_share: float = Field(
             gt=0, lt=1, description="weight of all deviating inputs together"

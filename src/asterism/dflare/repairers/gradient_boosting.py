@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
@@ -18,7 +18,7 @@ from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 class GradientBoosting(Repairer):
     """scikit-learn's histogram-based gradient boosting."""
 
-    class _Options(Section):
+    class _Options(ParameterSection):
         rounds: int = Field(ge=1, description="trees for each class")
         learning_rate: float = Field(gt=0)
         leaves: int = Field(ge=2, description="leaves of a tree at most")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores
 from asterism.dflare.repairers.logarithms import add_logarithms, logarithms
@@ -28,7 +28,7 @@ class Logistic(Repairer):
     is smallest for calibrated probabilities.
     """
 
-    class _Options(Section):
+    class _Options(ParameterSection):
         top_k: int = Field(ge=2, description="how many of the largest probabilities give margins")
         strengths: list[Annotated[float, Field(gt=0)]] = Field(
             min_length=1, description="inverse regularisation to try"

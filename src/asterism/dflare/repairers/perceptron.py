@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.dflare.repairers import REPAIRERS, Labels, Probabilities, Repairer
 from asterism.dflare.repairers.class_scores import class_scores
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
@@ -17,7 +17,7 @@ from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 class Perceptron(Repairer):
     """One hidden layer of rectified linear units on the probability vector."""
 
-    class _Options(Section):
+    class _Options(ParameterSection):
         hidden_units: int = Field(ge=1)
         learning_rate: float = Field(gt=0, description="of Adam; few inputs make few steps")
         epochs: int = Field(ge=1, description="passes over the inputs at most")

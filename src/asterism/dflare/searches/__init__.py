@@ -3,7 +3,7 @@
 from typing import Any
 
 from asterism.core.parameters.construction import options_of
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
 from asterism.dflare.lockstep import LockstepSearch
 from asterism.dflare.params import SearchParams
@@ -11,7 +11,7 @@ from asterism.dflare.params import SearchParams
 SEARCHES: Registry[type[LockstepSearch[Any]]] = Registry("search", "asterism.dflare.searches")
 
 
-def search_options(chosen: SearchParams) -> Section:
+def search_options(chosen: SearchParams) -> ParameterSection:
     """The search's options, as it declares them.
 
     Raises:

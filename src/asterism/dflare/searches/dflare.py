@@ -11,25 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.dflare.fitness import FITNESSES
-from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
+from asterism.search.batched_random_streams import BatchedStreams
 from asterism.search.metropolis import GivenDraws, MetropolisHastings, Selector, Uniform
-from asterism.search.streams import ManyStreams
 
 Rows = NDArray[np.int64]
 
-#: The operator of a walk that has not begun.
+#: The operator of a trajectory that has not begun.
 _NONE = -1
 #: Random numbers that nearly always suffice for a choice: four proposals, of which each is
 #: accepted with a chance of 63% and more.
 _FEW_NUMBERS = 8
 
 
-class DflareOptions(Section):
+class DflareOptions(ParameterSection):
     """The paper's Dflare, or what an ablation changes."""
 
     fitness: Annotated[str, named("asterism.dflare.fitness:FITNESSES")] = Field(
@@ -45,8 +45,8 @@ class DflareOptions(Section):
 
 
 @dataclass(frozen=True)
-class Foresight(Proposal):
-    """The next mutants of each walk, as long as none of them replaces the best.
+class SpeculativeBatch(Proposal):
+    """The next mutants of each trajectory, as long as none of them replaces the best.
 
     Attributes:
         operators: number of the operator that made each, int64 ``(n,)``.
@@ -56,17 +56,17 @@ class Foresight(Proposal):
 
 
 @SEARCHES.register("dflare")
-class Dflare(LockstepSearch[Foresight]):
+class Dflare(LockstepSearch[SpeculativeBatch]):
     """Keeps the best mutant of each seed, and mutates it by the operator that Algorithm 2 chooses.
 
-    One walk's queries come one after the other, and few walks would leave the models with small
-    batches. But until a mutant replaces the best, the next queries are known beforehand: the best
-    stays, no operator succeeds, and all random numbers are functions of walk and query. So a walk
-    proposes several queries at once, and those after the first that replaces the best are dropped.
-    How far it looks ahead decides on speed, never on a result.
+    One trajectory's queries come one after the other, and few trajectories would leave the models
+    with small batches. But until a mutant replaces the best, the next queries are known beforehand:
+    the best stays, no operator succeeds, and all random numbers are functions of trajectory and
+    query. So a trajectory proposes several queries at once, and those after the first that replaces
+    the best are dropped. How far it looks ahead decides on speed, never on a result.
 
     Args:
-        subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
+        under_test: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
         budget: when to stop on a seed.
         items: the seeds.
         numbers: what identifies each seed.
@@ -79,7 +79,7 @@ class Dflare(LockstepSearch[Foresight]):
 
     def __init__(
         self,
-        subject: Subject,
+        under_test: PairUnderTest,
         budget: Budget,
         items: NDArray[Any],
         numbers: Sequence[int],
@@ -87,100 +87,104 @@ class Dflare(LockstepSearch[Foresight]):
         name: str,
         options: DflareOptions,
     ) -> None:
-        super().__init__(subject, budget, items, numbers, seed, name, options)
-        walks, operators = len(items), len(subject.domain.operators)
-        self._fitness = FITNESSES[options.fitness](walks, options.delta)
+        super().__init__(under_test, budget, items, numbers, seed, name, options)
+        trajectories, operators = len(items), len(under_test.domain.operators)
+        self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
         self._best = items.copy()
-        self._best_distance = np.zeros(walks, np.float32)
-        self._last_success = np.zeros(walks, np.int64)
-        self._operator = np.full(walks, _NONE)
-        self._chosen = np.zeros((walks, operators), np.int64)
-        self._succeeded = np.zeros((walks, operators), np.int64)
-        self._applied: list[list[int]] = [[] for _ in range(walks)]
+        self._best_distance = np.zeros(trajectories, np.float32)
+        self._last_success = np.zeros(trajectories, np.int64)
+        self._operator = np.full(trajectories, _NONE)
+        self._chosen = np.zeros((trajectories, operators), np.int64)
+        self._succeeded = np.zeros((trajectories, operators), np.int64)
+        self._applied: list[list[int]] = [[] for _ in range(trajectories)]
 
-    def begin(self, walks: Rows, answers: Answers) -> None:
+    def begin(self, trajectories: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`."""
-        self._best_distance[walks] = self.subject.comparison.distance(answers.f, answers.g)
-        for walk, outputs in zip(walks.tolist(), _both(answers), strict=True):
-            self._fitness.start(walk, outputs)
+        self._best_distance[trajectories] = self.under_test.comparison.distance(
+            answers.f, answers.g
+        )
+        for trajectory, outputs in zip(trajectories.tolist(), _both(answers), strict=True):
+            self._fitness.start(trajectory, outputs)
 
-    def propose(self, walks: Rows) -> Foresight:
+    def propose(self, trajectories: Rows) -> SpeculativeBatch:
         """See :meth:`LockstepSearch.propose`."""
-        counts = self._worthwhile(walks)
-        owners, start = np.repeat(walks, counts), np.cumsum(counts) - counts
+        counts = self._worthwhile(trajectories)
+        owners, start = np.repeat(trajectories, counts), np.cumsum(counts) - counts
         ahead = np.arange(len(owners)) - np.repeat(start, counts)
         queries = self.queries[owners] + ahead
         choices = self._choices.of(owners).below(queries)
-        operators = self._choose_operators(walks, counts, start, choices)
+        operators = self._choose_operators(trajectories, counts, start, choices)
         streams = self._mutations.of(owners).below(queries)
-        mutants = self.subject.domain.mutate(self._best[owners], operators, streams)
-        return Foresight(walks, counts, mutants, operators)
+        mutants = self.under_test.domain.mutate(self._best[owners], operators, streams)
+        return SpeculativeBatch(trajectories, counts, mutants, operators)
 
-    def learn(self, proposal: Foresight, answers: Answers) -> None:
-        """See :meth:`LockstepSearch.learn`; Algorithm 1, walk by walk."""
-        comparison = self.subject.comparison
+    def learn(self, proposal: SpeculativeBatch, answers: Answers) -> None:
+        """See :meth:`LockstepSearch.learn`; Algorithm 1, trajectory by trajectory."""
+        comparison = self.under_test.comparison
         deviates = comparison.deviates(answers.f, answers.g).tolist()
         distance = comparison.distance(answers.f, answers.g)
         gains = distance - self._best_distance[proposal.owners]
         outputs, gain, counted, last = _both(answers), gains.tolist(), [], []
-        for walk, rows in proposal.by_walk():
+        for trajectory, rows in proposal.by_trajectory():
             for row in rows:
                 counted.append(row)
-                ordinary = self.count(proposal, answers, deviates, walk, (row,))
-                if ordinary and self._fitness.replaces(walk, gain[row], outputs[row]):
-                    self._adopt(walk, proposal, row, distance[row])
+                ordinary = self.count(proposal, answers, deviates, trajectory, (row,))
+                if ordinary and self._fitness.replaces(trajectory, gain[row], outputs[row]):
+                    self._adopt(trajectory, proposal, row, distance[row])
                     break
-                if not self.goes_on(walk):
+                if not self.goes_on(trajectory):
                     break
             last.append(row)
         operators, owners = proposal.operators, proposal.owners
-        self._operator[proposal.walks] = operators[last]
+        self._operator[proposal.trajectories] = operators[last]
         np.add.at(self._chosen, (owners[counted], operators[counted]), 1)
 
-    def _adopt(self, walk: int, proposal: Foresight, row: int, distance: np.float32) -> None:
-        """Put a mutant in the place of its walk's best."""
+    def _adopt(
+        self, trajectory: int, proposal: SpeculativeBatch, row: int, distance: np.float32
+    ) -> None:
+        """Put a mutant in the place of its trajectory's best."""
         operator = int(proposal.operators[row])
-        self._best[walk] = proposal.items[row]
-        self._best_distance[walk] = distance
-        self._last_success[walk] = self.queries[walk]
-        self._succeeded[walk, operator] += 1
-        self._applied[walk].append(operator)
+        self._best[trajectory] = proposal.items[row]
+        self._best_distance[trajectory] = distance
+        self._last_success[trajectory] = self.queries[trajectory]
+        self._succeeded[trajectory, operator] += 1
+        self._applied[trajectory].append(operator)
 
-    def history(self, proposal: Foresight, walk: int, row: int) -> tuple[str, ...]:
+    def history(self, proposal: SpeculativeBatch, trajectory: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
-        names = self.subject.domain.operators
-        return tuple(names[o] for o in [*self._applied[walk], proposal.operators[row]])
+        names = self.under_test.domain.operators
+        return tuple(names[o] for o in [*self._applied[trajectory], proposal.operators[row]])
 
-    def _worthwhile(self, walks: Rows) -> Rows:
-        """How many queries each walk proposes: together a full batch, few of them in vain.
+    def _worthwhile(self, trajectories: Rows) -> Rows:
+        """How many queries each trajectory proposes: together a full batch, few of them in vain.
 
-        The longer a walk has found nothing better, the longer that is likely to go on.
+        The longer a trajectory has found nothing better, the longer that is likely to go on.
         """
-        fruitless = self.queries[walks] - self._last_success[walks]
-        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[walks])
-        full = self.subject.pair.full_batch
+        fruitless = self.queries[trajectories] - self._last_success[trajectories]
+        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[trajectories])
+        full = self.under_test.pair.full_batch
         shares = wanted * full // max(full, int(wanted.sum()))
         counts: Rows = np.maximum(1, shares)
         return counts
 
     def _choose_operators(
-        self, walks: Rows, counts: Rows, start: Rows, choices: ManyStreams
+        self, trajectories: Rows, counts: Rows, start: Rows, choices: BatchedStreams
     ) -> Rows:
-        """Algorithm 2 for each walk's next queries, were all of them fruitless.
+        """Algorithm 2 for each trajectory's next queries, were all of them fruitless.
 
         Args:
-            walks: the walks.
+            trajectories: the trajectories.
             counts: how many queries each has.
             start: the first row of each.
             choices: random numbers of each row.
         """
         numbers = choices.random((len(choices), _FEW_NUMBERS)).tolist()
-        candidates = range(len(self.subject.domain.operators))
-        chosen, succeeded = self._chosen[walks], self._succeeded[walks]
+        candidates = range(len(self.under_test.domain.operators))
+        chosen, succeeded = self._chosen[trajectories], self._succeeded[trajectories]
         rates = succeeded / np.maximum(chosen, 1)
-        served = (self._operator[walks], chosen, succeeded, rates, start, start + counts)
+        served = (self._operator[trajectories], chosen, succeeded, rates, start, start + counts)
         operators = []
         for current, uses, successes, rate, first, end in zip(
             *(column.tolist() for column in served), strict=True
@@ -203,7 +207,7 @@ def _both(answers: Answers) -> NDArray[np.float32]:
     return np.concatenate([answers.f, answers.g], axis=1)
 
 
-def _later_numbers(streams: ManyStreams, row: int) -> Iterator[float]:
+def _later_numbers(streams: BatchedStreams, row: int) -> Iterator[float]:
     """A row's random numbers after the first few, without an end."""
     stream = streams.of(np.array([row]))
     stream.random((1, _FEW_NUMBERS))

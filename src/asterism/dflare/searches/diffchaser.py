@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
-from asterism.dflare.lockstep import Budget, LockstepSearch, Proposal, Subject
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 
 Rows = NDArray[np.int64]
 
 
-class DiffChaserOptions(Section):
+class DiffChaserOptions(ParameterSection):
     """The genetic algorithm."""
 
     population: int = Field(ge=3, description="mutants of a seed at a time")
@@ -35,7 +35,7 @@ class DiffChaser(LockstepSearch[Proposal]):
     """Every step is a generation: all but the fittest are replaced by mutated children.
 
     Args:
-        subject: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
+        under_test: see :class:`~asterism.dflare.lockstep.LockstepSearch`, as for the next five.
         budget: when to stop on a seed; every member of a generation is a query, also those after
             the first that triggers, since the algorithm evaluates a generation before it looks.
         items: the seeds.
@@ -49,7 +49,7 @@ class DiffChaser(LockstepSearch[Proposal]):
 
     def __init__(
         self,
-        subject: Subject,
+        under_test: PairUnderTest,
         budget: Budget,
         items: NDArray[Any],
         numbers: Sequence[int],
@@ -57,64 +57,67 @@ class DiffChaser(LockstepSearch[Proposal]):
         name: str,
         options: DiffChaserOptions,
     ) -> None:
-        super().__init__(subject, budget, items, numbers, seed, name, options)
+        super().__init__(under_test, budget, items, numbers, seed, name, options)
         self._options = options
         self.width = options.population
-        self._rngs = [self.stream(walk, "genetics") for walk in range(len(items))]
-        #: Members and their fitness, of the walks that have begun; the fittest stands first.
+        self._rngs = [self.stream(trajectory, "genetics") for trajectory in range(len(items))]
+        #: Members and their fitness, of the trajectories that have begun; the fittest stands first.
         self._members: dict[int, NDArray[Any]] = {}
         self._fitness: dict[int, NDArray[np.float32]] = {}
 
-    def begin(self, walks: Rows, answers: Answers) -> None:
+    def begin(self, trajectories: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`; the first population is the first proposal."""
 
-    def propose(self, walks: Rows) -> Proposal:
+    def propose(self, trajectories: Rows) -> Proposal:
         """See :meth:`LockstepSearch.propose`: a generation, or what the budget leaves of it."""
-        left = self.budget.queries - self.queries[walks]
-        broods = [self._brood(walk)[:rest] for walk, rest in zip(walks.tolist(), left, strict=True)]
-        return Proposal(walks, np.array([len(b) for b in broods]), np.concatenate(broods))
+        left = self.budget.queries - self.queries[trajectories]
+        broods = [
+            self._brood(trajectory)[:rest]
+            for trajectory, rest in zip(trajectories.tolist(), left, strict=True)
+        ]
+        return Proposal(trajectories, np.array([len(b) for b in broods]), np.concatenate(broods))
 
     def learn(self, proposal: Proposal, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
-        comparison = self.subject.comparison
+        comparison = self.under_test.comparison
         deviates = comparison.deviates(answers.f, answers.g).tolist()
         fitness = comparison.uncertainty(answers.f, answers.g, self._options.k)
-        for walk, rows in proposal.by_walk():
-            ordinary = set(self.count(proposal, answers, deviates, walk, rows))
-            if self.goes_on(walk):
+        for trajectory, rows in proposal.by_trajectory():
+            ordinary = set(self.count(proposal, answers, deviates, trajectory, rows))
+            if self.goes_on(trajectory):
                 eligible = [fitness[row] if row in ordinary else -np.inf for row in rows]
                 brood = proposal.items[rows.start : rows.stop]
-                self._settle(walk, brood, np.array(eligible, np.float32))
+                self._settle(trajectory, brood, np.array(eligible, np.float32))
             else:
-                self._members.pop(walk, None)
+                self._members.pop(trajectory, None)
 
-    def history(self, proposal: Proposal, walk: int, row: int) -> tuple[str, ...]:
+    def history(self, proposal: Proposal, trajectory: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""
-        return ("crossover", "mutation") if walk in self._members else ("mutation",)
+        return ("crossover", "mutation") if trajectory in self._members else ("mutation",)
 
-    def _brood(self, walk: int) -> NDArray[Any]:
+    def _brood(self, trajectory: int) -> NDArray[Any]:
         """The members to evaluate: the first population, or the children of the last one."""
-        rng, options = self._rngs[walk], self._options
-        if walk not in self._members:
-            members = np.repeat(self.items[walk : walk + 1], options.population, axis=0)
+        rng, options = self._rngs[trajectory], self._options
+        if trajectory not in self._members:
+            members = np.repeat(self.items[trajectory : trajectory + 1], options.population, axis=0)
         else:
-            first, second = (self._parents(walk, rng) for _ in range(2))
-            members = self.subject.domain.cross(first, second, rng)
-        return self.subject.domain.disturb(members, options.mutation_rate, rng)
+            first, second = (self._parents(trajectory, rng) for _ in range(2))
+            members = self.under_test.domain.crossover(first, second, rng)
+        return self.under_test.domain.disturb(members, options.mutation_rate, rng)
 
-    def _parents(self, walk: int, rng: np.random.Generator) -> NDArray[Any]:
+    def _parents(self, trajectory: int, rng: np.random.Generator) -> NDArray[Any]:
         size = (self._options.population - 1, self._options.tournament)
         rivals = rng.integers(0, self._options.population, size)
-        fitness = self._fitness[walk][rivals]
+        fitness = self._fitness[trajectory][rivals]
         winners = rivals[np.arange(len(rivals)), fitness.argmax(axis=1)]
-        parents: NDArray[Any] = self._members[walk][winners]
+        parents: NDArray[Any] = self._members[trajectory][winners]
         return parents
 
-    def _settle(self, walk: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
+    def _settle(self, trajectory: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
         """Put the fittest first; it is the only one that survives."""
-        if walk in self._members:
-            brood = np.concatenate([self._members[walk][:1], brood])
-            fitness = np.concatenate([self._fitness[walk][:1], fitness])
+        if trajectory in self._members:
+            brood = np.concatenate([self._members[trajectory][:1], brood])
+            fitness = np.concatenate([self._fitness[trajectory][:1], fitness])
         best = int(fitness.argmax())
         order = [best, *(i for i in range(len(brood)) if i != best)]
-        self._members[walk], self._fitness[walk] = brood[order], fitness[order]
+        self._members[trajectory], self._fitness[trajectory] = brood[order], fitness[order]

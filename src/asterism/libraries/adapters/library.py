@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.parameters.registry import Registry
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 Arrays = list[NDArray[Any]]
 
@@ -60,11 +60,11 @@ class Plugin(ABC):
 class Library(Plugin):
     """A library that can run models.
 
-    A route is one way to run a model in it: ``options`` are its names, such as ``eager`` and
+    A backend is one way to run a model in it: ``options`` are its names, such as ``eager`` and
     ``xla``. One that reads files is a :class:`FileLibrary`.
     """
 
-    #: Names of its routes, where they do not follow from the converters.
+    #: Names of its backends, where they do not follow from the converters.
     options: ClassVar[tuple[str, ...]] = ()
     #: Whether its models are built with zeros for initial values, which their weights replace:
     #: some backends of Keras compile every initializer anew.
@@ -74,18 +74,18 @@ class Library(Plugin):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """Names of all its routes."""
+        """Names of all its backends."""
         return cls.options
 
     def source(self, option: str) -> str | None:
-        """The converter whose file the route reads; None where it builds from Keras."""
+        """The converter whose file the backend reads; None where it builds from Keras."""
         return None
 
     @abstractmethod
     def script(self, option: str) -> str:
-        """Source of ``run(model, inputs)`` for a reproducer: this route, without Asterism.
+        """Source of ``run(model, inputs)`` for a reproducer: this backend, without Asterism.
 
-        ``model`` is the Keras model or, where the route reads one, the path of its file.
+        ``model`` is the Keras model or, where the backend reads one, the path of its file.
         """
 
     def gradient_script(self, option: str) -> str:
@@ -93,7 +93,7 @@ class Library(Plugin):
         raise NotImplementedError(f"gradients are not supported in {self.name}")
 
     @abstractmethod
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """Build, load and compile the model; what is returned goes to :meth:`run`."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class Converter(Plugin):
         """Source of ``convert(model, path)``, which writes the file."""
 
     @abstractmethod
-    def convert(self, subject: Subject, target: Path) -> None:
+    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Write the model to ``target``."""
 
 
@@ -129,7 +129,7 @@ class Converter(Plugin):
 EXTRA_MODULES = "ASTERISM_LIBRARIES"
 
 LIBRARIES: Registry[type[Library]] = Registry(
-    "library", "asterism.libraries.adapters.backends", EXTRA_MODULES
+    "library", "asterism.libraries.adapters.libraries", EXTRA_MODULES
 )
 CONVERTERS: Registry[type[Converter]] = Registry(
     "converter", "asterism.libraries.adapters.converters", EXTRA_MODULES
@@ -139,7 +139,7 @@ CONVERTERS: Registry[type[Converter]] = Registry(
 class FileLibrary(Library):
     """A library that runs the files of every converter to its format.
 
-    So a converter that is added brings a route in each library that reads what it writes.
+    So a converter that is added brings a backend in each library that reads what it writes.
     """
 
     #: Suffix of the files that it reads, as converters declare theirs.
@@ -149,12 +149,12 @@ class FileLibrary(Library):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """A route for each converter to the format, and each way to run its files."""
+        """A backend for each converter to the format, and each way to run its files."""
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
         return tuple(name + ending for name in converters for ending in cls.endings)
 
     def source(self, option: str) -> str:
-        """The converter whose file the route reads: the option without its ending."""
+        """The converter whose file the backend reads: the option without its ending."""
         ending = max((e for e in self.endings if option.endswith(e)), key=len)
         return option.removesuffix(ending)
 

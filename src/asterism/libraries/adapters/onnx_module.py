@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import Arrays, FileLibrary
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.torchvision import stand_in_where_broken
 
 
@@ -47,9 +47,9 @@ def run(path, inputs):
     return [o.numpy() for o in outputs]
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A PyTorch module in inference mode."""
-        return self.load(subject.file(self.source(option), self.suffix)).eval()
+        return self.load(model_under_test.file(self.source(option), self.suffix)).eval()
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

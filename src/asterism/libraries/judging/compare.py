@@ -84,7 +84,7 @@ def first_difference(
     """The worst kind of difference over all outputs, or None where all agree.
 
     Args:
-        outputs: what a route gave.
+        outputs: what a backend gave.
         reference: the float64 run.
         dtypes: dtype that each output must have.
         spreads: of each output, from :func:`spread_of`.

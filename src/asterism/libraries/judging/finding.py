@@ -10,14 +10,14 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError, concerning
+from asterism.libraries.adapters.backends import is_backend
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.routes import is_route
 from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.running.inputs import DRAWS, GRADIENT
+from asterism.libraries.running.inputs import DISTRIBUTIONS, GRADIENT
 from asterism.libraries.running.outcomes import STAGES
 from asterism.libraries.running.records import record_from
 
-#: The library to blame for generated models that Keras refuses.
+#: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
 FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
 SYMPTOMS = (*FAILURES, *DIFFERENCES)
@@ -36,26 +36,26 @@ class Finding:
         symptom: one of :data:`SYMPTOMS`.
         stage: where: build, convert, compile or run.
         library: the library or converter to blame.
-        routes: its routes that fail so, or all whose values are wrong, the one that is farthest
+        backends: its backends that fail so, or all whose values are wrong, the one that is farthest
             off first.
-        draws: inputs that it was run with, or for values those that show it, the one where
-            ``routes`` begin farthest off first.
-        witnesses: routes that did it right.
+        distributions: inputs that it was run with, or for values those that show it, the one where
+            ``backends`` begin farthest off first.
+        agreeing: backends that did it right.
         severity: ``normal``, or ``special`` where NaN, infinity or empty inputs are needed.
         exception: type, with module.
         frame: innermost frame inside the libraries.
         message: of the exception.
-        excess: how far off the worst output of the worst route is, see :class:`Difference`.
-        d_mad: CRADLE's metric between that output and a witness's, for comparison.
+        excess: how far off the worst output of the worst backend is, see :class:`Difference`.
+        d_mad: CRADLE's metric between that output and an agreeing backend's, for comparison.
     """
 
     model: int
     symptom: str
     stage: str
     library: str
-    routes: tuple[str, ...]
-    draws: tuple[str, ...] = ()
-    witnesses: tuple[str, ...] = ()
+    backends: tuple[str, ...]
+    distributions: tuple[str, ...] = ()
+    agreeing: tuple[str, ...] = ()
     severity: str = "normal"
     exception: str = ""
     frame: str = ""
@@ -77,7 +77,7 @@ class Finding:
     @property
     def of_gradients(self) -> bool:
         """Whether what was compared are gradients."""
-        return GRADIENT in self.draws
+        return GRADIENT in self.distributions
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""
@@ -97,9 +97,11 @@ class Finding:
             "stage": finding.stage in STAGES,
             "severity": finding.severity in SEVERITIES,
             "library": finding.library in plugins,
-            "routes": bool(finding.routes) and all(map(is_route, finding.routes)),
-            "witnesses": all(map(is_route, finding.witnesses)),
-            "draws": all(draw in DRAWS for draw in finding.draws),
+            "backends": bool(finding.backends) and all(map(is_backend, finding.backends)),
+            "agreeing": all(map(is_backend, finding.agreeing)),
+            "distributions": all(
+                distribution in DISTRIBUTIONS for distribution in finding.distributions
+            ),
             "exception": _EXCEPTION.fullmatch(finding.exception) is not None,
             "frame": finding.frame.isprintable(),
         }

@@ -1,8 +1,9 @@
 """The oracle: from outcomes and outputs to findings. It runs nothing.
 
-A route is wrong about values when it lies outside the tolerance of every float64 reference while
-a route of another library lies inside one: that witness shows that the dtype is enough, and the
-odd one out is named. Where no witness exists, the disagreement is counted as unresolved.
+A backend is wrong about values when it lies outside the tolerance of every float64 reference while
+a backend of another library lies inside one: that agreeing backend shows that the dtype is enough,
+and the odd one out is named. Where no agreeing backend exists, the disagreement is counted as
+unresolved.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from asterism.core.randomness.random_streams import stream
-from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.adapters.routes import (
+from asterism.libraries.adapters.backends import (
     PERTURBED,
     REFERENCES,
     converter_of,
     library_of,
     under_test,
 )
+from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
     Difference,
@@ -29,9 +30,9 @@ from asterism.libraries.judging.compare import (
 )
 from asterism.libraries.judging.finding import KERAS, Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.bench import Result
-from asterism.libraries.running.inputs import SPECIAL_DRAWS, compared_nodes
-from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import Graph
 
 
@@ -49,7 +50,7 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
 
     Args:
         graph: the model.
-        result: what all routes did with it.
+        result: what all backends did with it.
         params: tolerances.
         seed: for the targets of D_MAD.
     """
@@ -69,60 +70,62 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
-        refused = _refusals(result)
-        if refused:
-            found.append(replace(_failure("invalid model", refused, ()), draws=result.draws))
-    grouped: dict[tuple[str, ...], list[Outcome]] = {}
+        rejected = _rejections(result)
+        if rejected:
+            found.append(
+                replace(_failure("invalid model", rejected, ()), distributions=result.distributions)
+            )
+    grouped: dict[tuple[str, ...], list[ExecutionOutcome]] = {}
     for outcome in failed:
-        library = _refuser(outcome, fine)
+        library = _rejecter(outcome, fine)
         key = (library, outcome.status, outcome.stage, outcome.exception, outcome.frame)
         grouped.setdefault(key, []).append(outcome)
     found += [
         replace(
             _failure(_symptom(group[0]), group, tuple(fine)),
             library=key[0],
-            severity=_severity(graph, result.draws),
-            draws=result.draws,
+            severity=_severity(graph, result.distributions),
+            distributions=result.distributions,
         )
         for key, group in sorted(grouped.items())
     ]
     return found
 
 
-def _ran(outcome: Outcome) -> bool:
+def _ran(outcome: ExecutionOutcome) -> bool:
     return outcome.status == "ok" and outcome.stage == "run"
 
 
-def _refusals(result: Result) -> list[Outcome]:
-    """Where Keras refuses to build a model that nothing runs: that it is invalid, or nothing.
+def _rejections(result: Result) -> list[ExecutionOutcome]:
+    """Where Keras fails to build a model that nothing runs: that it is invalid, or nothing.
 
     What reads like "not supported" says so too where every backend of Keras says it.
     """
     builders = [
         o
         for o in result.outcomes.values()
-        if o.route not in CONVERTERS and converter_of(o.route) is None and o.status != "blocked"
+        if o.backend not in CONVERTERS and converter_of(o.backend) is None and o.status != "blocked"
     ]
-    refused = [o for o in builders if o.stage == "build" and not o.killed]
-    errors = [o for o in refused if o.failed]
-    return errors or (refused if len(refused) == len(builders) else [])
+    rejected = [o for o in builders if o.stage == "build" and not o.killed]
+    errors = [o for o in rejected if o.failed]
+    return errors or (rejected if len(rejected) == len(builders) else [])
 
 
-def _severity(graph: Graph, draws: Iterable[str]) -> str:
+def _severity(graph: Graph, distributions: Iterable[str]) -> str:
     """``special`` where NaN, infinity or no items are in the inputs, or such weights."""
     special = any(node.is_special for node in graph.nodes.values())
-    return "special" if special or set(draws) & set(SPECIAL_DRAWS) else "normal"
+    return "special" if special or set(distributions) & set(SPECIAL_DISTRIBUTIONS) else "normal"
 
 
-def _refuser(outcome: Outcome, fine: list[str]) -> str:
-    """Whom to blame for a failure: the library, or the converter whose file it refuses.
+def _rejecter(outcome: ExecutionOutcome, fine: list[str]) -> str:
+    """Whom to blame for a failure: the library, or the converter whose file it rejects.
 
     It is the converter where the same library takes another converter's file of the model.
     """
-    library = library_of(outcome.route)
-    if outcome.route in CONVERTERS or outcome.stage != "compile":
+    library = library_of(outcome.backend)
+    if outcome.backend in CONVERTERS or outcome.stage != "compile":
         return library
-    source = converter_of(outcome.route)
+    source = converter_of(outcome.backend)
     return source if source is not None and _reads_another(library, source, fine) else library
 
 
@@ -131,21 +134,21 @@ def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
     return any(library_of(r) == library and converter_of(r) not in (source, None) for r in right)
 
 
-def _symptom(outcome: Outcome) -> str:
+def _symptom(outcome: ExecutionOutcome) -> str:
     if outcome.status in ("hang", "memory"):
         return outcome.status
     return "converter crash" if outcome.stage == "convert" else "runtime crash"
 
 
-def _failure(symptom: str, group: list[Outcome], witnesses: tuple[str, ...]) -> Finding:
+def _failure(symptom: str, group: list[ExecutionOutcome], agreeing: tuple[str, ...]) -> Finding:
     first = group[0]
     return Finding(
         first.model,
         symptom,
         first.stage,
-        KERAS if symptom == "invalid model" else library_of(first.route),
-        tuple(o.route for o in group),
-        witnesses=witnesses,
+        KERAS if symptom == "invalid model" else library_of(first.backend),
+        tuple(o.backend for o in group),
+        agreeing=agreeing,
         exception=first.exception,
         frame=first.frame,
         message=first.message,
@@ -158,23 +161,23 @@ def tolerance_of(graph: Graph, params: JudgeParams) -> Tolerance:
 
 
 def differences(
-    graph: Graph, result: Result, draw: str, params: JudgeParams, outputs: Iterable[int]
+    graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
 ) -> dict[str, Difference | None]:
-    """For each route that ran, its difference from the reference it is closest to.
+    """For each backend that ran, its difference from the reference it is closest to.
 
     Empty where no reference ran.
     """
     dtypes = [graph.tensors[i].dtype for i in outputs]
     tolerance = tolerance_of(graph, params)
-    moved = result.outputs.get(PERTURBED, {}).get(draw)
-    references = [result.outputs[r][draw] for r in REFERENCES if r in result.outputs]
-    base = result.outputs.get("pytorch:float64", {}).get(draw)
+    moved = result.outputs.get(PERTURBED, {}).get(distribution)
+    references = [result.outputs[r][distribution] for r in REFERENCES if r in result.outputs]
+    base = result.outputs.get("pytorch:float64", {}).get(distribution)
     spreads = spread_of(base, moved) if base is not None else None
     found: dict[str, Difference | None] = {}
-    for route in under_test(result.outputs):
+    for backend in under_test(result.outputs):
         each = [
             first_difference(
-                result.outputs[route][draw],
+                result.outputs[backend][distribution],
                 reference,
                 dtypes,
                 spreads or [0.0] * len(reference),
@@ -183,7 +186,7 @@ def differences(
             for reference in references
         ]
         if each:
-            found[route] = None if None in each else min(each, key=_distance)
+            found[backend] = None if None in each else min(each, key=_distance)
     return found
 
 
@@ -196,68 +199,72 @@ def _distance(difference: Difference | None) -> tuple[int, float]:
 def _value_findings(
     graph: Graph, result: Result, params: JudgeParams, seed: int
 ) -> tuple[list[Finding], int, int]:
-    draws = sorted({d for outputs in result.outputs.values() for d in outputs})
+    distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     findings: dict[tuple[str, str, str], Finding] = {}
     unresolved = agreed = 0
-    for draw in draws:
-        found = differences(graph, result, draw, params, compared_nodes(graph, (draw,)))
+    for distribution in distributions:
+        found = differences(
+            graph, result, distribution, params, compared_nodes(graph, (distribution,))
+        )
         right = sorted(r for r, d in found.items() if d is None)
         wrong = {r: d for r, d in found.items() if d is not None}
         agreed += len(right)
-        severity = _severity(graph, (draw,))
-        for library, routes in _blamed(wrong, right).items():
-            witnesses = [r for r in right if library_of(r) != library]
-            if not witnesses:
-                unresolved += len(routes)
+        severity = _severity(graph, (distribution,))
+        for library, backends in _blamed(wrong, right).items():
+            agreeing = [r for r in right if library_of(r) != library]
+            if not agreeing:
+                unresolved += len(backends)
                 continue
-            worst = max(routes, key=lambda r: _distance(wrong[r]))
+            worst = max(backends, key=lambda r: _distance(wrong[r]))
             difference = wrong[worst]
-            others = (r for r in routes if r != worst)
+            others = (r for r in backends if r != worst)
             now = Finding(
                 result.index,
                 difference.kind,
                 "run",
                 library,
                 (worst, *others),
-                (draw,),
-                tuple(witnesses),
+                (distribution,),
+                tuple(agreeing),
                 severity,
                 excess=difference.excess,
-                d_mad=_d_mad(result, draw, (worst, witnesses[0]), difference.output, seed),
+                d_mad=_d_mad(result, distribution, (worst, agreeing[0]), difference.output, seed),
             )
             key = (library, difference.kind, severity)
             findings[key] = _joined(findings[key], now) if key in findings else now
     return [findings[k] for k in sorted(findings)], unresolved, agreed
 
 
-def _d_mad(result: Result, draw: str, routes: tuple[str, str], output: int, seed: int) -> float:
-    """D_MAD of one output of two routes; 0 where they have other shapes, or one lacks it."""
-    one, two = (result.outputs[r][draw][output : output + 1] for r in routes)
+def _d_mad(
+    result: Result, distribution: str, backends: tuple[str, str], output: int, seed: int
+) -> float:
+    """D_MAD of one output of two backends; 0 where they have other shapes, or one lacks it."""
+    one, two = (result.outputs[r][distribution][output : output + 1] for r in backends)
     if not (one and two and one[0].shape == two[0].shape):
         return 0.0
-    target = stream(seed, "targets", result.index, draw).normal(size=one[0].shape)
+    target = stream(seed, "targets", result.index, distribution).normal(size=one[0].shape)
     return round(d_mad(one[0], two[0], target), 6)
 
 
 def _joined(before: Finding, now: Finding) -> Finding:
-    """One finding of two draws: the worse draw's, which the other one shows too."""
+    """One finding of two distributions: the worse distribution's, which the other one shows too."""
     other, worse = sorted((now, before), key=lambda f: f.excess)
     return replace(
         worse,
-        routes=tuple(dict.fromkeys((*worse.routes, *other.routes))),
-        draws=(*worse.draws, *other.draws),
+        backends=tuple(dict.fromkeys((*worse.backends, *other.backends))),
+        distributions=(*worse.distributions, *other.distributions),
     )
 
 
 def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[str]]:
-    """Wrong routes by whom to blame: the library, or the converter whose readers are all wrong.
+    """Wrong backends by whom to blame: the library, or the converter whose readers are all wrong.
 
     One library's readers say so only where it is right on another converter's file.
     """
     blamed: dict[str, list[str]] = {}
     sources = {r: converter_of(r) for r in (*wrong, *right)}
-    for route in sorted(wrong):
-        source, culprit = sources[route], library_of(route)
+    for backend in sorted(wrong):
+        source, culprit = sources[backend], library_of(backend)
         if source is not None:
             readers = [r for r in sources if sources[r] == source]
             libraries = {library_of(r) for r in readers}
@@ -265,5 +272,5 @@ def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[st
             host_right = any(library_of(r) == CONVERTERS[source].host for r in right)
             if doubted and host_right and all(r in wrong for r in readers):
                 culprit = source
-        blamed.setdefault(culprit, []).append(route)
+        blamed.setdefault(culprit, []).append(backend)
     return blamed

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 
-class JudgeParams(Section):
+class JudgeParams(ParameterSection):
     """The oracle's tolerances. Changing them executes nothing again."""
 
     ulps: float = Field(

@@ -15,7 +15,7 @@ from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import available_threads
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.adapters.routes import FLOAT64, PERTURBED, REFERENCES
+from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, REFERENCES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of
 from asterism.libraries.judging.finding import Finding
@@ -25,8 +25,8 @@ from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.reproducer import script_of, tolerated
-from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
 
@@ -76,7 +76,7 @@ class Reporter:
     finding is complete.
 
     Args:
-        bench: started workers.
+        worker_pool: started workers.
         judging: tolerances.
         seed: of the inputs.
         stored: arrays that nodes may name.
@@ -86,14 +86,14 @@ class Reporter:
 
     def __init__(
         self,
-        bench: Bench,
+        worker_pool: WorkerPool,
         judging: JudgeParams,
         seed: int,
         stored: Stored,
         target: Path,
         known_issues: dict[str, str],
     ) -> None:
-        self._bench = bench
+        self._worker_pool = worker_pool
         self._judging = judging
         self._seed = seed
         self._stored = stored
@@ -113,7 +113,7 @@ class Reporter:
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
         script = folder / "repro.py"
-        text = _script(found, self._bench, self._judging, self._seed, self._stored)
+        text = _script(found, self._worker_pool, self._judging, self._seed, self._stored)
         script.write_text(text, encoding="utf-8")
         runs = self._pool.submit(exit_statuses, script, CONFIRMATIONS)
         self._confirming[found.signature] = runs
@@ -155,21 +155,23 @@ def read_known_issues(name: str) -> dict[str, str]:
 
 
 def _script(
-    found: UniqueFinding, bench: Bench, judging: JudgeParams, seed: int, stored: Stored
+    found: UniqueFinding, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
 ) -> str:
     graph, finding = found.graph, found.finding
-    draw = finding.draws[0] if finding.draws else "normal"
-    inputs = draw_inputs(graph, seed, finding.model, draw)
+    distribution = finding.distributions[0] if finding.distributions else "normal"
+    inputs = sample_inputs(graph, seed, finding.model, distribution)
     expected: Sequence[Any] = []
     tolerances: Sequence[Any] = []
     if finding.by_values:
-        routes = FLOAT64
-        result = bench.run(Task(finding.model, graph, {draw: inputs}, routes=routes))
+        backends = FLOAT64
+        result = worker_pool.run(
+            Task(finding.model, graph, {distribution: inputs}, backends=backends)
+        )
         reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
-        moved = result.outputs.get(PERTURBED, {}).get(draw)
-        expected = reference[draw]
+        moved = result.outputs.get(PERTURBED, {}).get(distribution)
+        expected = reference[distribution]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, bench.described(graph), inputs, expected, tolerances)
+    return script_of(found, stored, worker_pool.described(graph), inputs, expected, tolerances)
 
 
 def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
@@ -187,7 +189,8 @@ def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
 {code(found.signature)}
 
 The model is {found.minimality}. \
-{len(found.models)} generated model(s) showed it. Routes: {", ".join(map(shown, finding.routes))}.
+{len(found.models)} generated model(s) showed it. Backends:
+{", ".join(map(shown, finding.backends))}.
 
 ## Steps to reproduce
 
@@ -207,7 +210,7 @@ The model is {found.minimality}. \
 ## What was varied
 
 `shows`: the same goes wrong. `gone`, `ok`: it runs, and that does not. `no file to read`: the \
-converter whose file the route reads wrote none. Another word says how it ended without results.
+converter whose file the backend reads wrote none. Another word says how it ended without results.
 
 | varied | result |
 |---|---|
@@ -233,11 +236,11 @@ def _script_of(folder: Path) -> str:
 
 
 def _expected(finding: Finding) -> str:
-    witnesses = ", ".join(map(shown, finding.witnesses[:3]))
+    agreeing = ", ".join(map(shown, finding.agreeing[:3]))
     if finding.by_values:
-        return f"The output of a float64 run, within float32's rounding; {witnesses} give it."
-    if witnesses:
-        return f"The model runs, as it does in {witnesses}."
+        return f"The output of a float64 run, within float32's rounding; {agreeing} give it."
+    if agreeing:
+        return f"The model runs, as it does in {agreeing}."
     return "The model runs, or raises an exception." if finding.deadly else "The model runs."
 
 

@@ -31,7 +31,7 @@ def write_keras_files(folders: Sequence[Path], weights: Path) -> None:
     """Write ``model.keras`` into each folder that has a ``model.json`` which Keras takes.
 
     Args:
-        folders: of findings, by different names; one whose graph Keras refuses gets none, nor do
+        folders: of findings, by different names; one whose graph Keras rejects gets none, nor do
             those that are left when a graph makes Keras crash or hang.
         weights: arrays that the graphs name.
     """
@@ -61,8 +61,8 @@ def main(weights: Path, target: Path, folders: Sequence[Path]) -> None:
         keras.backend.clear_session()  # names inside of wrappers are counted in each model anew
         try:
             model = build(read_graph(folder / GRAPH), stored)
-        except Exception as error:  # whatever Keras raises where it refuses a graph
-            log.warning("Keras refuses a minimal model", folder=folder.name, error=str(error))
+        except Exception as error:  # whatever Keras raises where it rejects a graph
+            log.warning("Keras rejects a minimal model", folder=folder.name, error=str(error))
         else:
             save_keras(model, _file(target, folder))
 

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.backends import library_of, option_of
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
-from asterism.libraries.adapters.routes import library_of, option_of
 from asterism.libraries.judging.compare import Tolerance
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
-from asterism.libraries.running.bench import Described
 from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.launch import variables
+from asterism.libraries.running.worker_pool import Described
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
@@ -42,20 +42,20 @@ def script_of(
     Args:
         found: the unique finding.
         stored: arrays that nodes may name.
-        layers: what Keras says of each layer, by node; empty where it refuses the model.
+        layers: what Keras says of each layer, by node; empty where it rejects the model.
         inputs: the batch that shows it.
         expected: outputs of the float64 reference; empty where something failed.
         tolerances: tolerated deviation of each of their elements.
     """
-    route = next((r for r in found.finding.routes if r not in CONVERTERS), None)
-    library = LIBRARIES[library_of(route)]() if route is not None else None
-    option = option_of(route) if route is not None else ""
-    source = library.source(option) if library is not None else found.finding.routes[0]
+    backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
+    library = LIBRARIES[library_of(backend)]() if backend is not None else None
+    option = option_of(backend) if backend is not None else ""
+    source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
-    backend = converter.keras_backend if converter is not None else None
-    if backend is None and library is not None:
-        backend = library.keras_backend
-    compared = compared_nodes(found.graph, found.finding.draws)
+    keras_backend = converter.keras_backend if converter is not None else None
+    if keras_backend is None and library is not None:
+        keras_backend = library.keras_backend
+    compared = compared_nodes(found.graph, found.finding.distributions)
     steps = ["model = build()"]
     if converter is not None:
         steps += [
@@ -68,7 +68,7 @@ def script_of(
     parts = [
         _HEAD.format(
             title=in_docstring(found.signature),
-            environment=_environment(backend or "tensorflow"),
+            environment=_environment(keras_backend or "tensorflow"),
             versions=in_docstring(_version_lines(library, converter)),
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
@@ -91,10 +91,13 @@ def _running(library: Library | None, option: str, *, gradients: bool) -> str:
     return library.gradient_script(option) if gradients else library.script(option)
 
 
-def _environment(backend: str) -> str:
+def _environment(keras_backend: str) -> str:
     """What decides whose kernels run: TensorFlow takes oneDNN's or not, by the processor."""
-    names = ("KERAS_BACKEND", *(("TF_ENABLE_ONEDNN_OPTS",) if backend == "tensorflow" else ()))
-    values = variables(backend)
+    names = (
+        "KERAS_BACKEND",
+        *(("TF_ENABLE_ONEDNN_OPTS",) if keras_backend == "tensorflow" else ()),
+    )
+    values = variables(keras_backend)
     return "\n".join(f'os.environ["{name}"] = "{values[name]}"' for name in names)
 
 

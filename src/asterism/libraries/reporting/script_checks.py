@@ -137,7 +137,7 @@ limit = taken * 1024 + MEGABYTES * 2**20
 resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 """
 
-#: How the watched process says so, where a library refuses to go on without more memory.
+#: How the watched process says so, where a library stops without more memory.
 _OUT_OF_MEMORY = 3
 
 _CHILD = f"""

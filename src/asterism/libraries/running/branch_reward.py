@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.running.bench import Bench, Task
 from asterism.libraries.running.branches import SWITCH, by_module
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 #: Nothing is judged here, so only what never ends must be ended.
@@ -21,12 +21,12 @@ class BranchReward:
     """Runs models and counts the branches that they are the first to reach.
 
     Args:
-        bench: where models are run; its workers measure branches.
+        worker_pool: where models are run; its workers measure branches.
         seed: of the inputs.
     """
 
-    def __init__(self, bench: Bench, seed: int) -> None:
-        self._bench = bench
+    def __init__(self, worker_pool: WorkerPool, seed: int) -> None:
+        self._worker_pool = worker_pool
         self._seed = seed
         self._models = 0
         self._branches: set[str] = set()
@@ -34,11 +34,11 @@ class BranchReward:
 
     def __call__(self, graph: Graph) -> int:
         """How many branches ``graph`` is the first to reach."""
-        inputs = {"normal": draw_inputs(graph, self._seed, self._models, "normal")}
+        inputs = {"normal": sample_inputs(graph, self._seed, self._models, "normal")}
         self._models += 1
-        self._bench.run(Task(self._models, graph, inputs))
+        self._worker_pool.run(Task(self._models, graph, inputs))
         before = len(self._branches)
-        for news in self._bench.news():
+        for news in self._worker_pool.news():
             self._branches.update(news["branches"])
             self._exits.update(news["exits"])
         return len(self._branches) - before
@@ -59,17 +59,17 @@ class BranchReward:
 
 
 @contextmanager
-def branch_reward(routes: Sequence[str], weights: Path, seed: int) -> Iterator[BranchReward]:
+def branch_reward(backends: Sequence[str], weights: Path, seed: int) -> Iterator[BranchReward]:
     """A reward whose workers end with the block.
 
     Args:
-        routes: where models are run.
+        backends: where models are run.
         weights: file of the arrays that nodes may name.
         seed: of the inputs.
     """
-    with Bench(routes, _LIMITS, weights, {SWITCH: "1"}) as bench:
-        bench.start()
-        yield BranchReward(bench, seed)
+    with WorkerPool(backends, _LIMITS, weights, {SWITCH: "1"}) as worker_pool:
+        worker_pool.start()
+        yield BranchReward(worker_pool, seed)
 
 
 def branch_table(learnt: Iterable[dict[str, Any]]) -> dict[str, list[Any]]:

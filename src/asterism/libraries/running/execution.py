@@ -14,14 +14,19 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, 
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, concerning
 from asterism.core.resuming.checkpoints import Checkpoint, appended
-from asterism.core.resuming.work_units import ALONE, Parts
+from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64, is_backend, library_of
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.adapters.routes import FLOAT64, is_route, library_of
-from asterism.libraries.running.bench import Bench, Result, Task
-from asterism.libraries.running.inputs import GRADIENT, SPECIAL_DRAWS, compared_nodes, draw_inputs
-from asterism.libraries.running.outcomes import Outcome
+from asterism.libraries.running.inputs import (
+    GRADIENT,
+    SPECIAL_DISTRIBUTIONS,
+    compared_nodes,
+    sample_inputs,
+)
+from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 #: Models that are run by one process: a part of the work.
@@ -33,7 +38,7 @@ _OUTCOMES, _OUTPUTS = STATE = ("outcomes", "outputs")
 
 @dataclass
 class Record:
-    """Outcomes and outputs of all tasks (a model, some draws); equal arrays are kept once."""
+    """Outcomes and outputs of all tasks (a model, its inputs); equal arrays are kept once."""
 
     tasks: list[dict[str, Any]] = field(default_factory=list)
     arrays: dict[str, Any] = field(default_factory=dict)
@@ -43,11 +48,14 @@ class Record:
     def add(self, result: Result) -> None:
         """Count a model in."""
         outputs = {
-            route: {draw: [self._keep(a) for a in many] for draw, many in draws.items()}
-            for route, draws in result.outputs.items()
+            backend: {
+                distribution: [self._keep(a) for a in many]
+                for distribution, many in distributions.items()
+            }
+            for backend, distributions in result.outputs.items()
         }
         outcomes = [result.outcomes[r].to_json() for r in sorted(result.outcomes)]
-        facts = {"index": result.index, "draws": list(result.draws)}
+        facts = {"index": result.index, "distributions": list(result.distributions)}
         self.tasks.append({**facts, "outcomes": outcomes, "outputs": outputs})
 
     def _keep(self, array: Any) -> str:
@@ -57,15 +65,18 @@ class Record:
         return name
 
     def result(self, at: int) -> Result:
-        """The result of one task, as the bench gave it."""
+        """The result of one task, as the worker pool gave it."""
         model = self.tasks[at]
         return Result(
             model["index"],
-            tuple(model["draws"]),
-            {o["route"]: Outcome.from_json(o) for o in model["outcomes"]},
+            tuple(model["distributions"]),
+            {o["backend"]: ExecutionOutcome.from_json(o) for o in model["outcomes"]},
             {
-                route: {draw: [self.arrays[n] for n in names] for draw, names in draws.items()}
-                for route, draws in model["outputs"].items()
+                backend: {
+                    distribution: [self.arrays[n] for n in names]
+                    for distribution, names in distributions.items()
+                }
+                for backend, distributions in model["outputs"].items()
             },
         )
 
@@ -94,7 +105,7 @@ class Record:
             models: number of models, which tasks refer to by an index from 0.
 
         Raises:
-            UserError: the record is damaged, or names a model or a route that does not exist.
+            UserError: the record is damaged, or names a model or a backend that does not exist.
         """
         for at in range(len(self.tasks)):
             with concerning(f"task {at} of {self.source}"):
@@ -104,9 +115,9 @@ class Record:
                     raise UserError(f"it is no result: {error!r}") from None
                 if not isinstance(result.index, int) or not 0 <= result.index < models:
                     raise UserError(f"there is no model {result.index!r}")
-                named = {r for r in (*result.outcomes, *result.outputs) if not is_route(r)}
-                for route in sorted(named):
-                    raise UserError(f"there is no route {route!r}")
+                named = {r for r in (*result.outcomes, *result.outputs) if not is_backend(r)}
+                for backend in sorted(named):
+                    raise UserError(f"there is no backend {backend!r}")
             yield result
 
     @classmethod
@@ -119,58 +130,70 @@ class Record:
         return whole
 
 
-def open_bench(params: ExecuteParams, weights: Path) -> Bench:
-    """Workers for the routes under test and the references."""
-    routes = (*params.routes, *FLOAT64)
-    return Bench(
-        tuple(dict.fromkeys(routes)), Limits(params.hang_seconds, params.memory_mb), weights
+def open_worker_pool(params: ExecuteParams, weights: Path) -> WorkerPool:
+    """Workers for the backends under test and the references."""
+    backends = (*params.backends, *FLOAT64)
+    return WorkerPool(
+        tuple(dict.fromkeys(backends)), Limits(params.hang_seconds, params.memory_mb), weights
     )
 
 
 def execute(
-    graphs: Sequence[Graph], bench: Bench, draws: Sequence[str], seed: int, parts: Parts = ALONE
+    graphs: Sequence[Graph],
+    worker_pool: WorkerPool,
+    distributions: Sequence[str],
+    seed: int,
+    units: WorkUnits = ALONE,
 ) -> Record:
-    """Run every model in every route.
+    """Run every model in every backend.
 
     Args:
         graphs: the models.
-        bench: workers, started when there is a model to run.
-        draws: names of the inputs to run with.
+        worker_pool: workers, started when there is a model to run.
+        distributions: names of the inputs to run with.
         seed: of the inputs.
-        parts: who runs each group of models.
+        units: who runs each group of models.
     """
     jobs = {
         f"models-{first}": partial(
-            _execute, dict(islice(enumerate(graphs), first, first + GROUP)), bench, draws, seed
+            _execute,
+            dict(islice(enumerate(graphs), first, first + GROUP)),
+            worker_pool,
+            distributions,
+            seed,
         )
         for first in range(0, len(graphs), GROUP)
     }
-    return Record.merged(parts.gather(jobs, Record.load))
+    return Record.merged(units.gather(jobs, Record.load))
 
 
 def _execute(
     graphs: dict[int, Graph],
-    bench: Bench,
-    draws: Sequence[str],
+    worker_pool: WorkerPool,
+    distributions: Sequence[str],
     seed: int,
     checkpoint: Checkpoint | None,
 ) -> Record:
     """Run a group of models, by number; a killed run is taken up where it was last saved."""
-    bench.start()
+    worker_pool.start()
     saved = checkpoint.restore(_restored) if checkpoint is not None else None
     record = saved if saved is not None else Record()
-    planned = _planned(graphs, draws)[len(record.tasks) :]
-    differentiating = tuple(r for r in bench.routes if LIBRARIES[library_of(r)].differentiates)
+    planned = _planned(graphs, distributions)[len(record.tasks) :]
+    differentiating = tuple(
+        r for r in worker_pool.backends if LIBRARIES[library_of(r)].differentiates
+    )
     tasks = (
         Task(
             i,
             graphs[i],
-            {d: draw_inputs(graphs[i], seed, i, d) for d in group},
-            routes=differentiating if GRADIENT in group else None,
+            {d: sample_inputs(graphs[i], seed, i, d) for d in group},
+            backends=differentiating if GRADIENT in group else None,
         )
         for i, group in planned
     )
-    for result in progress(bench.run_all(tasks), total=len(planned), label="execute", unit="model"):
+    for result in progress(
+        worker_pool.run_all(tasks), total=len(planned), label="execute", unit="model"
+    ):
         record.add(result)
         if checkpoint is not None and checkpoint.is_due():
             checkpoint.save(partial(append, record), STATE)
@@ -200,19 +223,22 @@ def _arrays_of(tasks: Iterable[dict[str, Any]]) -> set[str]:
     return {
         name
         for task in tasks
-        for draws in task["outputs"].values()
-        for names in draws.values()
+        for distributions in task["outputs"].values()
+        for names in distributions.values()
         for name in names
     }
 
 
-def _planned(graphs: dict[int, Graph], draws: Sequence[str]) -> list[tuple[int, list[str]]]:
+def _planned(graphs: dict[int, Graph], distributions: Sequence[str]) -> list[tuple[int, list[str]]]:
     """Which models to run with which inputs at a time.
 
     What is special is a task of its own: where it makes a library fail, the rest still stands.
     """
-    alone = (GRADIENT, *SPECIAL_DRAWS)
-    groups = [[d for d in draws if d not in alone], *([d] for d in draws if d in alone)]
+    alone = (GRADIENT, *SPECIAL_DISTRIBUTIONS)
+    groups = [
+        [d for d in distributions if d not in alone],
+        *([d] for d in distributions if d in alone),
+    ]
     return [
         (i, group)
         for i, graph in graphs.items()

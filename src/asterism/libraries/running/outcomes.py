@@ -21,12 +21,12 @@ _WORDS = {"blocked": "no file to read"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ExecutionOutcome:
     """The end of one step.
 
     Args:
         model: index of the model.
-        route: ``library:option``, or a converter's name.
+        backend: ``library:option``, or a converter's name.
         stage: where it ended: ``build``, ``convert``, ``compile`` or ``run``.
         status: one of :data:`STATUSES`; ``blocked`` where the file it reads was not made.
         exception: type of the exception, with its module; empty where there was none.
@@ -35,7 +35,7 @@ class Outcome:
     """
 
     model: int
-    route: str
+    backend: str
     stage: str
     status: str
     exception: str = ""
@@ -62,13 +62,13 @@ class Outcome:
         return asdict(self)
 
     @staticmethod
-    def from_json(value: Any) -> Outcome:
+    def from_json(value: Any) -> ExecutionOutcome:
         """An outcome as :meth:`to_json` writes it, checked.
 
         Raises:
             UserError: a field has a wrong type, or is no known status or stage.
         """
-        outcome = record_from(Outcome, value)
+        outcome = record_from(ExecutionOutcome, value)
         if outcome.status not in STATUSES or outcome.stage not in STAGES:
             raise UserError(f"there is no status {outcome.status!r} of a stage {outcome.stage!r}")
         return outcome

@@ -6,22 +6,24 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import accepted_by
 
-Routes = Annotated[Distinct[str], accepted_by("asterism.libraries.adapters.routes:check_routes")]
+Backends = Annotated[
+    Distinct[str], accepted_by("asterism.libraries.adapters.backends:check_backends")
+]
 #: Kinds of inputs that a model is run on.
-Draw = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
+InputDistribution = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
 
 
-class ExecuteParams(Section):
+class ExecuteParams(ParameterSection):
     """Running generated models in the libraries under test."""
 
-    routes: Routes = Field(
+    backends: Backends = Field(
         min_length=1,
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
-    draws: Distinct[Draw] = Field(
+    distributions: Distinct[InputDistribution] = Field(
         min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
     )
     hang_seconds: float = Field(

@@ -18,7 +18,7 @@ import numpy as np
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.inputs import GRADIENT
 from asterism.libraries.running.outcomes import is_unsupported, steady
@@ -28,32 +28,37 @@ Answer = dict[str, Any]
 
 
 class Worker:
-    """Answers requests. It keeps the latest model, so that its routes build it once."""
+    """Answers requests. It keeps the latest model, so that its backends build it once."""
 
     def __init__(self, library: Library) -> None:
         self.library = library
         self._key: tuple[Any, ...] = ()
-        self._subject: Subject | None = None
+        self._subject: ModelUnderTest | None = None
 
     def answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, with the names of the arrays that it wrote."""
         progress = {"stage": "compile"}
         plugin: Plugin = self.library
         try:
-            subject = self._open(request)
+            model_under_test = self._open(request)
             if request["step"] == "convert":
                 progress["stage"] = "convert"
-                plugin = converter = CONVERTERS[request["route"]]()
-                converter.convert(subject, subject.file(converter.name, converter.suffix))
+                plugin = converter = CONVERTERS[request["backend"]]()
+                converter.convert(
+                    model_under_test, model_under_test.file(converter.name, converter.suffix)
+                )
                 return {"status": "ok", "stage": "convert"}
             if request["step"] == "describe":
-                facts = {"arguments": subject.arguments(), "variables": subject.variables()}
+                facts = {
+                    "arguments": model_under_test.arguments(),
+                    "variables": model_under_test.variables(),
+                }
                 return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
-                subject.keras(zero_initializers=self.library.zero_initializers)
+                model_under_test.keras(zero_initializers=self.library.zero_initializers)
                 progress["stage"] = "compile"
-            compiled = self.library.compile(subject, request["option"])
+            compiled = self.library.compile(model_under_test, request["option"])
             progress["stage"] = "run"
             self._run(compiled, request)
             return {"status": "ok", "stage": "run"}
@@ -62,31 +67,31 @@ class Worker:
         except BaseException as error:
             return {**_describe(error, plugin), "stage": progress["stage"]}
 
-    def _open(self, request: dict[str, Any]) -> Subject:
+    def _open(self, request: dict[str, Any]) -> ModelUnderTest:
         key = (request["folder"], request["weights"], str(request["outputs"]))
         if key != self._key or self._subject is None:
             weights = None if request["weights"] is None else Path(request["weights"])
             folder = Path(request["folder"])
-            self._subject = Subject(
+            self._subject = ModelUnderTest(
                 folder, weights, request["outputs"], request["opset"], request["batch"]
             )
             self._key = key
         return self._subject
 
     def _run(self, compiled: Any, request: dict[str, Any]) -> None:
-        draws = read_arrays(Path(request["folder"]) / "inputs.npz")
+        distributions = read_arrays(Path(request["folder"]) / "inputs.npz")
         results: dict[str, Any] = {}
-        for draw in request["draws"]:
-            count = sum(name.startswith(f"{draw}/") for name in draws)
-            inputs = [draws[f"{draw}/{i}"] for i in range(count)]
+        for distribution in request["distributions"]:
+            count = sum(name.startswith(f"{distribution}/") for name in distributions)
+            inputs = [distributions[f"{distribution}/{i}"] for i in range(count)]
             if request["dtype"] is not None:
                 inputs = [
                     i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
                     for i in inputs
                 ]
-            asked = self.library.gradients if draw == GRADIENT else self.library.run
+            asked = self.library.gradients if distribution == GRADIENT else self.library.run
             for at, array in enumerate(asked(compiled, inputs)):
-                results[f"{draw}/{at}"] = array
+                results[f"{distribution}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)
 
 

@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from asterism.libraries.adapters.backends import converter_of
 from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.adapters.routes import converter_of
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.triage.showing import Showing, Shown
+from asterism.libraries.triage.reproduction import Reproduced, Reproduction
 from asterism.memo.graphs.graph import Graph
 
 
-def ablate(show: Showing, graph: Graph, finding: Finding, draws: Sequence[str]) -> dict[str, str]:
+def ablate(
+    show: Reproduction, graph: Graph, finding: Finding, distributions: Sequence[str]
+) -> dict[str, str]:
     """What was varied, and whether the finding still ``shows``, is ``gone`` or cannot be told.
 
     Args:
         show: asks whether a model shows a finding.
         graph: the minimal model.
         finding: as it shows there.
-        draws: inputs to try.
+        distributions: inputs to try.
     """
-    varied: dict[str, Shown] = {}
+    varied: dict[str, Reproduced] = {}
     for dtype in ("float32", "float64", "float16"):
         varied[f"dtype {dtype}"] = show.look(with_dtype(graph, dtype), finding)
-    for draw in draws:
-        varied[f"input {draw}"] = show.look(graph, replace(finding, draws=(draw,)))
+    for distribution in distributions:
+        varied[f"input {distribution}"] = show.look(
+            graph, replace(finding, distributions=(distribution,))
+        )
     for converter, opset in _opsets(finding):
         varied[f"{converter} opset {opset}"] = show.look(graph, finding, opset=opset)
     varied["batch of 1"] = show.look(graph, finding, batch=1)
-    return {what: shown.answer(finding.routes) for what, shown in varied.items()}
+    return {what: shown.answer(finding.backends) for what, shown in varied.items()}
 
 
 def _opsets(finding: Finding) -> Iterator[tuple[str, int]]:
-    """Versions of the file's format, where the finding's routes read one that has versions."""
-    named = {r if r in CONVERTERS else converter_of(r) for r in finding.routes}
+    """Versions of the file's format, where the finding's backends read one that has versions."""
+    named = {r if r in CONVERTERS else converter_of(r) for r in finding.backends}
     for converter in sorted(c for c in named if c is not None):
         for opset in CONVERTERS[converter].opsets:
             yield converter, opset

@@ -54,7 +54,7 @@ def in_order(findings: Sequence[Finding]) -> list[list[Finding]]:
     symptom and library, then the second ones.
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
-    for finding in sorted(findings, key=lambda f: (f.model, f.library, f.symptom, f.routes)):
+    for finding in sorted(findings, key=lambda f: (f.model, f.library, f.symptom, f.backends)):
         own = str(finding.model) if finding.by_values else ""
         groups.setdefault((signature(finding), finding.severity, own), []).append(finding)
     ranked = sorted(groups.values(), key=_rank)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 
-class TriageParams(Section):
+class TriageParams(ParameterSection):
     """From findings to reproducers."""
 
     max_unique: int = Field(ge=0, description="unique findings that are shrunk and written up")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from asterism.core.messages.console import progress
-from asterism.libraries.adapters.routes import under_test
+from asterism.libraries.adapters.backends import under_test
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.bench import Bench
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import ablate
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.showing import Showing
+from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -31,7 +31,7 @@ class UniqueFinding:
         layer: the first diverging layer, for values.
         models: the generated models that showed it.
         original_layers: size of the model that was shrunk.
-        ablation: what was varied on the minimal model, routes too, and whether it still shows.
+        ablation: what was varied on the minimal model, backends too, and whether it still shows.
         unfinished: why the minimal model may not be the smallest; empty where it is.
     """
 
@@ -56,19 +56,21 @@ class UniqueFinding:
 
 
 class Triage:
-    """De-duplicates and shrinks findings with the workers of ``bench``."""
+    """De-duplicates and shrinks findings with the workers of ``worker_pool``."""
 
-    def __init__(self, bench: Bench, judging: JudgeParams, params: TriageParams, seed: int) -> None:
-        self._bench = bench
+    def __init__(
+        self, worker_pool: WorkerPool, judging: JudgeParams, params: TriageParams, seed: int
+    ) -> None:
+        self._worker_pool = worker_pool
         self._judging = judging
         self._params = params
-        self._show = Showing(bench, judging, seed, params.hang_seconds)
+        self._show = Reproduction(worker_pool, judging, seed, params.hang_seconds)
 
     def run(
         self,
         findings: Sequence[Finding],
         graphs: Sequence[Graph],
-        draws: Sequence[str],
+        distributions: Sequence[str],
         report: Callable[[UniqueFinding], None] = lambda unique: None,
     ) -> tuple[list[UniqueFinding], int]:
         """Unique findings, shrunk, and how many groups were left for want of budget.
@@ -76,7 +78,7 @@ class Triage:
         Args:
             findings: of all models, in their order.
             graphs: the generated models.
-            draws: inputs to run with.
+            distributions: inputs to run with.
             report: told of each unique finding as soon as it is shrunk.
         """
         unique: dict[str, UniqueFinding] = {}
@@ -96,7 +98,9 @@ class Triage:
                     report(found)
             known.models |= {f.model for f in group}
         for found in unique.values():
-            found.ablation = ablate(self._show, found.graph, found.finding, draws) | found.ablation
+            found.ablation = (
+                ablate(self._show, found.graph, found.finding, distributions) | found.ablation
+            )
         return [unique[s] for s in sorted(unique)], left
 
     def _suspect(self, finding: Finding, graph: Graph) -> int | None:
@@ -106,8 +110,8 @@ class Triage:
             return next(named, None)
         if finding.of_gradients:  # they have no value in the midst of a model
             return None
-        task = self._show.task(finding.model, graph, finding.draws)
-        return first_diverging(self._bench, task, finding.routes[0], self._judging)
+        task = self._show.task(finding.model, graph, finding.distributions)
+        return first_diverging(self._worker_pool, task, finding.backends[0], self._judging)
 
     def _explained(
         self, finding: Finding, graph: Graph, suspect: int | None, unique: dict[str, UniqueFinding]
@@ -136,11 +140,11 @@ class Triage:
         minimal = shrinker.shrink(graph, suspect)
         if shrinker.stopped:
             unfinished = f"stopped by triage.max_steps={self._params.max_steps}"
-        # Which routes are right may differ from the whole model, and so whom to blame.
+        # Which backends are right may differ from the whole model, and so whom to blame.
         judged = self._show.look(minimal, finding, everywhere=True)
         if judged.finding is None:  # it needs the weights or inputs of the whole model
             minimal = graph
-            unfinished = "none smaller was found that shows it when it runs in all routes"
+            unfinished = "none smaller was found that shows it when it runs in all backends"
             judged = self._show.look(graph, finding, everywhere=True)
         shown = judged.finding or finding
         layer = None
@@ -154,7 +158,7 @@ class Triage:
             layer,
             set(),
             len(graph.layers),
-            {r: judged.answers[r] for r in under_test(self._bench.usable())},
+            {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
             unfinished,
         )
 

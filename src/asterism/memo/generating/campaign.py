@@ -44,14 +44,14 @@ class Mutant:
 
 
 @dataclass
-class Campaign:
+class GenerationCampaign:
     """Mutants, the coverage after them, and its growth from one to the next."""
 
     coverage: Coverage
     mutants: list[Mutant] = field(default_factory=list)
     growth: list[dict[str, float]] = field(default_factory=list)
-    refused: Counter[str] = field(default_factory=Counter)
-    #: What further rewards have seen, one of each chain that had one, as JSON values.
+    rejected: Counter[str] = field(default_factory=Counter)
+    #: What further rewards have seen, one of each island that had one, as JSON values.
     rewards: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -80,7 +80,9 @@ class Campaign:
 MUTANTS = "mutants"
 
 
-def write_state(campaign: Campaign, proposals: int, learnt: Any) -> Callable[[Path], None]:
+def write_state(
+    campaign: GenerationCampaign, proposals: int, learnt: Any
+) -> Callable[[Path], None]:
     """What fills a checkpoint's folder, in which :data:`MUTANTS` grows.
 
     Args:
@@ -96,7 +98,7 @@ def write_state(campaign: Campaign, proposals: int, learnt: Any) -> Callable[[Pa
         path.parent.mkdir(exist_ok=True)
         # Without indentation: that takes Python's own encoder ten times as long.
         path.write_text(json.dumps(new), encoding="utf-8")
-        facts = {"proposals": proposals, "learnt": learnt, "refused": dict(campaign.refused)}
+        facts = {"proposals": proposals, "learnt": learnt, "rejected": dict(campaign.rejected)}
         write_json(folder / "state.json", facts)
 
     return fill
@@ -112,7 +114,7 @@ class State:
         learnt: what guides it had learnt, by ``strategy`` and ``extra``.
     """
 
-    campaign: Campaign
+    campaign: GenerationCampaign
     proposals: int
     learnt: dict[str, Any]
 
@@ -124,10 +126,10 @@ def read_state(folder: Path, seeds: Iterable[Graph]) -> State:
         folder: the checkpoint's.
         seeds: the campaign's seed models.
     """
-    campaign = Campaign(coverage_of(seeds))
+    campaign = GenerationCampaign(coverage_of(seeds))
     for part in sorted((folder / MUTANTS).glob("*.json")):
         for value in read_json(part):
             campaign.add(Mutant.from_json(value))
     facts = read_json(folder / "state.json")
-    campaign.refused.update(facts["refused"])
+    campaign.rejected.update(facts["rejected"])
     return State(campaign, int(facts["proposals"]), dict(facts["learnt"]))

@@ -1,161 +1,133 @@
-"""Generating models: Algorithm 2 of the paper, its ablations and the baselines.
+"""Islands: campaigns of their own that share a budget and are united in the end.
 
-A strategy yields candidate graphs one after the other and is told what each was worth; the
-campaign counts valid ones until the budget is spent. Nothing is built or run here.
+Algorithm 2 is one island, because every choice depends on the coverage so far. Several islands
+begin with the same seeds, draw from streams of their own and know nothing of each other, so they
+may run one after another, side by side or on several machines: their union is the same.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice, zip_longest
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Self
 
-import numpy as np
-
-from asterism.core.parameters.registry import Registry
-from asterism.core.randomness.random_streams import stream
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.messages.errors import naming, reading
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.memo.generating.campaign import MUTANTS, Campaign, Mutant, read_state, write_state
-from asterism.memo.generating.operator import OPERATORS, Context
+from asterism.core.resuming.work_units import ALONE, WorkUnits, split_evenly
+from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.params import GenerateParams
-from asterism.memo.graphs.coverage import Coverage, coverage_of
+from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, campaign
+from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.universe.tensors import InvalidLayerError
+
+#: Opens a island's further reward, or gives None.
+OpenReward = Callable[[], AbstractContextManager[ExtraReward | None]]
 
 
-class Strategy(ABC):
-    """Proposes graphs. One object serves one campaign.
+@dataclass(frozen=True)
+class Island:
+    """What one island made.
 
-    Args:
-        seeds: seed models by name.
-        params: budget and limits.
+    Attributes:
+        mutants: the models, in their order.
+        rejected: how often a draw gave none, by reason.
+        reward: what its further reward has seen, a JSON value; None where it had none.
     """
 
-    def __init__(self, seeds: dict[str, Graph], params: GenerateParams) -> None:
-        self.seeds = seeds
-        self.params = params
+    mutants: Sequence[Mutant]
+    rejected: Counter[str]
+    reward: Any
 
-    @abstractmethod
-    def propose(self, rng: np.random.Generator, coverage: Coverage) -> Mutant | None:
-        """The next graph (its gain still 0), or None where this draw gave no valid one."""
+    def save(self, folder: Path) -> None:
+        """Write ``mutants.json``, ``rejected.json`` and ``reward.json``."""
+        write_json(folder / "mutants.json", [mutant.to_json() for mutant in self.mutants])
+        write_json(folder / "rejected.json", self.rejected)
+        write_json(folder / "reward.json", self.reward)
 
-    def reward(self, mutant: Mutant) -> None:  # noqa: B027  (some do not learn)
-        """Be told what the latest proposal was worth."""
-
-    def learnt(self) -> Any:
-        """What it has learnt, as a JSON value that :meth:`restore` reads."""
-        return None
-
-    def restore(self, learnt: Any) -> None:  # noqa: B027  (some do not learn)
-        """Know what another object of this strategy had learnt."""
-
-    @property
-    def limit(self) -> int | None:
-        """How many proposals there are; None where they never end."""
-        return None
+    @classmethod
+    def load(cls, folder: Path) -> Self:
+        """What :meth:`save` wrote."""
+        with naming(folder), reading(f"the models in {folder}"):
+            mutants = [Mutant.from_json(value) for value in read_json(folder / "mutants.json")]
+            rejected = Counter(read_json(folder / "rejected.json"))
+            return cls(mutants, rejected, read_json(folder / "reward.json"))
 
 
-class ExtraReward(Protocol):
-    """A reward beside coverage of the layer universe, such as branches of the libraries' code."""
+def generate(
+    seeds: dict[str, Graph],
+    params: GenerateParams,
+    seed: int,
+    units: WorkUnits = ALONE,
+    reward: OpenReward = nullcontext,
+) -> dict[str, GenerationCampaign]:
+    """Spend the budget once with every strategy, the one in use and those compared with it.
 
-    def __call__(self, graph: Graph) -> int:
-        """What a model adds."""
-        ...
+    Args:
+        seeds: seed models by name, at least one.
+        params: strategies, budget, limits and the number of islands.
+        seed: the run's seed.
+        units: who runs the islands.
+        reward: opens a further reward for each island of the strategy in use.
+    """
+    budgets = {
+        strategy: _budgets(strategy, seeds, params)
+        for strategy in dict.fromkeys([params.strategy, *params.compared])
+    }
+    jobs = {
+        f"{strategy}-{number}": partial(
+            _island,
+            seeds,
+            params.model_copy(update={"models": budget}),
+            seed,
+            strategy,
+            number,
+            reward if strategy == params.strategy else nullcontext,
+        )
+        for strategy, shares in budgets.items()
+        for number, budget in enumerate(shares)
+    }
+    islands = iter(units.gather(jobs, Island.load))
+    return {s: unite(seeds, list(islice(islands, len(shares)))) for s, shares in budgets.items()}
 
-    def learnt(self) -> Any:
-        """What it has seen, as a JSON value that :meth:`restore` reads."""
-        ...
 
-    def restore(self, learnt: Any) -> None:
-        """Go on from there."""
-        ...
+def unite(seeds: dict[str, Graph], islands: Sequence[Island]) -> GenerationCampaign:
+    """The islands' models as those of one campaign: first the first of every island, and so on.
+
+    What a model gained is what it was the first to cover in this order.
+    """
+    whole = GenerationCampaign(coverage=coverage_of(seeds.values()))
+    for row in zip_longest(*(island.mutants for island in islands)):
+        for mutant in filter(None, row):
+            whole.add(mutant)
+    for island in islands:
+        whole.rejected += island.rejected
+    whole.rewards = [island.reward for island in islands if island.reward is not None]
+    return whole
 
 
-STRATEGIES: Registry[type[Strategy]] = Registry(
-    "generation strategy", "asterism.memo.generating.strategies"
-)
+def _budgets(strategy: str, seeds: dict[str, Graph], params: GenerateParams) -> list[int]:
+    """Models for each island; a strategy whose proposals end is one island, they would repeat."""
+    if STRATEGIES[strategy](seeds, params).limit is not None:
+        return [params.models]
+    return split_evenly(params.models, min(params.islands, params.models))
 
 
-def campaign(
+def _island(
     seeds: dict[str, Graph],
     params: GenerateParams,
     seed: int,
     strategy: str,
-    chain: int = 0,
-    checkpoint: Checkpoint | None = None,
-    extra: ExtraReward | None = None,
-) -> Campaign:
-    """Spend the budget.
-
-    Args:
-        seeds: seed models by name, at least one.
-        params: budget and limits.
-        seed: the run's seed. A proposal's randomness depends on it, the strategy, the chain and
-            the proposal's number alone.
-        strategy: name in :data:`STRATEGIES`.
-        chain: number of this campaign among those that share a budget.
-        checkpoint: where a killed campaign goes on, to the very same result.
-        extra: a further reward.
-    """
-    begun, result = 0, Campaign(coverage_of(seeds.values()))
-    made = STRATEGIES[strategy](seeds, params)
-
-    def read(folder: Path) -> tuple[int, Campaign, Strategy]:
-        state, learning = read_state(folder, seeds.values()), STRATEGIES[strategy](seeds, params)
-        learning.restore(state.learnt["strategy"])
-        if extra is not None:
-            extra.restore(state.learnt["extra"])
-        return state.proposals, state.campaign, learning
-
-    if checkpoint is not None and (saved := checkpoint.restore(read)) is not None:
-        begun, result, made = saved
-    for number, rng in _draws(made, params, seed, strategy, chain, begun):
-        if len(result.mutants) == params.models:
-            break
-        mutant = made.propose(rng, result.coverage)
-        if mutant is None:
-            result.refused["no valid draw"] += 1
-            continue
-        gained = result.add(mutant)
-        more = 0 if extra is None else extra(gained.graph)
-        made.reward(replace(gained, gain=gained.gain + more))
-        if checkpoint is not None and checkpoint.is_due():
-            learnt = {"strategy": made.learnt(), "extra": extra.learnt() if extra else None}
-            checkpoint.save(write_state(result, number + 1, learnt), [MUTANTS])
-    return result
-
-
-def _draws(
-    strategy: Strategy, params: GenerateParams, seed: int, name: str, chain: int, begun: int
-) -> Iterator[tuple[int, np.random.Generator]]:
-    # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
-    most = 100 * params.models if strategy.limit is None else strategy.limit
-    for number in range(begun, most):
-        yield number, stream(seed, "generate", name, chain, number)
-
-
-def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = None) -> bool:
-    """Whether a mutant is small enough to be run.
-
-    It may have as large a tensor and as many steps as the graph that it was made from.
-    """
-    largest, steps = (0, 0) if parent is None else (parent.largest, parent.steps)
-    return (
-        len(graph.layers) <= params.max_layers
-        and graph.largest <= max(params.max_elements, largest)
-        and graph.steps <= max(params.max_steps, steps)
-    )
-
-
-def attempt(name: str, graph: Graph, context: Context, params: GenerateParams) -> Graph | None:
-    """One mutant by an operator, after as many draws as ``params`` allow; None where all fail."""
-    for _ in range(params.tries):
-        try:
-            mutant = OPERATORS[name].mutate(graph, context)
-        except InvalidLayerError:
-            continue
-        if within_limits(mutant, params, graph):
-            return mutant
-    return None
+    number: int,
+    reward: OpenReward,
+    checkpoint: Checkpoint | None,
+) -> Island:
+    with reward() as extra:
+        made = campaign(seeds, params, seed, strategy, number, checkpoint, extra)
+        seen = None if extra is None else extra.learnt()
+    return Island(made.mutants, made.rejected, seen)

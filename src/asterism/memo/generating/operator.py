@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from asterism.core.parameters.registry import Registry
-from asterism.memo.generating.repair import to_rank, to_shape, with_room
+from asterism.memo.generating.shape_adapters import to_rank, to_shape, with_room
 from asterism.memo.graphs.coverage import Coverage, declared
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit
 from asterism.memo.universe.parameters import Parameter

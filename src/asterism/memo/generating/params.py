@@ -6,13 +6,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import named
 
-StrategyName = Annotated[str, named("asterism.memo.generating.generate:STRATEGIES")]
+StrategyName = Annotated[str, named("asterism.memo.generating.strategy:STRATEGIES")]
 
 
-class GenerateParams(Section):
+class GenerateParams(ParameterSection):
     """Generation of models (Algorithm 2)."""
 
     strategy: StrategyName = Field(description="memo, memo_r, memo_o, cradle or muffin")
@@ -25,7 +25,7 @@ class GenerateParams(Section):
         description="models that are then run in the libraries, those that cover most for their "
         "layers; null: all",
     )
-    chains: int = Field(
+    islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
     mutations: int = Field(
@@ -37,13 +37,13 @@ class GenerateParams(Section):
     pool: Literal["replace", "grow"] = Field(
         description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
     )
-    max_layers: int = Field(ge=2, description="a mutant of more layers is refused")
+    max_layers: int = Field(ge=2, description="a mutant of more layers is rejected")
     max_steps: int = Field(
         ge=1,
-        description="a mutant whose layers make more computations one after another is refused; a "
+        description="a mutant whose layers make more computations one after another is rejected; a "
         "recurrent layer makes one at each step, and exporters write them all out",
     )
     max_elements: int = Field(
-        ge=1, description="a mutant with a tensor of more elements per item is refused"
+        ge=1, description="a mutant with a tensor of more elements per item is rejected"
     )
     tries: int = Field(ge=1, description="draws of an operator before it is given up")

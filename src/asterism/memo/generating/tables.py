@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from asterism.memo.generating.campaign import Campaign
+from asterism.memo.generating.campaign import GenerationCampaign
 from asterism.memo.graphs.coverage import PAPER_PAIRS, PAPER_TYPES, declared, of_the_paper
 
 #: Rows of a strategy's growth.
 _MOST_POINTS = 1001
 
 
-def growth_table(campaigns: dict[str, Campaign]) -> list[dict[str, Any]]:
+def growth_table(campaigns: dict[str, GenerationCampaign]) -> list[dict[str, Any]]:
     """Coverage after each model, or after so many as a plot can show, by strategy."""
     return [
         {"strategy": name, **made.growth[at]}
@@ -27,7 +27,7 @@ def _evenly(count: int, most: int) -> list[int]:
     return [(count - 1) * n // max(kept - 1, 1) for n in range(kept)]
 
 
-def mutant_table(campaign: Campaign, executed: Collection[int]) -> dict[str, list[Any]]:
+def mutant_table(campaign: GenerationCampaign, executed: Collection[int]) -> dict[str, list[Any]]:
     """Where each generated model comes from, what it was the first to cover, whether it is run."""
     mutants = campaign.mutants
     return {

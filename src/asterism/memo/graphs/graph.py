@@ -279,7 +279,7 @@ def in_order(nodes: Mapping[int, Node]) -> dict[int, Node]:
     return ordered
 
 
-def chain(tensor: Tensor, steps: Iterable[Callable[[Tensor], Node]]) -> Graph:
+def sequential(tensor: Tensor, steps: Iterable[Callable[[Tensor], Node]]) -> Graph:
     """An input followed by one layer after the other; a step makes its node from what it gets."""
     graph = Graph({0: input_node(tensor.shape, tensor.dtype)})
     last = 0

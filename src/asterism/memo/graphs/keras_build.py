@@ -34,7 +34,7 @@ def build(
         outputs: nodes to put out, in place of the graph's own outputs.
 
     Raises:
-        Exception: whatever Keras raises when it refuses the graph.
+        Exception: whatever Keras raises when it rejects the graph.
     """
     import keras
 

@@ -1,7 +1,7 @@
 """A Keras layer's configuration in the universe's words.
 
 What the universe has no word for is left out where it changes nothing that is computed at
-inference, or is at Keras' default; otherwise the layer is refused: a model must not become
+inference, or is at Keras' default; otherwise the layer is rejected: a model must not become
 another one by being read.
 """
 

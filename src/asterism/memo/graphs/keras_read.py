@@ -65,7 +65,7 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
 
 
 def _compare(model: keras.Model, outputs: Sequence[Tensor]) -> None:
-    """Refuse a model whose outputs are not of the inferred shapes."""
+    """Reject a model whose outputs are not of the inferred shapes."""
     for ours, theirs in zip(outputs, model.outputs, strict=True):
         sizes = theirs.shape[1:]
         alike = len(ours.shape) == len(sizes) and all(

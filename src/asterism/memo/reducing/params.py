@@ -7,11 +7,11 @@ from typing import Annotated
 from pydantic import Field
 
 from asterism.core.files.user_files import File
-from asterism.core.parameters.params import Distinct, Section
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.validation import named
 
 
-class ReduceParams(Section):
+class ReduceParams(ParameterSection):
     """Seed models and their reduction (Algorithm 1)."""
 
     models: Distinct[Annotated[str, named("asterism.memo.reducing.seeds:SEED_MODELS")]] = Field(

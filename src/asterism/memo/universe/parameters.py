@@ -104,7 +104,7 @@ class Choice(Parameter):
         """One of its words or switches; where numbers are listed, any such number or a list.
 
         Which names Keras lists is not asked here, where no Keras is loaded: any word may be one,
-        and Keras refuses those that are none.
+        and Keras rejects those that are none.
         """
         if callable(self.listed):
             return isinstance(value, str) and _WORD.fullmatch(value) is not None

@@ -115,7 +115,7 @@ class LayerSpec:
         return frozenset(self.known).union(*(others if self.wraps else ()))
 
     def check(self, config: Config) -> None:
-        """Refuse a configuration that no model can have, whatever its inputs.
+        """Reject a configuration that no model can have, whatever its inputs.
 
         Raises:
             InvalidLayerError: the layer has no parameter of some name, or a parameter has a value

@@ -50,7 +50,7 @@ class Tensor:
 
 
 def require(condition: bool, reason: str) -> None:
-    """Refuse a configuration.
+    """Reject a configuration.
 
     Raises:
         InvalidLayerError: ``condition`` does not hold.

@@ -1,7 +1,7 @@
 """Reading ONNX files within limits, and packing a model with data in other files into one file.
 
 An ONNX model may keep its tensors in other files. A stage depends only on the files that parameters
-name, so a change of such data would run nothing again. Therefore these models are refused wherever
+name, so a change of such data would run nothing again. Therefore these models are rejected wherever
 they are opened, and :func:`pack` makes one file of them.
 """
 
@@ -121,7 +121,7 @@ def _of_type(model: Any, path: Path, *names: str) -> Iterator[Any]:
 
 
 def _require_small_values(model: onnx.ModelProto, path: Path) -> None:
-    """Refuse a graph that computes a too large value, whatever its input.
+    """Reject a graph that computes a too large value, whatever its input.
 
     A node of a few bytes can make any number of values of a shape (``ConstantOfShape``,
     ``Expand``, ``Tile``, ``Range``), and runtimes compute such nodes when they open the file.

@@ -29,7 +29,7 @@ _LINKS = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another fi
 
 
 def require_plain(file: h5py.File, path: Path) -> None:
-    """Refuse a file that refers to other files, or declares more than the limit.
+    """Reject a file that refers to other files, or declares more than the limit.
 
     Args:
         file: open for reading.
@@ -49,7 +49,7 @@ def require_plain(file: h5py.File, path: Path) -> None:
                 for shape in (identity.get_space().shape, _chunk_of(identity))
             )
         elif not isinstance(identity, h5g.GroupID):
-            raise _refused(path, name, "a named type")
+            raise _rejected(path, name, "a named type")
         for number in range(h5a.get_num_attrs(identity)):
             attribute = h5a.open(identity, index=number)
             _require_values(attribute.get_type(), f"{name}@{attribute.name.decode()}", path)
@@ -69,11 +69,11 @@ def _objects(file: h5py.File, path: Path) -> Iterator[tuple[str, Any]]:
             name = f"{parent}/{link.decode('utf-8', 'replace')}"
             kind = group.links.get_info(link).type
             if kind != h5l.TYPE_HARD:
-                raise _refused(path, name, _LINKS.get(kind, "a link of another library's"))
+                raise _rejected(path, name, _LINKS.get(kind, "a link of another library's"))
             identity = h5o.open(group, link)
             address = h5o.get_info(identity).addr
             if address in seen:
-                raise _refused(path, name, "a second name of an object")
+                raise _rejected(path, name, "a second name of an object")
             seen.add(address)
             yield name, identity
             if isinstance(identity, h5g.GroupID):
@@ -83,25 +83,25 @@ def _objects(file: h5py.File, path: Path) -> Iterator[tuple[str, Any]]:
 def _require_own_content(dataset: h5d.DatasetID, name: str, path: Path) -> None:
     created = dataset.get_create_plist()
     if created.get_layout() == h5d.VIRTUAL:
-        raise _refused(path, name, "a virtual data set")
+        raise _rejected(path, name, "a virtual data set")
     if created.get_external_count():
-        raise _refused(path, name, "a data set with external storage")
+        raise _rejected(path, name, "a data set with external storage")
     for number in range(created.get_nfilters()):
         if created.get_filter(number)[0] not in _FILTERS:
-            raise _refused(path, name, "a data set with a filter of a plugin")
+            raise _rejected(path, name, "a data set with a filter of a plugin")
     _require_values(dataset.get_type(), name, path)
 
 
 def _require_values(kind: Any, name: str, path: Path) -> None:
-    """Allow numbers and strings; refuse references and types made of other types."""
+    """Allow numbers and strings; reject references and types made of other types."""
     match kind.get_class():
         case h5t.INTEGER | h5t.FLOAT | h5t.STRING:
             return
         case h5t.ENUM:  # h5py's truth values
             return
         case h5t.REFERENCE:
-            raise _refused(path, name, "references")
-    raise _refused(path, name, "values that are neither numbers nor strings")
+            raise _rejected(path, name, "references")
+    raise _rejected(path, name, "values that are neither numbers nor strings")
 
 
 def _chunk_of(dataset: h5d.DatasetID) -> tuple[int, ...]:
@@ -115,7 +115,7 @@ def _bytes_of(shape: tuple[int, ...] | None, kind: Any) -> int:
     return math.prod(shape or ()) * width
 
 
-def _refused(path: Path, name: str, what: str) -> UserError:
+def _rejected(path: Path, name: str, what: str) -> UserError:
     return UserError(
         f"{path} holds {what} ({name}): only plain groups and data sets of the file's own are read"
     )

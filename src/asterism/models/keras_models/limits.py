@@ -25,7 +25,7 @@ _ALLOCATES = "_initialize_with_initializer"
 
 
 def require_few_layers(config: Any, path: Path) -> None:
-    """Refuse a configuration with so many layers that building it takes hours.
+    """Reject a configuration with so many layers that building it takes hours.
 
     Args:
         config: a model's, as JSON gives it.
@@ -47,7 +47,7 @@ def require_few_layers(config: Any, path: Path) -> None:
 
 
 def require_small_outputs(model: keras.Model, path: Path) -> None:
-    """Refuse a model that makes of one input more than fits, which takes no weights at all.
+    """Reject a model that makes of one input more than fits, which takes no weights at all.
 
     Args:
         model: as it was built; layers inside of other layers are looked at too.
@@ -77,7 +77,7 @@ def weights_within(path: Path) -> Iterator[None]:
     import keras
 
     asked = 0
-    refusals: list[UserError] = []
+    rejections: list[UserError] = []
     # Private: Keras has no public hook between a weight's shape and its allocation.
     owner = next(c for c in keras.Variable.__mro__ if _ALLOCATES in vars(c))
     allocate = vars(owner)[_ALLOCATES]
@@ -88,7 +88,7 @@ def weights_within(path: Path) -> Iterator[None]:
         try:
             require_room(asked, "limits.model_mb", f"{path} asks for weights")
         except UserError as error:  # Keras would replace the message by its own
-            refusals.append(error)
+            rejections.append(error)
             raise
         allocate(variable, initializer)
 
@@ -96,8 +96,8 @@ def weights_within(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception:
-        if refusals:
-            raise refusals[0] from None
+        if rejections:
+            raise rejections[0] from None
         raise
     finally:
         setattr(owner, _ALLOCATES, allocate)

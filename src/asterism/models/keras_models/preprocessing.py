@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 
 
-class PreprocessingParams(Section):
+class PreprocessingParams(ParameterSection):
     """``(image * scale - mean) / std``, channel by channel.
 
     Mean and deviation are in the units that ``scale`` leads to: grey levels where the scale is
@@ -38,7 +38,7 @@ class PreprocessingParams(Section):
                     f"preprocessing.{name} has {len(values)} values, but the images have "
                     f"{channels} channels: give one value, or one per channel"
                 )
-        # One multiplication and one addition, both in float32: what cannot be told from the
+        # One multiplication and one augmentation, both in float32: what cannot be told from the
         # formula but for rounding, and a third of its time.
         factor, shift = self.affine()
         scaled: NDArray[np.float32] = np.multiply(images, factor.astype(np.float32))

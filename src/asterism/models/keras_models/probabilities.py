@@ -1,4 +1,4 @@
-"""Probabilities, the scores that are none, and what makes the one of the other."""
+"""Softmax, and whether a model's outputs are probabilities or logits."""
 
 from __future__ import annotations
 

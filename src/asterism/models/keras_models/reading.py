@@ -51,8 +51,8 @@ def load_keras(path: Path) -> keras.Model:
     ``.hdf5`` is another name of ``.h5``. A ``.json`` file's weights lie beside it under the same
     name with the suffix ``.h5``; a whole model in that file will do.
     The model comes uncompiled. Nothing in the file is executed: a Lambda layer with Python code
-    inside is refused, and so is a layer that only the file's author has. Weights come from the
-    file alone: links and references to other files are refused.
+    inside is rejected, and so is a layer that only the file's author has. Weights come from the
+    file alone: links and references to other files are rejected.
 
     Raises:
         UserError: missing, damaged, of another format, holding code, referring to other files, or
@@ -147,7 +147,7 @@ def _load_archive(path: Path) -> keras.Model:
         with h5py.File(io.BytesIO(archive.read(_WEIGHTS))) as weights:
             require_plain(weights, path)
     require_few_layers(parse_json(config, str(path)), path)
-    _refuse_code(config.decode(), path)
+    _reject_code(config.decode(), path)
     return keras.saving.load_model(path, compile=False, safe_mode=True)
 
 
@@ -187,7 +187,7 @@ def _load_json(path: Path) -> keras.Model:
     if "module" not in config:
         return _load_legacy(config, path, weights)
     require_few_layers(config, path)
-    _refuse_code(json.dumps(config), path)
+    _reject_code(json.dumps(config), path)
     with _opened_plain(weights):
         model = keras.models.model_from_json(json.dumps(config))
         model.load_weights(weights)
@@ -218,7 +218,7 @@ def _load_legacy(config: dict[str, Any], path: Path, weights: Path) -> keras.Mod
         return keras.saving.load_model(whole, compile=False)
 
 
-def _refuse_code(config: str, path: Path) -> None:
+def _reject_code(config: str, path: Path) -> None:
     """Say it before Keras, which never runs it either, advises what nobody can do here."""
     if '"__lambda__"' in config:
         raise holds_code(path)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.files.user_files import File, no_file
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 
 #: The optimisers that Keras makes of their lower-case names, and one more.
@@ -31,7 +31,7 @@ Optimizer = Literal[
 Units = Annotated[int, Field(ge=1)]
 
 
-class TrainingParams(Section):
+class TrainingParams(ParameterSection):
     """How a model is trained."""
 
     optimizer: Optimizer = Field(
@@ -43,7 +43,7 @@ class TrainingParams(Section):
     epochs: int = Field(ge=1)
 
 
-class TrainedRnn(Section):
+class TrainedRnn(ParameterSection):
     """A recurrent network that the pipeline trains."""
 
     source: Literal["train"]
@@ -55,7 +55,7 @@ class TrainedRnn(Section):
     training: TrainingParams
 
 
-class RnnFile(Section):
+class RnnFile(ParameterSection):
     """The user's own recurrent network."""
 
     source: Literal["file"]
@@ -66,7 +66,7 @@ class RnnFile(Section):
 RnnParams = Annotated[TrainedRnn | RnnFile, Field(discriminator="source")]
 
 
-class ClassifierParams(Section):
+class ClassifierParams(ParameterSection):
     """The image classifier that the pipeline trains."""
 
     source: Literal["train"]
@@ -89,7 +89,7 @@ class ClassifierParams(Section):
     augment: bool = Field(description="train on images shifted by up to an eighth and mirrored")
 
 
-class ClassifierFile(Section):
+class ClassifierFile(ParameterSection):
     """The user's own Keras classifier."""
 
     source: Literal["file"]

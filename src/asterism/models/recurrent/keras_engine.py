@@ -1,4 +1,4 @@
-"""Running a network with Keras itself: the route for whatever ONNX graphs cannot express."""
+"""Running a network with Keras itself, for whatever ONNX graphs cannot express."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ class OnnxEngine:
 
 
 def require_finite(weights: Iterable[tuple[str, NDArray[Any]]]) -> None:
-    """Refuse a network that is broken in a way that its outputs do not show.
+    """Reject a network that is broken in a way that its outputs do not show.
 
     ONNX Runtime clips the gates of recurrent operators, which makes finite numbers of NaN.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.errors import UserError, reading
-from asterism.core.parameters.params import Section
+from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.classes import require_score_for_each
 from asterism.models.classifiers.onnx_files import read_onnx
 from asterism.models.keras_models.reading import save_keras
@@ -96,7 +96,7 @@ def trained_file(folder: Path) -> Path:
     return folder / _read_note(folder / _NOTE).file
 
 
-class _Form(Section):
+class _Form(ParameterSection):
     """See :attr:`OnnxEngine.form`."""
 
     layer: str
@@ -105,7 +105,7 @@ class _Form(Section):
     batch: int | None
 
 
-class _Note(Section):
+class _Note(ParameterSection):
     """What lies beside a network's file."""
 
     file: Literal["model.keras", "model.h5", "model.hdf5", "model.onnx"]
@@ -121,7 +121,7 @@ def _read_note(path: Path) -> _Note:
 
 
 def _require_written_here(path: Path) -> None:
-    """Refuse a graph that this package has not written; it runs in the stage's own process.
+    """Reject a graph that this package has not written; it runs in the stage's own process.
 
     Raises:
         UserError: it has other operations, such as loops.

@@ -1,1 +1,1 @@
-"""The lanes' sections, one module each, in the order of their names' registration."""
+"""The lanes' sections of the report, one module each; each says its place on the page."""

@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 from scipy.stats import wilcoxon
 
 from asterism.core.files.artifacts import read_arrays, read_json, read_table
-from asterism.core.parameters.params import Section as Params
+from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, Section
+from asterism.report.section import SECTIONS, ReportSection
 from asterism.report.templating import percent, render
 
 #: Triggering inputs of each pair in the gallery.
@@ -31,7 +31,7 @@ class _Shown(Params):
 
 
 @SECTIONS.register("compressed")
-def compressed(workspace: Path) -> Section | None:
+def compressed(workspace: Path) -> ReportSection | None:
     """The section, or None when no pair has been searched."""
     if not any(workspace.glob("artifacts/trigger/*/summary.json")):
         return None
@@ -59,7 +59,7 @@ def compressed(workspace: Path) -> Section | None:
         notes=_notes(folders),
         first=first,
     )
-    return Section(
+    return ReportSection(
         order=20,
         anchor="compressed",
         title="Compressed models",

@@ -15,17 +15,17 @@ from numpy.typing import NDArray
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
-from asterism.core.parameters.params import Section as Params
+from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, Section
+from asterism.report.section import SECTIONS, ReportSection
 from asterism.report.templating import counted, render
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
 
-CONTROLS = {"clean": "as many other clean inputs", "perturbed": "as many inputs changed at random"}
-#: Additions whose names are not plain words.
+CONTROLS = {"clean": "as many other clean inputs", "noise": "as many inputs changed at random"}
+#: Augmentations whose names are not plain words.
 TITLES = {
     "fgsm": "FGSM",
     "bim": "BIM",
@@ -35,7 +35,7 @@ TITLES = {
     "semantic": "natural, most different",
     "own": "natural, your own",
 }
-#: Additions that no attack made of test inputs.
+#: Augmentations that no attack made of test inputs.
 NATURAL = ("semantic", "own")
 #: What a rise is called, by whether it is above that of the clean and of the random control.
 VERDICTS = {
@@ -65,7 +65,7 @@ class _Named(Params):
 
 
 @SECTIONS.register("importance")
-def importance(workspace: Path) -> Section | None:
+def importance(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``measure_importance`` has run."""
     metrics_file = workspace / "metrics/measure_importance.json"
     if not metrics_file.exists():
@@ -75,7 +75,7 @@ def importance(workspace: Path) -> Section | None:
     learnt = read_json(folder / "neurons.json")
     named = read_params(_Named, workspace / "params.yaml")
     attacks, criteria = named.attack["names"], named.criteria["names"]
-    alone, additions = metrics["test_set"], _in_order(metrics["additions"], attacks)
+    alone, augmentations = metrics["test_set"], _in_order(metrics["augmentations"], attacks)
     idc = _idc(alone)
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
@@ -95,13 +95,13 @@ def importance(workspace: Path) -> Section | None:
         subset=metrics["smallest_subset"],
         alone=alone,
         together=metrics["all_tests"],
-        additions=additions,
+        augmentations=augmentations,
         criteria=[*idc, *_others(alone, criteria)],
-        gains={_spoken(name): _gains(alone, additions, name) for name in rising[:1]},
+        gains={_spoken(name): _gains(alone, augmentations, name) for name in rising[:1]},
         verdict=_verdict,
         control=_control,
         steps=steps,
-        finding=_finding(additions, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
+        finding=_finding(augmentations, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
         rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
         spoken=_spoken,
@@ -109,7 +109,7 @@ def importance(workspace: Path) -> Section | None:
         number=_number,
     )
     first = idc[0]
-    return Section(
+    return ReportSection(
         anchor="importance",
         title="Important neurons",
         question="Do the tests exercise the neurons that matter to the decisions, and does adding "
@@ -177,30 +177,30 @@ def _above(facts: dict[str, float], control: str, step: float) -> bool:
 
 
 def _verdict(facts: dict[str, Any], step: float = 0.0) -> str:
-    """How an addition compares with its controls; ``step`` is what one combination makes.
+    """How an augmentation compares with its controls; ``step`` is what one combination makes.
 
     A few draws of few inputs may all reach the same number of combinations; one more is nothing.
     """
     if facts["clean_std"] is None:
         return NO_VERDICT
-    return VERDICTS[_above(facts, "clean", step), _above(facts, "perturbed", step)]
+    return VERDICTS[_above(facts, "clean", step), _above(facts, "noise", step)]
 
 
-def _finding(additions: dict[str, Any], steps: dict[str, float]) -> str:
+def _finding(augmentations: dict[str, Any], steps: dict[str, float]) -> str:
     """What the controls say about the study's claim, by what one combination makes of each IDC."""
     sentences, holds = [], []
-    natural = [name for name in additions if name in NATURAL]
-    adversarial = [name for name in additions if name not in (*NATURAL, "noise")]
+    natural = [name for name in augmentations if name in NATURAL]
+    adversarial = [name for name in augmentations if name not in (*NATURAL, "noise")]
     for what, names in (("Adversarial", adversarial), ("Semantically different", natural)):
         verdicts = [
-            _verdict(additions[name][m], step) for name in names for m, step in steps.items()
+            _verdict(augmentations[name][m], step) for name in names for m, step in steps.items()
         ]
         cases = [verdict == VERDICTS[True, True] for verdict in verdicts if verdict != NO_VERDICT]
         if cases:
             holds += cases
             sentences.append(
                 f"{what} inputs raised it more than both controls in {sum(cases)} of "
-                f"{len(cases)} cases (an addition and a number of neurons)."
+                f"{len(cases)} cases (an augmentation and a number of neurons)."
             )
     how = "holds" if all(holds) else "holds in part" if any(holds) else "does not hold"
     return " ".join([f"Here it {how}.", *sentences]) if holds else NOT_CHECKED
@@ -212,7 +212,7 @@ def _driving(file: Path, attacks: list[str], criteria: list[str]) -> dict[str, A
     if not found:
         return None
     alone = found["test_set"]
-    ordered = {key: _in_order(found[key], attacks) for key in ("attacks", "additions")}
+    ordered = {key: _in_order(found[key], attacks) for key in ("attacks", "augmentations")}
     return found | ordered | {"criteria": [*_idc(alone), *_others(alone, criteria)]}
 
 
@@ -264,23 +264,24 @@ def _histograms(neurons: list[dict[str, Any]]) -> Markup:
     return svg(figure, "Histograms of the important neurons' activations with their centroids")
 
 
-def _gains(alone: dict[str, float], additions: dict[str, Any], idc: str) -> Markup:
+def _gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
     figure = Figure(figsize=(6.4, 3.2))
     axes = figure.subplots()
-    places = np.arange(len(additions))
-    kinds = [("value", "the addition"), *((f"{c}_mean", what) for c, what in CONTROLS.items())]
+    places = np.arange(len(augmentations))
+    kinds = [("value", "the augmentation"), *((f"{c}_mean", what) for c, what in CONTROLS.items())]
     for offset, ((key, label), colour) in enumerate(zip(kinds, PALETTE, strict=False)):
-        heights = [100 * (facts[idc][key] - alone[idc]) for facts in additions.values()]
+        heights = [100 * (facts[idc][key] - alone[idc]) for facts in augmentations.values()]
         spread = key.replace("_mean", "_std")
         errors = [
-            100 * (facts[idc][spread] or 0) if key != "value" else 0 for facts in additions.values()
+            100 * (facts[idc][spread] or 0) if key != "value" else 0
+            for facts in augmentations.values()
         ]
         axes.bar(
             places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
         )
-    labels = [textwrap.fill(_title(name), 14) for name in additions]
+    labels = [textwrap.fill(_title(name), 14) for name in augmentations]
     axes.set_xticks(places, labels, fontsize=8)
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rise of IDC (points)")
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-    return svg(figure, f"Rise of {_spoken(idc)} by each addition and by its controls")
+    return svg(figure, f"Rise of {_spoken(idc)} by each augmentation and by its controls")

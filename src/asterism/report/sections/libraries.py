@@ -17,7 +17,7 @@ from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
 from asterism.report.pictures import svg
-from asterism.report.section import SECTIONS, Section
+from asterism.report.section import SECTIONS, ReportSection
 from asterism.report.templating import render
 
 #: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
@@ -45,7 +45,7 @@ STRATEGIES = {
 
 
 @SECTIONS.register("libraries")
-def libraries(workspace: Path) -> Section | None:
+def libraries(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``triage_findings`` has run."""
     metrics, artifacts = workspace / "metrics", workspace / "artifacts"
     if not (metrics / "triage_findings.json").exists():
@@ -79,7 +79,7 @@ def libraries(workspace: Path) -> Section | None:
         unique=[_shown(artifacts / "triage_findings", u) for u in unique],
         versions=read_json(artifacts / "library_versions/env.json"),
     )
-    return Section(
+    return ReportSection(
         anchor="libraries",
         title="Libraries",
         question="Does a model compute the same thing in every library, and where not, which "

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from asterism.core.files.artifacts import read_json, read_table
 from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.report.campaigns import (
-    Campaign,
+    CampaignSummary,
     distinct_crashes,
     line,
     load_campaigns,
@@ -23,7 +23,7 @@ from asterism.report.campaigns import (
 )
 from asterism.report.galleries import galleries
 from asterism.report.pictures import svg, svg_file
-from asterism.report.section import SECTIONS, Section
+from asterism.report.section import SECTIONS, ReportSection
 from asterism.report.templating import percent, render
 
 #: What the curves show, and its heading.
@@ -35,7 +35,7 @@ CURVES = {
 
 
 @SECTIONS.register("stateful")
-def stateful(workspace: Path) -> Section | None:
+def stateful(workspace: Path) -> ReportSection | None:
     """The lane's section, None before ``measure_coverage`` has run."""
     metrics = workspace / "metrics"
     if not (metrics / "measure_coverage.json").exists():
@@ -45,7 +45,7 @@ def stateful(workspace: Path) -> Section | None:
     chain = read_json(metrics / "build_dtmc.json")
     campaigns = load_campaigns(workspace, coverage)
     guides = [campaign.guide for campaign in campaigns]
-    seeds = Seeds.load(workspace / "artifacts/select_seeds").images
+    seeds = SeedInputs.load(workspace / "artifacts/select_seeds").images
     body = render(
         "stateful.html.j2",
         training=training,
@@ -67,7 +67,7 @@ def stateful(workspace: Path) -> Section | None:
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
         galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=True)),
     )
-    return Section(
+    return ReportSection(
         anchor="stateful",
         title="Recurrent network",
         question="Which internal states and transitions do the tests exercise, and which inputs "
@@ -95,7 +95,7 @@ def _place(name: str) -> tuple[int, int]:
     return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
 
 
-def finding(campaigns: list[Campaign]) -> str | None:
+def finding(campaigns: list[CampaignSummary]) -> str | None:
     """What the guided campaigns have over the unguided one, whatever it is."""
     unguided = [c for c in campaigns if c.guide == "none"]
     guided = [c for c in campaigns if c.guide != "none"]
@@ -112,7 +112,7 @@ def finding(campaigns: list[Campaign]) -> str | None:
     return f"At the same budget, {which} found more groups of crashes than the unguided one."
 
 
-def _growth(campaigns: list[Campaign], column: str) -> Markup:
+def _growth(campaigns: list[CampaignSummary], column: str) -> Markup:
     figure = Figure(figsize=(6.4, 3.1))
     axes = figure.subplots()
     for campaign in campaigns:

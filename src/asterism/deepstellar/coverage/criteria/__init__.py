@@ -61,19 +61,19 @@ class TraceCriterion(Criterion[TraceModel, Codes]):
 
 
 #: Criteria by name.
-CRITERIA: Registry[type[TraceCriterion]] = Registry(
+TRACE_CRITERIA: Registry[type[TraceCriterion]] = Registry(
     "trace criterion", "asterism.deepstellar.coverage.criteria"
 )
 
 
 def in_order() -> list[str]:
     """Names of all criteria, as reports show them."""
-    return sorted(CRITERIA, key=lambda name: CRITERIA[name].order)
+    return sorted(TRACE_CRITERIA, key=lambda name: TRACE_CRITERIA[name].order)
 
 
 def fitted(model: TraceModel, names: Iterable[str]) -> dict[str, TraceCriterion]:
     """Criteria by name that have covered nothing of a model yet."""
-    criteria = {name: CRITERIA[name]() for name in names}
+    criteria = {name: TRACE_CRITERIA[name]() for name in names}
     for criterion in criteria.values():
         criterion.fit(model)
     return criteria

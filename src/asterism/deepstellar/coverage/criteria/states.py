@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepstellar.coverage.criteria import CRITERIA, Codes, TraceCriterion
+from asterism.deepstellar.coverage.criteria import TRACE_CRITERIA, Codes, TraceCriterion
 
 
-@CRITERIA.register("basic_state")
+@TRACE_CRITERIA.register("basic_state")
 class BasicState(TraceCriterion):
     """BSCov: share of the profiled states."""
 
@@ -22,7 +22,7 @@ class BasicState(TraceCriterion):
         return self._model.dtmc.states(codes)
 
 
-@CRITERIA.register("weighted_state")
+@TRACE_CRITERIA.register("weighted_state")
 class WeightedState(BasicState):
     """WSCov: profiled states, each weighted by how often profiling visited it."""
 
@@ -32,7 +32,7 @@ class WeightedState(BasicState):
         return self._model.dtmc.visits
 
 
-@CRITERIA.register("n_step_state_boundary")
+@TRACE_CRITERIA.register("n_step_state_boundary")
 class NStepStateBoundary(TraceCriterion):
     """n-SBCov: share of the cells at most n steps from the profiled states, these excluded."""
 

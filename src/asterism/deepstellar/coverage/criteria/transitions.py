@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.deepstellar.coverage.criteria import CRITERIA, Codes, TraceCriterion
+from asterism.deepstellar.coverage.criteria import TRACE_CRITERIA, Codes, TraceCriterion
 
 
-@CRITERIA.register("basic_transition")
+@TRACE_CRITERIA.register("basic_transition")
 class BasicTransition(TraceCriterion):
     """BTCov: share of the profiled transitions."""
 
@@ -23,7 +23,7 @@ class BasicTransition(TraceCriterion):
         return dtmc.transitions(dtmc.states(codes))
 
 
-@CRITERIA.register("weighted_transition")
+@TRACE_CRITERIA.register("weighted_transition")
 class WeightedTransition(BasicTransition):
     """WTCov: profiled transitions, each weighted by how often profiling took it."""
 

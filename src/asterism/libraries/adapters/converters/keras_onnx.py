@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.libraries.adapters.library import CONVERTERS, Converter
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @CONVERTERS.register("keras_onnx")
@@ -35,14 +35,16 @@ def convert(model, path):
     model.export(path, format="onnx", verbose=False)
 """
 
-    def convert(self, subject: Subject, target: Path) -> None:
+    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Export after one call, which the exporter needs."""
         import torch
 
-        model = subject.keras()
+        model = model_under_test.keras()
         examples = [torch.zeros((1, *i.shape[1:]), dtype=_torch(i.dtype)) for i in model.inputs]
         model(examples if len(examples) > 1 else examples[0], training=False)
-        model.export(str(target), format="onnx", verbose=False, opset_version=subject.opset)
+        model.export(
+            str(target), format="onnx", verbose=False, opset_version=model_under_test.opset
+        )
 
 
 def _torch(dtype: str) -> Any:

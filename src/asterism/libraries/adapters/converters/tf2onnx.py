@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.libraries.adapters.library import CONVERTERS, Converter
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 OPSET = 18
 #: tf2onnx's own switch.
@@ -45,11 +45,11 @@ def convert(model, path):
     tf2onnx.convert.from_function(function, input_signature=signature, opset=18, output_path=path)
 """
 
-    def convert(self, subject: Subject, target: Path) -> None:
+    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Convert the model's inference."""
         import tensorflow as tf
 
-        model = subject.keras()
+        model = model_under_test.keras()
         signature = [
             tf.TensorSpec((None, *i.shape[1:]), i.dtype, name=f"input_{at}")
             for at, i in enumerate(model.inputs)
@@ -62,7 +62,7 @@ def convert(model, path):
 
         # Keras' layers need no rewriting of their Python code.
         traced = tf.function(infer, input_signature=signature, autograph=False)
-        target.write_bytes(_converted(traced, signature, subject.opset or OPSET))
+        target.write_bytes(_converted(traced, signature, model_under_test.opset or OPSET))
 
 
 def _converted(function: Any, signature: list[Any], opset: int, *, copies: bool = False) -> bytes:

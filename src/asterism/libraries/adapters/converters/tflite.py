@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from asterism.libraries.adapters.library import CONVERTERS, Converter
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @CONVERTERS.register("tflite")
@@ -44,11 +44,11 @@ def convert(model, path):
         file.write(tf.lite.TFLiteConverter.from_keras_model(model).convert())
 """
 
-    def convert(self, subject: Subject, target: Path) -> None:
+    def convert(self, model_under_test: ModelUnderTest, target: Path) -> None:
         """Convert without quantisation."""
         import tensorflow as tf
 
-        model = _of_batches(subject.keras(), subject.batch)
+        model = _of_batches(model_under_test.keras(), model_under_test.batch)
         target.write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
 
 

@@ -12,7 +12,7 @@ from asterism.memo.generating.operator import (
     own_layers,
     splice,
 )
-from asterism.memo.generating.repair import to_rank, to_shape
+from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import FLOATS, INTEGER, Config

@@ -18,7 +18,7 @@ from asterism.memo.generating.operator import (
     insert,
     own_layers,
 )
-from asterism.memo.generating.repair import to_rank, to_shape
+from asterism.memo.generating.shape_adapters import to_rank, to_shape
 from asterism.memo.graphs.graph import INPUT, SPECIAL, Graph, input_node
 from asterism.memo.universe.parameters import Number, Parameter, Shaped, Sizes
 from asterism.memo.universe.spec import universe

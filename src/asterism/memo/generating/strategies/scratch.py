@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.generate import STRATEGIES, Strategy, within_limits
 from asterism.memo.generating.operator import Context, add_layer
+from asterism.memo.generating.strategy import STRATEGIES, Strategy, within_limits
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph, input_node
 from asterism.memo.universe.spec import universe

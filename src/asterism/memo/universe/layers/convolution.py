@@ -22,7 +22,7 @@ FILTERS = Number("filters", 4, 1, 20)
 
 
 def not_both_strided_and_dilated(config: Config, axes: int) -> None:
-    """Keras refuses a convolution that is strided and dilated."""
+    """Keras rejects a convolution that is strided and dilated."""
     strided = max(per_axis(config.get("strides", 1), axes)) > 1
     dilated = max(per_axis(config.get("dilation_rate", 1), axes)) > 1
     require(not (strided and dilated), "strides and dilation exclude each other")

@@ -115,7 +115,7 @@ def inner_config(config: Config) -> Config:
 
 
 def only_of_inner(config: Config, parameters: Sequence[Parameter]) -> None:
-    """Refuse a wrapper's parameter off its default where the layer inside has none like it."""
+    """Reject a wrapper's parameter off its default where the layer inside has none like it."""
     inner = universe()[config["layer"]]
     for parameter in parameters:
         at_default = config.get(parameter.name, parameter.default) == parameter.default

@@ -92,7 +92,7 @@ class LiteRtRuntime:
                 np.array_equal(self._raw(images[:size]), self._one_by_one(images[:size]))
                 for size in _SIZES
             )
-        except (RuntimeError, ValueError):  # LiteRT refuses the new shape
+        except (RuntimeError, ValueError):  # LiteRT rejects the new shape
             return False
 
     def _one_by_one(self, values: Any) -> Any:
@@ -125,7 +125,7 @@ class LiteRtRuntime:
 
 
 def _require_small_tensors(path: Path) -> None:
-    """Refuse a file with data in other files, or with tensors that exceed the limit.
+    """Reject a file with data in other files, or with tensors that exceed the limit.
 
     Raises:
         UserError: it has such data or tensors, exceeds ``limits.model_mb``, or is damaged.

@@ -2,7 +2,7 @@
 
 ``torch.export.load`` unpickles parts of the archive, evaluates its symbolic sizes as Python
 expressions and calls whatever torch function a node names, among them some that write files. So
-the archive is inspected first, and refused where anything in it could act on more than tensors.
+the archive is inspected first, and rejected where anything in it could act on more than tensors.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, cotangent, numpy_list
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @LIBRARIES.register("tensorflow")
@@ -65,11 +65,11 @@ def run(model, inputs):
     return tape.gradient(total, floating, unconnected_gradients="zero")
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A function of the inputs."""
         import tensorflow as tf
 
-        model = subject.keras(dtype="float64" if option == "float64" else None)
+        model = model_under_test.keras(dtype="float64" if option == "float64" else None)
         if option in ("eager", "float64"):
             return lambda inputs: model(inputs, training=False)
         return tf.function(

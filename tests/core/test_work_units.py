@@ -1,4 +1,4 @@
-"""Parts of a long stage, computed by several processes."""
+"""WorkUnits of a long stage, computed by several processes."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from asterism.core.files.locks import held, is_held
-from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedParts
+from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits
 
 
 class Text:
@@ -49,18 +49,21 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
     done = []
     with held(state_root / "parts/stage/key/b.lock"), pytest.raises(ShardEnded):
         # Somebody is at b: the shard leaves it alone and does not wait.
-        SharedParts("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
+        SharedWorkUnits("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
     assert done == ["a", "c"]
-    parts = SharedParts("stage", "key")
+    parts = SharedWorkUnits("stage", "key")
     results = parts.gather(jobs("abc", done), Text.load)
     assert done == ["a", "c", "b"]
     assert [r.text for r in results] == [f"result of {n}" for n in "abc"]
-    assert SharedParts("stage", "key").gather(jobs("abc", done), Text.load)[0].text == "result of a"
+    assert (
+        SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)[0].text
+        == "result of a"
+    )
     assert len(done) == 3
-    SharedParts("stage", "other key").gather(jobs("a", done), Text.load)
+    SharedWorkUnits("stage", "other key").gather(jobs("a", done), Text.load)
     assert len(done) == 4
     parts.finish()
-    SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
+    SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)
     assert len(done) == 4, "nobody knows that DVC has committed what the stage wrote"
 
 
@@ -68,19 +71,19 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
 def test_a_shard_is_late_when_its_stage_has_finished_since_by_any_clock(state_root, hours):
     """The file server's clock may be years from the shard's: it is never asked."""
     done, folder = [], state_root / "parts/stage/key"
-    SharedParts("stage", "key").gather(jobs("a", done), Text.load)
+    SharedWorkUnits("stage", "key").gather(jobs("a", done), Text.load)
 
     def finish():
-        SharedParts("stage", "key").finish()
+        SharedWorkUnits("stage", "key").finish()
         for path in folder.iterdir():
             os.utime(path, (time.time() + 3600 * hours,) * 2)
 
     finish()
-    early = SharedParts("stage", "key", is_shard=True)
+    early = SharedWorkUnits("stage", "key", is_shard=True)
     with pytest.raises(ShardEnded):
         early.gather(jobs("ab", done), Text.load)
     assert done == ["a", "b"], "it was started after an earlier run had finished"
-    late = SharedParts("stage", "key", is_shard=True)
+    late = SharedWorkUnits("stage", "key", is_shard=True)
     finish()
     with pytest.raises(ShardEnded):
         late.gather(jobs("abc", done), Text.load)
@@ -92,9 +95,9 @@ def test_a_part_that_fails_is_not_kept_and_what_came_before_is():
     work = jobs("abc", done)
     work["b"] = lambda _checkpoint: 1 / 0
     with pytest.raises(ZeroDivisionError):
-        SharedParts("stage", "key").gather(work, Text.load)
+        SharedWorkUnits("stage", "key").gather(work, Text.load)
     with capture_logs() as told:
-        SharedParts("stage", "key").gather(jobs("abc", done), Text.load)
+        SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)
     assert done == ["a", "b", "c"]
     assert [(line["event"], line["finished_parts"]) for line in told] == [("goes on", "1 of 3")]
 
@@ -110,10 +113,10 @@ def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
         return Text(begun[-1] + " whole")
 
     with capture_logs() as told, pytest.raises(KeyboardInterrupt):
-        SharedParts("stage", "key").gather({"a": compute}, Text.load)
+        SharedWorkUnits("stage", "key").gather({"a": compute}, Text.load)
     assert told == []
     with capture_logs() as told:
-        (result,) = SharedParts("stage", "key").gather({"a": compute}, Text.load)
+        (result,) = SharedWorkUnits("stage", "key").gather({"a": compute}, Text.load)
     assert [(line["event"], line["part"]) for line in told] == [("goes on", "a")]
     assert result.text == "half whole"
     assert not list(state_root.rglob("half")), "a finished part needs no checkpoint"
@@ -124,7 +127,7 @@ PROGRAM = """
 import sys, time
 from functools import partial
 from pathlib import Path
-from asterism.core.resuming.work_units import ShardEnded, SharedParts
+from asterism.core.resuming.work_units import ShardEnded, SharedWorkUnits
 
 notes = Path(sys.argv[1])
 
@@ -142,7 +145,7 @@ def compute(name, checkpoint):
     time.sleep(0.01)
     return Text(name)
 
-parts = SharedParts("stage", "key", is_shard="--shard" in sys.argv)
+parts = SharedWorkUnits("stage", "key", is_shard="--shard" in sys.argv)
 try:
     names = [str(n) for n in range(40)]
     found = parts.gather({n: partial(compute, n) for n in names}, Text.load)
@@ -188,5 +191,5 @@ def test_an_error_of_a_part_is_not_taken_for_a_lock(state_root, is_shard):
         raise BlockingIOError("no more processes")  # what fork() raises at a user's limit
 
     with pytest.raises(BlockingIOError, match="no more processes"):
-        SharedParts("stage", "key", is_shard).gather({"a": compute}, Text.load)
+        SharedWorkUnits("stage", "key", is_shard).gather({"a": compute}, Text.load)
     assert done == ["a"]

@@ -1,8 +1,8 @@
 """The test set, what is added to it, and controls of the same size.
 
 The coverage of a union is never lower than that of its parts, so that it rises when something is
-added proves nothing. Each addition is therefore held against as many other clean inputs, and as
-many test inputs changed at random by as much as the addition's were (beside natural ones,
+added proves nothing. Each augmentation is therefore held against as many other clean inputs, and as
+many test inputs changed at random by as much as the augmentation's were (beside natural ones,
 which no change made, by as much as noise of ``importance.noise_std`` would change them).
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.pixels import as_pixels
 from asterism.core.messages.console import get_logger
@@ -29,10 +29,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Compared:
-    """An addition and its controls, which are made one draw at a time.
+    """An augmentation and its controls, which are made one draw at a time.
 
     Attributes:
-        added: the addition, float32 ``(N, H, W, C)``, pixels in [0, 1].
+        added: the augmentation, float32 ``(N, H, W, C)``, pixels in [0, 1].
         images: all test images, uint8.
         clean_draws: for each draw the positions of other clean inputs, disjoint from each other.
         starts: for each draw the positions of the inputs to change, disjoint too.
@@ -52,7 +52,7 @@ class Compared:
         for positions in self.clean_draws:
             yield self.images[positions]
 
-    def perturbed(self) -> Iterator[Floats]:
+    def noise(self) -> Iterator[Floats]:
         """Draws of test inputs changed at random."""
         for positions in self.starts:
             pixels = as_pixels(self.images[positions])
@@ -60,7 +60,7 @@ class Compared:
 
 
 def compare(
-    addition: Addition,
+    augmentation: AugmentationSet,
     name: str,
     images: NDArray[np.uint8],
     split: Split,
@@ -68,23 +68,23 @@ def compare(
     noise_std: float,
     seed: int,
 ) -> Compared:
-    """Draw an addition's controls.
+    """Draw an augmentation's controls.
 
     Args:
-        addition: the addition.
+        augmentation: the augmentation.
         name: its name, which names its random streams.
         images: all test images.
-        split: the test set and the pool of other clean inputs; those that the addition itself
+        split: the test set and the pool of other clean inputs; those that the augmentation itself
             holds are not drawn.
         draws: wanted number of draws of each control; fewer where inputs do not suffice.
-        noise_std: strength of the random changes beside an addition that was not made by changes.
+        noise_std: strength of the random changes beside an augmentation that no change made.
         seed: root of the random streams.
 
     Raises:
         UserError: not even one draw is possible.
     """
-    size = len(addition.images)
-    others = np.setdiff1d(split.pool, addition.positions)
+    size = len(augmentation.images)
+    others = np.setdiff1d(split.pool, augmentation.positions)
     possible = min(len(others), len(split.base)) // size
     if possible < 1:
         raise UserError(
@@ -92,13 +92,15 @@ def compare(
             "control of that size: lower attack.inputs or change attack.base_share"
         )
     if possible < draws:
-        log.warning("fewer draws of the controls", addition=name, wanted=draws, possible=possible)
+        log.warning(
+            "fewer draws of the controls", augmentation=name, wanted=draws, possible=possible
+        )
     draws = min(draws, possible)
     clean = stream(seed, "controls", name, "clean").permutation(others)
-    base = stream(seed, "controls", name, "perturbed").permutation(split.base)
-    lengths = addition.l2
-    if not addition.changed.any():
-        lengths = np.full(size, noise_std * np.sqrt(addition.images[0].size))
+    base = stream(seed, "controls", name, "noise").permutation(split.base)
+    lengths = augmentation.l2
+    if not augmentation.changed.any():
+        lengths = np.full(size, noise_std * np.sqrt(augmentation.images[0].size))
     draw = [slice(i * size, (i + 1) * size) for i in range(draws)]
     clean_draws, starts = ([np.sort(order[part]) for part in draw] for order in (clean, base))
-    return Compared(addition.images, images, clean_draws, starts, lengths, seed)
+    return Compared(augmentation.images, images, clean_draws, starts, lengths, seed)

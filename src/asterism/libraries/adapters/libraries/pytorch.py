@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, cotangent
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.reference import perturbed
-from asterism.libraries.adapters.subject import Subject
 
 
 @LIBRARIES.register("pytorch")
@@ -62,12 +62,12 @@ def run(model, inputs):
     return torch.autograd.grad(total, floating, materialize_grads=True) if floating else []
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The module, compiled where the option says so."""
         import torch
 
         reference = option in ("float64", "perturbed")
-        model = subject.keras(dtype="float64" if reference else None)
+        model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
         if option == "perturbed":
             return _Perturbed(model)
@@ -92,7 +92,7 @@ def run(model, inputs):
 
         given = [torch.from_numpy(i.copy()) for i in inputs]
         floating = [i.requires_grad_() for i in given if i.is_floating_point()]
-        if not floating:  # PyTorch refuses to differentiate by nothing
+        if not floating:  # PyTorch does not differentiate by nothing
             return []
         with _moved(compiled):
             outputs = compiled(given if len(given) > 1 else given[0], training=False)
@@ -111,7 +111,7 @@ class _Perturbed:
 
     @contextmanager
     def moved(self) -> Iterator[None]:
-        """The model, which other routes share, has the moved weights only inside the block."""
+        """The model, which other backends share, has the moved weights only inside the block."""
         weights = self._model.get_weights()
         self._model.set_weights([perturbed(w) for w in weights])
         try:

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @LIBRARIES.register("litert")
@@ -35,11 +35,13 @@ def run(path, inputs):
     return [outputs[name] for name in sorted(outputs, key=number)]
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """An interpreter of one thread."""
         from ai_edge_litert.interpreter import Interpreter
 
-        return Interpreter(str(subject.file(self.source(option), self.suffix)), num_threads=1)
+        return Interpreter(
+            str(model_under_test.file(self.source(option), self.suffix)), num_threads=1
+        )
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays, by the names in the file's signature.

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, numpy_list
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @LIBRARIES.register("openvino_keras")
@@ -30,9 +30,9 @@ def run(model, inputs):
     return outputs if isinstance(outputs, list) else [outputs]
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """The Keras model, which compiles at its first prediction."""
-        return subject.keras(zero_initializers=self.zero_initializers)
+        return model_under_test.keras(zero_initializers=self.zero_initializers)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

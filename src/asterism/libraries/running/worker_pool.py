@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.routes import (
+from asterism.libraries.adapters.backends import (
     FLOAT64,
     REFERENCES,
-    check_routes,
+    check_backends,
     converter_of,
     library_of,
     option_of,
     under_test,
 )
-from asterism.libraries.running.handle import Handle
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.running.launch import keras_forks
-from asterism.libraries.running.outcomes import Outcome
-from asterism.memo.graphs.graph import Graph, Node, chain
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_client import WorkerClient
+from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.graphs.weights import Variable
 from asterism.memo.universe.tensors import Config, Tensor
 
@@ -49,10 +49,10 @@ class Task:
     Args:
         index: names it in outcomes.
         graph: the model.
-        inputs: a batch for each of its inputs, by draw.
+        inputs: a batch for each of its inputs, by distribution.
         outputs: nodes to put out, in place of the graph's own outputs.
-        routes: where to run it; None for everywhere.
-        seconds: a step that takes longer hangs; None for the bench's own limit.
+        backends: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the worker pool's own limit.
         opset: version of the format that converters write; None for their own.
     """
 
@@ -60,27 +60,27 @@ class Task:
     graph: Graph
     inputs: dict[str, list[NDArray[Any]]]
     outputs: tuple[int, ...] | None = None
-    routes: tuple[str, ...] | None = None
+    backends: tuple[str, ...] | None = None
     seconds: float | None = None
     opset: int | None = None
 
     @property
     def batch(self) -> int | None:
-        """Items in a batch, the same in every draw; None without inputs."""
+        """Items in a batch, the same in every distribution; None without inputs."""
         return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
 
 
 @dataclass
 class Result:
-    """What a model did in every route.
+    """What a model did in every backend.
 
-    ``draws`` are the inputs it was run with; ``outputs`` holds, by route and draw, the arrays in
-    the order of the model's outputs.
+    ``distributions`` are the inputs it was run with; ``outputs`` holds, by backend and
+    distribution, the arrays in the order of the model's outputs.
     """
 
     index: int
-    draws: tuple[str, ...] = ()
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    distributions: tuple[str, ...] = ()
+    outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
 
 
@@ -97,49 +97,49 @@ class Described:
     variables: list[Variable]
 
 
-class Bench:
-    """Workers for some routes. Use it as a context manager; its workers end with it.
+class WorkerPool:
+    """Workers for some backends. Use it as a context manager; its workers end with it.
 
     Args:
-        routes: ``library:option``.
+        backends: ``library:option``.
         limits: ceilings of a step.
         weights: file of the arrays that nodes may name; None for none.
         environment: more variables for the workers.
 
     Raises:
-        UserError: a route does not exist.
+        UserError: a backend does not exist.
     """
 
     def __init__(
         self,
-        routes: Sequence[str],
+        backends: Sequence[str],
         limits: Limits,
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        check_routes(under_test(routes))
-        self.routes = tuple(routes)
+        check_backends(under_test(backends))
+        self.backends = tuple(backends)
         self.left_out: dict[str, str] = {}
         self._started = False
         self._submitted = 0
         self._weights = weights
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
-        converters = {c for c in map(converter_of, routes) if c is not None}
-        workers = {library: library for library in map(library_of, routes)}
+        converters = {c for c in map(converter_of, backends) if c is not None}
+        workers = {library: library for library in map(library_of, backends)}
         workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
         more = environment or {}
         self._fork_servers = {
             b: keras_forks(b, more) for b in sorted(map(_backend_forked_for, workers.values())) if b
         }
-        self._handles = {
-            name: Handle(
+        self._clients = {
+            name: WorkerClient(
                 library, limits, more, self._fork_servers.get(_backend_forked_for(library))
             )
             for name, library in sorted(workers.items())
         }
-        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._handles}
+        self._threads = {n: ThreadPoolExecutor(1, f"worker-{n}") for n in self._clients}
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> WorkerPool:
         return self
 
     def __exit__(
@@ -154,66 +154,68 @@ class Bench:
         """End the workers, whatever they are at, and forget their files."""
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)
-        for handle in self._handles.values():
+        for handle in self._clients.values():
             handle.give_up()
         for thread in self._threads.values():
             thread.shutdown()
-        for handle in self._handles.values():
+        for handle in self._clients.values():
             handle.stop()
         for server in self._fork_servers.values():
             server.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)
 
     def start(self) -> dict[str, str]:
-        """Start all workers at once and check every route on a trivial model, the first time.
+        """Start all workers at once and check every backend on a trivial model, the first time.
 
         Returns:
-            Routes that are missing or broken, and why. They are left out from here on.
+            Backends that are missing or broken, and why. They are left out from here on.
         """
         if self._started:
             return self.left_out
         self._started = True
-        started = {n: self._threads[n].submit(h.start) for n, h in self._handles.items()}
+        started = {n: self._threads[n].submit(h.start) for n, h in self._clients.items()}
         for future in started.values():
             future.result()
-        graph = chain(Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})])
+        graph = sequential(
+            Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})]
+        )
         inputs = {"normal": [np.ones((1, 3), np.float32)]}
         result = self.run(Task(-1, graph, inputs))
-        for route in self.routes:
-            outcome = result.outcomes[route]
+        for backend in self.backends:
+            outcome = result.outcomes[backend]
             if outcome.status != "ok":
-                handle = self._handles[library_of(route)]
-                self.left_out[route] = handle.broken or f"{outcome.exception} {outcome.message}"
-                log.warning("left out", route=route, reason=self.left_out[route])
+                handle = self._clients[library_of(backend)]
+                self.left_out[backend] = handle.broken or f"{outcome.exception} {outcome.message}"
+                log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
 
     def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
-        """The routes that work, of those that are wanted."""
-        chosen = self.routes if wanted is None else wanted
+        """The backends that work, of those that are wanted."""
+        chosen = self.backends if wanted is None else wanted
         return tuple(r for r in chosen if r not in self.left_out)
 
     @property
     def seconds(self) -> dict[str, float]:
         """Time that each step took in all, for logs and benchmarks."""
-        return {k: v for handle in self._handles.values() for k, v in handle.seconds.items()}
+        return {k: v for handle in self._clients.values() for k, v in handle.seconds.items()}
 
     def news(self) -> Iterator[dict[str, Any]]:
         """What workers that measure branches have told since the last call."""
-        for handle in self._handles.values():
+        for handle in self._clients.values():
             yield from handle.news
             handle.news = []
 
     def described(self, graph: Graph) -> dict[int, Described]:
         """What a worker says of each layer, by its node: only workers have Keras.
 
-        It is nothing of a model that Keras refuses.
+        It is nothing of a model that Keras rejects.
         """
         folder = self._folder(graph)
         request = self._request(Task(-1, graph, {}), folder)
-        request |= {"step": "describe", "route": "describe"}
+        request |= {"step": "describe", "backend": "describe"}
         found: dict[int, Described] = {}
         for name in self._describers():
-            answer = self._threads[name].submit(self._handles[name].ask, request).result()
+            answer = self._threads[name].submit(self._clients[name].ask, request).result()
             if answer["status"] == "ok":
                 for node, arguments in answer["arguments"].items():
                     variables = answer["variables"].get(node, ())
@@ -226,17 +228,17 @@ class Bench:
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""
         first = [library_of(r) for r in REFERENCES]
-        with_keras = [n for n, h in self._handles.items() if LIBRARIES[h.library].keras_backend]
+        with_keras = [n for n, h in self._clients.items() if LIBRARIES[h.library].keras_backend]
         return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
 
     def run(self, task: Task) -> Result:
-        """One model in every route."""
+        """One model in every backend."""
         (result,) = self.run_all([task])
         return result
 
     def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
-        """Models in every route, in order; the next ones start while earlier ones still run."""
-        waiting: list[tuple[Task, Path, dict[str, Future[Outcome]]]] = []
+        """Models in every backend, in order; the next ones start while earlier ones still run."""
+        waiting: list[tuple[Task, Path, dict[str, Future[ExecutionOutcome]]]] = []
         for task in tasks:
             folder = self._folder(task.graph)
             waiting.append((task, folder, self._submit(task, folder)))
@@ -253,40 +255,44 @@ class Bench:
         write_json(folder / "graph.json", graph.to_json())
         return folder
 
-    def _submit(self, task: Task, folder: Path) -> dict[str, Future[Outcome]]:
+    def _submit(self, task: Task, folder: Path) -> dict[str, Future[ExecutionOutcome]]:
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
         np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
-        steps: dict[str, Future[Outcome]] = {}
-        routes = self.usable(task.routes)
-        for converter in sorted({c for c in map(converter_of, routes) if c is not None}):
+        steps: dict[str, Future[ExecutionOutcome]] = {}
+        backends = self.usable(task.backends)
+        for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
             worker = self._threads[_worker_of(converter)]
             steps[converter] = worker.submit(self._convert, task, folder, converter)
-        for route in routes:
-            source = converter_of(route)
+        for backend in backends:
+            source = converter_of(backend)
             after = steps[source] if source is not None else None
-            worker = self._threads[library_of(route)]
-            steps[route] = worker.submit(self._step, task, folder, route, after)
+            worker = self._threads[library_of(backend)]
+            steps[backend] = worker.submit(self._step, task, folder, backend, after)
         return steps
 
-    def _convert(self, task: Task, folder: Path, converter: str) -> Outcome:
-        request = {**self._request(task, folder), "step": "convert", "route": converter}
+    def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
+        request = {**self._request(task, folder), "step": "convert", "backend": converter}
         return _outcome(
-            task, converter, self._handles[_worker_of(converter)].ask(request, task.seconds)
+            task, converter, self._clients[_worker_of(converter)].ask(request, task.seconds)
         )
 
-    def _step(self, task: Task, folder: Path, route: str, after: Future[Outcome] | None) -> Outcome:
+    def _step(
+        self, task: Task, folder: Path, backend: str, after: Future[ExecutionOutcome] | None
+    ) -> ExecutionOutcome:
         if after is not None and after.result().status != "ok":
-            return Outcome(task.index, route, "convert", "blocked")
+            return ExecutionOutcome(task.index, backend, "convert", "blocked")
         request = {
             **self._request(task, folder),
             "step": "run",
-            "route": route,
-            "option": option_of(route),
-            "draws": list(task.inputs),
-            "dtype": "float64" if route in FLOAT64 else None,
-            "target": _outputs_file(route),
+            "backend": backend,
+            "option": option_of(backend),
+            "distributions": list(task.inputs),
+            "dtype": "float64" if backend in FLOAT64 else None,
+            "target": _outputs_file(backend),
         }
-        return _outcome(task, route, self._handles[library_of(route)].ask(request, task.seconds))
+        return _outcome(
+            task, backend, self._clients[library_of(backend)].ask(request, task.seconds)
+        )
 
     def _request(self, task: Task, folder: Path) -> dict[str, Any]:
         return {
@@ -297,26 +303,28 @@ class Bench:
             "batch": task.batch,
         }
 
-    def _collect(self, task: Task, folder: Path, steps: dict[str, Future[Outcome]]) -> Result:
+    def _collect(
+        self, task: Task, folder: Path, steps: dict[str, Future[ExecutionOutcome]]
+    ) -> Result:
         result = Result(
             task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
         )
-        for route in self.usable(task.routes):
-            if result.outcomes[route].status == "ok":
-                arrays = read_arrays(folder / _outputs_file(route))
-                result.outputs[route] = {
-                    draw: [
-                        arrays[f"{draw}/{i}"]
-                        for i in range(sum(n.startswith(f"{draw}/") for n in arrays))
+        for backend in self.usable(task.backends):
+            if result.outcomes[backend].status == "ok":
+                arrays = read_arrays(folder / _outputs_file(backend))
+                result.outputs[backend] = {
+                    distribution: [
+                        arrays[f"{distribution}/{i}"]
+                        for i in range(sum(n.startswith(f"{distribution}/") for n in arrays))
                     ]
-                    for draw in task.inputs
+                    for distribution in task.inputs
                 }
         shutil.rmtree(folder)
         return result
 
 
-def _outputs_file(route: str) -> str:
-    return f"{library_of(route)}-{option_of(route)}.npz"
+def _outputs_file(backend: str) -> str:
+    return f"{library_of(backend)}-{option_of(backend)}.npz"
 
 
 def _worker_of(converter: str) -> str:
@@ -331,10 +339,10 @@ def _backend_forked_for(library: str) -> str:
     return kind.keras_backend or "" if kind.forks else ""
 
 
-def _outcome(task: Task, route: str, answer: dict[str, Any]) -> Outcome:
-    return Outcome(
+def _outcome(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
+    return ExecutionOutcome(
         task.index,
-        route,
+        backend,
         answer["stage"],
         answer["status"],
         answer.get("exception", ""),

@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 CELLS = 1 << 16
 
 
-class Tally:
+class Histogram:
     """Counts of values, exact for zeros and up to ``CELLS`` other different ones.
 
     Beyond that values share cells: the line is cut at multiples of the smallest power of two with

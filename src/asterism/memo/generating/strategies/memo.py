@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from asterism.memo.generating.campaign import Mutant
-from asterism.memo.generating.generate import STRATEGIES, Strategy, attempt
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
+from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt
 from asterism.memo.graphs.coverage import Coverage
 from asterism.memo.graphs.graph import Graph
 from asterism.search.metropolis import MetropolisHastings, Selector, Uniform

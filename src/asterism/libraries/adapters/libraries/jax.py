@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, cotangent, numpy_list
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 #: How every script begins: the model as a function of its inputs.
 _CALL = """
@@ -65,11 +65,11 @@ class Jax(Library):
     return jax.grad(total)([i for i in inputs if i.dtype.kind == "f"])
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A function of the inputs."""
         import jax
 
-        model = subject.keras(zero_initializers=self.zero_initializers)
+        model = model_under_test.keras(zero_initializers=self.zero_initializers)
         trainable = [v.value for v in model.trainable_variables]
         fixed = [v.value for v in model.non_trainable_variables]
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.images.mutator import MUTATORS
-from asterism.search.streams import ManyStreams
+from asterism.search.batched_random_streams import BatchedStreams
 
 KEYS = np.random.default_rng(0).integers(0, 1 << 64, 4000, dtype=np.uint64)
 
@@ -27,7 +27,7 @@ def splitmix64(state, count):
 
 @given(st.integers(0, 2**64 - 1), st.integers(1, 9), st.integers(1, 9))
 def test_a_stream_is_splitmix64(key, first, then):
-    streams = ManyStreams(np.array([key], np.uint64))
+    streams = BatchedStreams(np.array([key], np.uint64))
     drawn = [
         *streams.integers(0, 1 << 64, (1, first), dtype=np.uint64)[0].tolist(),
         *streams.integers(0, 1 << 64, (1, then), dtype=np.uint64)[0].tolist(),
@@ -42,7 +42,7 @@ def finalised(word):
 
 @given(st.integers(0, 2**64 - 1), st.integers(0, 40))
 def test_a_stream_below_another_is_of_its_key_and_the_word_of_its_number(key, number):
-    below = ManyStreams(np.array([key], np.uint64)).below(np.array([number]))
+    below = BatchedStreams(np.array([key], np.uint64)).below(np.array([number]))
     own = finalised(key ^ splitmix64(0, number + 1)[number])
     assert below.integers(0, 1 << 64, (1, 2), dtype=np.uint64)[0].tolist() == splitmix64(own, 2)
 
@@ -54,7 +54,7 @@ def test_a_permutation_is_in_the_order_of_random_numbers(size):
     left = 2 ** ((32 if bits <= 12 else 64) - bits)
     words = splitmix64(key, size)
     expected = sorted(range(size), key=lambda place: (words[place] % left, place))
-    streams = ManyStreams(np.array([key], np.uint64))
+    streams = BatchedStreams(np.array([key], np.uint64))
     assert streams.permuted(np.arange(size)[None], axis=1)[0].tolist() == expected
 
 
@@ -62,10 +62,10 @@ def test_a_permutation_is_in_the_order_of_random_numbers(size):
 def test_numbers_of_a_range_are_those_from_0_to_1_stretched(key, low, length):
     keys = np.array([key], np.uint64)
     shares = [word / 2**64 for word in splitmix64(key, 5)]
-    assert ManyStreams(keys).random((1, 5))[0] == pytest.approx(shares, abs=1e-15)
-    found = ManyStreams(keys).uniform(low, low + length, (1, 5))[0]
+    assert BatchedStreams(keys).random((1, 5))[0] == pytest.approx(shares, abs=1e-15)
+    found = BatchedStreams(keys).uniform(low, low + length, (1, 5))[0]
     assert found == pytest.approx([low + length * share for share in shares], abs=1e-12)
-    whole = ManyStreams(keys).integers(-3, 9, (1, 5))[0]
+    whole = BatchedStreams(keys).integers(-3, 9, (1, 5))[0]
     assert whole.tolist() == [-3 + int(12 * share) for share in shares]
 
 
@@ -82,40 +82,40 @@ DRAWS = {
 @pytest.mark.parametrize("kind", sorted(DRAWS))
 @given(rows=st.lists(st.integers(0, 19), min_size=1, max_size=9))
 def test_a_row_does_not_depend_on_the_others(kind, rows):
-    everything = DRAWS[kind](ManyStreams(KEYS[:20]), 20)
-    some = DRAWS[kind](ManyStreams(KEYS[:20]).of(np.array(rows)), len(rows))
+    everything = DRAWS[kind](BatchedStreams(KEYS[:20]), 20)
+    some = DRAWS[kind](BatchedStreams(KEYS[:20]).of(np.array(rows)), len(rows))
     assert np.array_equal(some, everything[rows])
 
 
 @pytest.mark.parametrize("name", sorted(MUTATORS))
 def test_no_mutators_draw_for_an_image_depends_on_the_others(name):
     mutator, shape = MUTATORS[name](), (12, 9, 11, 3)
-    whole = mutator.draw(ManyStreams(KEYS[:12]), shape)
-    part = mutator.draw(ManyStreams(KEYS[3:8]), (5, *shape[1:]))
+    whole = mutator.draw(BatchedStreams(KEYS[:12]), shape)
+    part = mutator.draw(BatchedStreams(KEYS[3:8]), (5, *shape[1:]))
     for key, values in part.items():
         assert np.array_equal(values, whole[key][3:8])
 
 
 def test_integers_and_choices_are_uniform():
     for drawn in (
-        ManyStreams(KEYS).integers(0, 5, (4000, 5)),
-        ManyStreams(KEYS).choice(np.arange(5), (4000, 5)),
-        ManyStreams(KEYS).integers(0, 4, (4000, 5), endpoint=True),
-        ManyStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1),
-        ManyStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1).T,
+        BatchedStreams(KEYS).integers(0, 5, (4000, 5)),
+        BatchedStreams(KEYS).choice(np.arange(5), (4000, 5)),
+        BatchedStreams(KEYS).integers(0, 4, (4000, 5), endpoint=True),
+        BatchedStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1),
+        BatchedStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1).T,
     ):
         counts = np.bincount(drawn.ravel(), minlength=5)
         assert np.abs(counts - 4000).max() < 6 * math.sqrt(4000)
 
 
 def test_large_permutations_hold_everything_once():
-    order = ManyStreams(KEYS[:3]).permuted(np.tile(np.arange(5000), (3, 1)), axis=1)
+    order = BatchedStreams(KEYS[:3]).permuted(np.tile(np.arange(5000), (3, 1)), axis=1)
     assert np.array_equal(np.sort(order, axis=1), np.tile(np.arange(5000), (3, 1)))
     assert len({row.tobytes() for row in order}) == 3
 
 
 def test_neighbouring_streams_are_unrelated():
-    below = ManyStreams(np.zeros(4000, np.uint64)).below(np.arange(4000))
+    below = BatchedStreams(np.zeros(4000, np.uint64)).below(np.arange(4000))
     numbers = below.random((4000, 8))
     assert np.abs(np.corrcoef(numbers[:-1, 0], numbers[1:, 0])[0, 1]) < 0.06
     assert len(np.unique(numbers)) == numbers.size

@@ -21,7 +21,7 @@ log = get_logger(__name__)
 _LOG_LINES = 8
 
 
-class Handle:
+class WorkerClient:
     """A long-lived worker process. It is started when it is first needed and after it died.
 
     Args:
@@ -69,12 +69,12 @@ class Handle:
             return True
         if self.broken is not None:
             return False
-        self.broken = self._refusal()
+        self.broken = self._rejection()
         if self._was_killed:
-            self.broken = self._refusal()
+            self.broken = self._rejection()
         return self.broken is None
 
-    def _refusal(self) -> str | None:
+    def _rejection(self) -> str | None:
         """Start the worker: why it does not, None where it runs."""
         self._was_killed = False
         try:
@@ -119,8 +119,8 @@ class Handle:
             return self._ask(request, seconds)
         except WorkerDied as death:
             answer = self._told(death)
-        self.seconds[request["route"]] = (
-            self.seconds.get(request["route"], 0.0) + time.monotonic() - started
+        self.seconds[request["backend"]] = (
+            self.seconds.get(request["backend"], 0.0) + time.monotonic() - started
         )
         if "news" in answer:
             self.news.append(answer.pop("news"))

@@ -21,7 +21,7 @@ from asterism.dflare.pair import Answers, Outputs, Pair, Question
 _KEPT_BYTES, _ENTRY_BYTES = 1 << 25, 500
 
 
-class Recall:
+class PredictionCache:
     """A pair of models, and what they said about the latest inputs.
 
     What it answers is what the models would, since an input's row is the same in every batch.
@@ -37,7 +37,7 @@ class Recall:
         self._places: dict[bytes, int] = {}  # where on the shelf, the longest known first
         self._filed = 0
 
-    def submit(self, items: NDArray[Any]) -> Recollection:
+    def submit(self, items: NDArray[Any]) -> CachedPredictions:
         """Ask about those of the items ``(N, ...)`` that are new, without waiting for it."""
         keys = [sha256(item.tobytes()).digest() for item in items]
         places = np.array([self._places.get(key, -1) for key in keys], np.int64)
@@ -52,7 +52,7 @@ class Recall:
         question = self._pair.submit(items[first])
         known = self._shelf[places[~unknown]]
         asked = np.array(numbers, np.int64)
-        return Recollection(self, question, tuple(new), unknown, asked, known)
+        return CachedPredictions(self, question, tuple(new), unknown, asked, known)
 
     def remember(self, keys: Sequence[bytes], answers: Answers) -> None:
         """Keep the answers for the inputs with these keys, but for failures."""
@@ -75,11 +75,11 @@ class Recall:
 
 
 @dataclass(frozen=True)
-class Recollection:
+class CachedPredictions:
     """Items of which some are known, and about the others of which the models were asked.
 
     Attributes:
-        recall: takes in what is new.
+        prediction_cache: takes in what is new.
         question: the models, about the new ones, each once.
         new: keys of the new ones.
         unknown: which items were asked about, bool ``(N,)``.
@@ -87,7 +87,7 @@ class Recollection:
         known: both models' outputs for the other items, float32 ``(known, 2, K)``.
     """
 
-    recall: Recall
+    prediction_cache: PredictionCache
     question: Question
     new: Sequence[bytes]
     unknown: NDArray[np.bool_]
@@ -97,7 +97,7 @@ class Recollection:
     def result(self) -> Answers:
         """Wait for both models; the answers for all items, in their order."""
         answers = self.question.result()
-        self.recall.remember(self.new, answers)
+        self.prediction_cache.remember(self.new, answers)
         outputs = np.empty((2, len(self.unknown), answers.f.shape[1]), np.float32)
         outputs[:, self.unknown] = answers.f[self.numbers], answers.g[self.numbers]
         if len(self.known):

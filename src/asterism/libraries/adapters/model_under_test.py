@@ -12,7 +12,7 @@ from asterism.memo.graphs.weights import Variable, variables_of
 from asterism.memo.universe.tensors import Config
 
 
-class Subject:
+class ModelUnderTest:
     """One model under test, in one worker.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import Section, validate
+from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.parameters.validation import accepted_by, named, names_in
 from places import ROOT
 
@@ -100,12 +100,12 @@ def test_computed_names_are_found_by_importing(zoo):
         names_in("zoo.registry:ANIMALS")
 
 
-class Keeper(Section):
+class Keeper(ParameterSection):
     pets: list[Annotated[str, named("zoo.registry:ANIMALS")]]
     size: Annotated[int, accepted_by("zoo.registry:want")]
 
 
-class Farm(Section):
+class Farm(ParameterSection):
     accepted_by = "zoo.registry:want_farm"
 
     keepers: dict[str, Keeper]

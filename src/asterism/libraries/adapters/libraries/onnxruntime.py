@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @LIBRARIES.register("onnxruntime")
@@ -35,7 +35,7 @@ def run(path, inputs):
     return session.run(None, dict(zip(names, inputs)))
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """An inference session of one thread."""
         import onnxruntime as ort
 
@@ -47,7 +47,7 @@ def run(path, inputs):
         settings.graph_optimization_level = (
             level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
         )
-        path = subject.file(self.source(option), self.suffix)
+        path = model_under_test.file(self.source(option), self.suffix)
         return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:

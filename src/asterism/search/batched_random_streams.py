@@ -1,11 +1,11 @@
 """Random numbers of many items side by side.
 
-A :class:`ManyStreams` answers like one ``numpy.random.Generator`` that draws for a batch, but every
-row of what it draws comes from a stream of its own. The streams are counter-based (Salmon et al.,
-SC 2011): a number is a function of the stream's key and of its place in the stream. So a row is the
-same whatever the other rows are, a stream can be entered anywhere, and numbers that were drawn in
-vain are drawn again by asking again. The function is SplitMix64's (Steele, Lea and Flood, OOPSLA
-2014), which also derives the keys of streams below streams.
+A :class:`BatchedStreams` answers like one ``numpy.random.Generator`` that draws for a batch, but
+every row of what it draws comes from a stream of its own. The streams are counter-based (Salmon et
+al., SC 2011): a number is a function of the stream's key and of its place in the stream. So a row
+is the same whatever the other rows are, a stream can be entered anywhere, and numbers that were
+drawn in vain are drawn again by asking again. The function is SplitMix64's (Steele, Lea and Flood,
+OOPSLA 2014), which also derives the keys of streams below streams.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 
 
-class ManyStreams:
+class BatchedStreams:
     """As many streams as keys, all of them at the same place.
 
     Args:

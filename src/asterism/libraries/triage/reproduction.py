@@ -1,52 +1,52 @@
-"""Asking whether a model shows a finding, with no more routes than that takes."""
+"""Asking whether a model shows a finding, with no more backends than that takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from asterism.libraries.adapters.backends import FLOAT64, converter_of, library_of
 from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.adapters.routes import FLOAT64, converter_of, library_of
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.bench import Bench, Task
-from asterism.libraries.running.inputs import draw_inputs
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 
 @dataclass(frozen=True)
-class Shown:
+class Reproduced:
     """What a model did that may show a finding.
 
     Args:
         finding: as the model shows it, with whom to blame there; None where it does not.
-        answers: for every route and converter that it ran in, ``shows`` or how its step ended.
+        answers: for every backend and converter that it ran in, ``shows`` or how its step ended.
     """
 
     finding: Finding | None
     answers: dict[str, str]
 
-    def answer(self, routes: Sequence[str]) -> str:
-        """``shows``, ``gone``, or why none of these routes can tell."""
+    def answer(self, backends: Sequence[str]) -> str:
+        """``shows``, ``gone``, or why none of these backends can tell."""
         if self.finding is not None:
             return "shows"
-        ends = [self.answers[r] for r in routes if r in self.answers]
+        ends = [self.answers[r] for r in backends if r in self.answers]
         return "gone" if "ok" in ends else next(iter(ends), "gone")
 
 
 @dataclass(frozen=True)
-class Showing:
+class Reproduction:
     """Runs models to see whether they show a finding.
 
     Args:
-        bench: started workers.
+        worker_pool: started workers.
         judging: tolerances.
         seed: of the inputs.
         hang_seconds: while a hang is shrunk, a step that takes longer shows it.
     """
 
-    bench: Bench
+    worker_pool: WorkerPool
     judging: JudgeParams
     seed: int
     hang_seconds: float
@@ -59,55 +59,57 @@ class Showing:
         everywhere: bool = False,
         batch: int | None = None,
         opset: int | None = None,
-    ) -> Shown:
+    ) -> Reproduced:
         """Run another model and look for the finding.
 
         Args:
             graph: the other model.
             finding: what to look for.
-            everywhere: run it in all routes, and wait for a hang as long as the bench itself does;
-                otherwise only where the finding shows, with witnesses.
+            everywhere: run it in all backends, and wait for a hang as long as the worker pool
+                itself does; otherwise only where the finding shows, with agreeing.
             batch: items in its inputs; None for as many as there are.
             opset: version of the format that converters write; None for their own.
         """
-        needed = finding.draws if finding.by_values else finding.draws[:1]
+        needed = finding.distributions if finding.by_values else finding.distributions[:1]
         task = self.task(finding.model, graph, needed)
         hurried = finding.symptom == "hang" and not everywhere
         task = replace(
             task,
             inputs={d: [a[:batch] for a in arrays] for d, arrays in task.inputs.items()},
-            routes=None if everywhere else self._routes(finding),
+            backends=None if everywhere else self._backends(finding),
             seconds=self.hang_seconds if hurried else None,
             opset=opset,
         )
-        result = self.bench.run(task)
+        result = self.worker_pool.run(task)
         judged = judge(graph, result, self.judging, self.seed).findings
         alike = [f for f in judged if _is_alike(f, finding)]
-        shown = {route for f in alike for route in f.routes}
-        same = [f for f in alike if set(f.routes) & set(finding.routes)]
-        return Shown(
+        shown = {backend for f in alike for backend in f.backends}
+        same = [f for f in alike if set(f.backends) & set(finding.backends)]
+        return Reproduced(
             min(same, key=lambda f: f.library != finding.library, default=None),
             {r: "shows" if r in shown else o.words for r, o in result.outcomes.items()},
         )
 
-    def task(self, model: int, graph: Graph, draws: Sequence[str]) -> Task:
+    def task(self, model: int, graph: Graph, distributions: Sequence[str]) -> Task:
         """A model with its inputs."""
-        return Task(model, graph, {d: draw_inputs(graph, self.seed, model, d) for d in draws})
+        return Task(
+            model, graph, {d: sample_inputs(graph, self.seed, model, d) for d in distributions}
+        )
 
-    def _routes(self, finding: Finding) -> tuple[str, ...]:
-        """Where it shows, two witnesses, and the references."""
-        sources = {r if r in CONVERTERS else converter_of(r) for r in finding.routes}
-        shown = [r for r in finding.routes if r not in CONVERTERS]
+    def _backends(self, finding: Finding) -> tuple[str, ...]:
+        """Where it shows, two agreeing, and the references."""
+        sources = {r if r in CONVERTERS else converter_of(r) for r in finding.backends}
+        shown = [r for r in finding.backends if r not in CONVERTERS]
         if not shown:  # a converter failed: any reader of its file asks for it
-            shown = [r for r in self.bench.usable() if _reads(r, finding.routes)][:1]
-        cheap = sorted(finding.witnesses, key=lambda w: (not w.endswith(":eager"), w))
-        witnesses = [w for w in cheap if w not in CONVERTERS][:2]
+            shown = [r for r in self.worker_pool.usable() if _reads(r, finding.backends)][:1]
+        cheap = sorted(finding.agreeing, key=lambda w: (not w.endswith(":eager"), w))
+        agreeing = [w for w in cheap if w not in CONVERTERS][:2]
         # Blaming a converter takes its other readers, its readers on another converter's file,
         # and the library that it runs on.
         libraries = {library_of(r) for r in shown if converter_of(r) is not None}
         readers = [
             r
-            for r in finding.witnesses
+            for r in finding.agreeing
             if library_of(r) in libraries or _reads(r, (finding.library,))
         ]
         hosts = [
@@ -115,12 +117,12 @@ class Showing:
             for source in sorted(s for s in sources if s is not None)
         ]
         references = FLOAT64 if finding.by_values else ()
-        wanted = (*shown, *readers, *witnesses, *hosts, *references)
-        return tuple(r for r in dict.fromkeys(wanted) if r in self.bench.usable())
+        wanted = (*shown, *readers, *agreeing, *hosts, *references)
+        return tuple(r for r in dict.fromkeys(wanted) if r in self.worker_pool.usable())
 
 
-def _reads(route: str, converters: Sequence[str]) -> bool:
-    return converter_of(route) in converters
+def _reads(backend: str, converters: Sequence[str]) -> bool:
+    return converter_of(backend) in converters
 
 
 def _is_alike(other: Finding, finding: Finding) -> bool:

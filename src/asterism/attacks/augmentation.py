@@ -40,7 +40,7 @@ class Split:
 
 
 @dataclass(frozen=True)
-class Addition(ImageSet):
+class AugmentationSet(ImageSet):
     """One input set that is added to the test set.
 
     Attributes:

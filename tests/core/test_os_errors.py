@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from asterism.core.files.artifacts import replacing, write_arrays, write_json, write_table
-from asterism.core.files.os_errors import refusals_told, writing_to
+from asterism.core.files.os_errors import rejections_told, writing_to
 from asterism.core.messages.errors import UserError
 from asterism.criteria.row_file import RowFile
 from places import ROOT
@@ -19,10 +19,10 @@ from rights import full, obey_modes, read_only
 SCRIPT = '''"""Writes what a stage writes: state of its parts, then a result and metrics."""
 from pathlib import Path
 from asterism.core.files.artifacts import replacing, write_arrays, write_json, write_table
-from asterism.core.parameters.params import Section
-from asterism.core.resuming.work_units import SharedParts
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.resuming.work_units import SharedWorkUnits
 
-class Params(Section):
+class Params(ParameterSection):
     seed: int
 
 class Kept:
@@ -31,7 +31,7 @@ class Kept:
     def load(cls, folder): return cls()
 
 def run(params):
-    SharedParts("one", "key").gather({"part": lambda _: Kept()}, Kept.load)
+    SharedWorkUnits("one", "key").gather({"part": lambda _: Kept()}, Kept.load)
     write_json(Path("artifacts/one/facts.json"), ["x" * 100000])
     write_json(Path("metrics/one.json"), {})
 '''
@@ -112,7 +112,7 @@ def test_a_full_disk_is_named(tmp_path, name):
 def test_every_format_says_that_the_disk_is_full(tmp_path, write):
     numbers = np.random.default_rng(0).random(100_000)
     with full(tmp_path / "small") as disk:
-        with pytest.raises(UserError) as error, refusals_told():
+        with pytest.raises(UserError) as error, rejections_told():
             write(disk, numbers)
         assert str(error.value).startswith(
             f"the folder {disk} cannot be used (No space left on device): make room there"
@@ -129,16 +129,16 @@ def test_rows_for_which_the_temporary_folder_has_no_room(tmp_path, monkeypatch):
     with full(tmp_path / "small") as disk:
         monkeypatch.setattr("tempfile.tempdir", str(disk))
         rows = RowFile((1000,), np.float64)
-        with pytest.raises(UserError, match=rf"the folder {disk} .*make room"), refusals_told():
+        with pytest.raises(UserError, match=rf"the folder {disk} .*make room"), rejections_told():
             rows.append(np.zeros((100, 1000)))
         del rows
 
 
 def test_only_what_the_user_can_mend_is_told_so(tmp_path):
     for number in (errno.ENOENT, errno.EBADF, errno.EPIPE):
-        with pytest.raises(OSError, match="defect"), refusals_told():
+        with pytest.raises(OSError, match="defect"), rejections_told():
             raise OSError(number, "defect", str(tmp_path / "x"))
-    with pytest.raises(FileExistsError), refusals_told():
+    with pytest.raises(FileExistsError), rejections_told():
         tmp_path.mkdir()  # a folder belongs there, and there is one
 
 
@@ -148,15 +148,15 @@ def test_a_name_that_the_system_has_told_is_kept(tmp_path):
     assert error.value.filename == "a"
 
 
-def test_a_wrong_machine_yaml_hides_no_refusal(tmp_path, monkeypatch):
+def test_a_wrong_machine_yaml_hides_no_rejection(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "machine.yaml").write_text("wrong: 1\n")
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"the file .*file cannot be used"), refusals_told():
+    with pytest.raises(UserError, match=r"the file .*file cannot be used"), rejections_told():
         write_json(tmp_path / "file/x.json", {})
 
 
 def test_memory_that_does_not_suffice_is_one_line():
-    with pytest.raises(UserError, match="Unable to allocate") as told, refusals_told():
+    with pytest.raises(UserError, match="Unable to allocate") as told, rejections_told():
         np.ones(2**60, np.uint8)
     assert "not enough memory" in str(told.value)

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from subjects import CLASSES, models, seeds, subject
+from subjects import CLASSES, models, seeds, under_test
 
-from asterism.dflare import recall as module
+from asterism.dflare import prediction_cache as module
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
-from asterism.dflare.recall import Recall
+from asterism.dflare.prediction_cache import PredictionCache
 from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.classifiers.isolation import ModelCrashError
 
@@ -21,10 +21,10 @@ ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
 @given(st.lists(ROWS, max_size=5))
 def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions):
     f, g = models()
-    recall, direct = Recall(Pair(f, g)), Pair(*models())
+    prediction_cache, direct = PredictionCache(Pair(f, g)), Pair(*models())
     for rows in questions:
         items = IMAGES[rows]
-        answers, expected = recall.submit(items).result(), direct.ask(items)
+        answers, expected = prediction_cache.submit(items).result(), direct.ask(items)
         np.testing.assert_array_equal(answers.f, expected.f)
         np.testing.assert_array_equal(answers.g, expected.g)
         assert answers.failures == {}
@@ -32,8 +32,8 @@ def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions)
 
 
 def test_two_questions_under_way_have_their_own_answers():
-    recall, direct = Recall(Pair(*models())), Pair(*models())
-    first, second = recall.submit(IMAGES[:5]), recall.submit(IMAGES[3:])
+    prediction_cache, direct = PredictionCache(Pair(*models())), Pair(*models())
+    first, second = prediction_cache.submit(IMAGES[:5]), prediction_cache.submit(IMAGES[3:])
     np.testing.assert_array_equal(second.result().f, direct.ask(IMAGES[3:]).f)
     np.testing.assert_array_equal(first.result().f, direct.ask(IMAGES[:5]).f)
 
@@ -48,21 +48,21 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
         return healthy(images)
 
     g.predict = predict
-    recall = Recall(Pair(f, g))
-    answers = recall.submit(IMAGES[[2, 0, 2, 1]]).result()
+    prediction_cache = PredictionCache(Pair(f, g))
+    answers = prediction_cache.submit(IMAGES[[2, 0, 2, 1]]).result()
     assert answers.failures == {0: "it crashed", 2: "it crashed"}
     assert np.isnan(answers.g[[0, 2]]).all()
     assert np.isfinite(answers.g[[1, 3]]).all()
     g.predict = healthy
-    again = recall.submit(IMAGES[[2]]).result()
+    again = prediction_cache.submit(IMAGES[[2]]).result()
     assert again.failures == {}
     assert np.isfinite(again.g).all()
 
 
 def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
     f, g = models()
-    recall = Recall(Pair(f, g))
-    known = recall.submit(IMAGES[:2]).result()
+    prediction_cache = PredictionCache(Pair(f, g))
+    known = prediction_cache.submit(IMAGES[:2]).result()
 
     def predict(images):
         if len(images):
@@ -70,7 +70,7 @@ def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
         return np.empty((0, CLASSES), np.float32)
 
     g.predict = predict
-    answers = recall.submit(IMAGES[[0, 2, 1, 3]]).result()
+    answers = prediction_cache.submit(IMAGES[[0, 2, 1, 3]]).result()
     assert answers.failures == {1: "it crashed", 3: "it crashed"}
     np.testing.assert_array_equal(answers.g[[0, 2]], known.g)
     np.testing.assert_array_equal(answers.f, f.predict(IMAGES[[0, 2, 1, 3]]))
@@ -82,9 +82,9 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
     entry = module._ENTRY_BYTES + 2 * 4 * CLASSES
     monkeypatch.setattr(module, "_KEPT_BYTES", 3 * entry)
     f, g = models()
-    recall = Recall(Pair(f, g))
+    prediction_cache = PredictionCache(Pair(f, g))
     for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
-        recall.submit(IMAGES[rows]).result()
+        prediction_cache.submit(IMAGES[rows]).result()
     assert f.batches == [4, 0, 1]
 
 
@@ -96,12 +96,12 @@ def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns
     direct, known, asked = Pair(*models()), [], []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "_KEPT_BYTES", room * (module._ENTRY_BYTES + 2 * 4 * CLASSES))
-        recall = Recall(Pair(f, g))
+        prediction_cache = PredictionCache(Pair(f, g))
         for questions in turns:
-            submitted = [recall.submit(IMAGES[rows]) for rows in questions]
+            submitted = [prediction_cache.submit(IMAGES[rows]) for rows in questions]
             new = [list(dict.fromkeys(r for r in rows if r not in known)) for rows in questions]
-            for rows, recollection, first_seen in zip(questions, submitted, new, strict=True):
-                answers, expected = recollection.result(), direct.ask(IMAGES[rows])
+            for rows, cached, first_seen in zip(questions, submitted, new, strict=True):
+                answers, expected = cached.result(), direct.ask(IMAGES[rows])
                 np.testing.assert_array_equal(answers.f, expected.f)
                 np.testing.assert_array_equal(answers.g, expected.g)
                 known = (known + [row for row in first_seen if row not in known][-room:])[-room:]
@@ -113,7 +113,7 @@ def test_a_search_that_repeats_its_mutants_asks_about_few():
     f, _ = models()
     operators = {"average_blur": {"sizes": [1, 2, 3]}}
     options = DflareOptions(fitness="paper", delta=0.001, guided=True)
-    agreeing = subject(f, f, operators)
+    agreeing = under_test(f, f, operators)
     findings = Dflare(agreeing, Budget(50), seeds(3), range(3), 0, "dflare", options).run()
     assert [record.queries for record in findings.seeds] == [50] * 3
     asked_of_each = sum(f.batches) / 2

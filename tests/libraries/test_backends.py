@@ -1,19 +1,19 @@
-"""Names of routes: every library's are taken apart as they are put together, others are refused."""
+"""Names of backends: every library's are taken apart as they were put together, others rejected."""
 
 import pytest
 
 from asterism.core.messages.errors import UserError
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.routes import (
+from asterism.libraries.adapters.backends import (
     FLOAT64,
-    check_routes,
+    check_backends,
     converter_of,
     library_of,
     option_of,
     under_test,
 )
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 
-ROUTES = [
+BACKENDS = [
     (name, option)
     for name in LIBRARIES
     for option in LIBRARIES[name].all_options()
@@ -21,12 +21,12 @@ ROUTES = [
 ]
 
 
-@pytest.mark.parametrize(("library", "option"), ROUTES)
-def test_every_librarys_routes_are_known(library, option):
-    route = f"{library}:{option}"
-    check_routes([route])
-    assert (library_of(route), option_of(route)) == (library, option)
-    source = converter_of(route)
+@pytest.mark.parametrize(("library", "option"), BACKENDS)
+def test_every_librarys_backends_are_known(library, option):
+    backend = f"{library}:{option}"
+    check_backends([backend])
+    assert (library_of(backend), option_of(backend)) == (library, option)
+    source = converter_of(backend)
     # A library that has no Keras of its own reads a file, and the others build.
     assert (source in CONVERTERS) == (LIBRARIES[library].keras_backend is None)
 
@@ -36,23 +36,23 @@ def test_a_converters_step_belongs_to_the_converter():
 
 
 def test_references_are_not_under_test():
-    for route in FLOAT64:
+    for backend in FLOAT64:
         with pytest.raises(UserError) as error:
-            check_routes([route])
+            check_backends([backend])
         said, known = str(error.value).split("known:")
-        assert repr(option_of(route)) in said and option_of(route) not in known
+        assert repr(option_of(backend)) in said and option_of(backend) not in known
     assert under_test(("jax:jit", *FLOAT64, "litert:tflite")) == ["jax:jit", "litert:tflite"]
 
 
 @pytest.mark.parametrize(
-    ("route", "said"),
+    ("backend", "said"),
     [
-        ("tensorflow:fast", "tensorflow has no route 'fast'"),
-        ("tensorflow", "tensorflow has no route ''"),
+        ("tensorflow:fast", "tensorflow has no backend 'fast'"),
+        ("tensorflow", "tensorflow has no backend ''"),
         ("tensorflow:egaer", "did you mean 'eager'"),
         ("tensorflw:eager", "did you mean 'tensorflow'"),
     ],
 )
-def test_other_routes_are_refused(route, said):
+def test_other_backends_are_rejected(backend, said):
     with pytest.raises(UserError, match=said):
-        check_routes(["pytorch:eager", route])
+        check_backends(["pytorch:eager", backend])

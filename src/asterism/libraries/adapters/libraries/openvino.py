@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
-from asterism.libraries.adapters.subject import Subject
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
 
 
 @LIBRARIES.register("openvino")
@@ -34,12 +34,12 @@ def run(path, inputs):
     return [result[i] for i in range(len(compiled.outputs))]
 """
 
-    def compile(self, subject: Subject, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A compiled model of one thread."""
         import openvino as ov
 
         core = ov.Core()
-        model = core.read_model(subject.file(self.source(option), self.suffix))
+        model = core.read_model(model_under_test.file(self.source(option), self.suffix))
         # By default the plug-in may compute in bfloat16 where the processor can.
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         return core.compile_model(model, "CPU", settings)

@@ -8,10 +8,10 @@ import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.attacks.addition import Addition, Split
 from asterism.attacks.attack import Floats, Ints, Victims, build_attacks
+from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.estimator import PixelEstimator
-from asterism.attacks.natural import natural_additions
+from asterism.attacks.natural import natural_augmentations
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import progress
@@ -21,7 +21,7 @@ from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import notes_on
 
 
-def make_additions(
+def make_augmentations(
     model: keras.Model,
     preprocessing: PreprocessingParams,
     images: NDArray[np.uint8],
@@ -29,8 +29,8 @@ def make_additions(
     split: Split,
     params: AttackParams,
     seed: int,
-) -> dict[str, Addition]:
-    """Attack test inputs that the model handles correctly, and gather the natural additions.
+) -> dict[str, AugmentationSet]:
+    """Attack test inputs that the model handles correctly, and gather the natural augmentations.
 
     Args:
         model: the classifier.
@@ -42,25 +42,25 @@ def make_additions(
         seed: root of the random streams.
 
     Returns:
-        Additions by name, in the order of ``params.names``, the natural ones last.
+        Augmentations by name, in the order of ``params.names``, the natural ones last.
 
     Raises:
         UserError: too few correctly handled inputs, an unknown attack, or natural images of the
             user's that cannot be added.
     """
     attacks = build_attacks(params)
-    natural = natural_additions(images, split, params.inputs, params, seed)
+    natural = natural_augmentations(images, split, params.inputs, params, seed)
     estimator = PixelEstimator(model, preprocessing)
     most = max(attack.inputs for attack in attacks.values())
     victims = _choose_victims(estimator, images, labels, split, most, seed)
     notes_on(estimator.predict(victims.images))
-    additions = {}
+    augmentations = {}
     for name, attack in progress(list(attacks.items()), label="attacking", unit="attack"):
         mine = victims.part(0, attack.inputs)
         found = np.clip(attack.perturb(estimator, mine), 0, 1).astype(np.float32)
-        additions[name] = _judge(estimator, found, mine)
+        augmentations[name] = _judge(estimator, found, mine)
     judged = {name: _judge_natural(estimator, found, labels) for name, found in natural.items()}
-    return additions | judged
+    return augmentations | judged
 
 
 def _choose_victims(
@@ -84,15 +84,19 @@ def _choose_victims(
     return Victims(as_pixels(images[chosen]), labels[chosen], chosen, seed)
 
 
-def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> Addition:
+def _judge(estimator: PixelEstimator, found: Floats, victims: Victims) -> AugmentationSet:
     rounded = as_pixels(as_levels(found))
     wrong, wrong_rounded = (_missed(estimator, x, victims.labels) for x in (found, rounded))
-    return Addition.attacked(found, victims, wrong, wrong_rounded)
+    return AugmentationSet.attacked(found, victims, wrong, wrong_rounded)
 
 
-def _judge_natural(estimator: PixelEstimator, addition: Addition, labels: Ints) -> Addition:
-    wrong = addition.judged & _missed(estimator, addition.images, labels[addition.positions])
-    return replace(addition, success=wrong, success_rounded=wrong)
+def _judge_natural(
+    estimator: PixelEstimator, augmentation: AugmentationSet, labels: Ints
+) -> AugmentationSet:
+    wrong = augmentation.judged & _missed(
+        estimator, augmentation.images, labels[augmentation.positions]
+    )
+    return replace(augmentation, success=wrong, success_rounded=wrong)
 
 
 def _missed(estimator: PixelEstimator, found: Floats, labels: Ints) -> NDArray[np.bool_]:

@@ -141,7 +141,7 @@ def test_a_worker_pool_that_closes_waits_for_its_threads_before_it_ends_their_wo
     tmp_path, monkeypatch
 ):
     """A thread that still waited for an answer would read from what is closed, or be another's."""
-    monkeypatch.setattr("asterism.libraries.running.worker_client._LOOK_SECONDS", 0.5)
+    monkeypatch.setattr("asterism.core.workers.worker._LOOK_MS", 500)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     alive, stop = [], WorkerClient.stop
 

@@ -117,8 +117,8 @@ def _print_table(outcomes: dict[str, Outcome], seconds: float) -> None:
     for name, outcome in outcomes.items():
         counts = outcome.counts
         rows.append(
-            (name, counts.examples, counts.values, counts.rejected, counts.failures, counts.died_alone,
-             f"{counts.slowest:.1f}", counts.peak_mb)
+            (name, counts.examples, counts.values, counts.rejected, counts.failures,
+             counts.died_alone, f"{counts.slowest:.1f}", counts.peak_mb)
         )  # fmt: skip
     all_counts = [outcome.counts for outcome in outcomes.values()]
     sums = [sum(t[key] for t in map(vars, all_counts)) for key in

@@ -266,4 +266,4 @@ def shares(readers: Sequence[Reader], total: int) -> dict[str, int]:
     return {name: -(-total * weight // weights.total()) for name, weight in weights.items()}
 
 
-__all__ = ["Campaign", "Failure", "Counts", "Outcome", "make_seeds", "shares", "table"]
+__all__ = ["Campaign", "Counts", "Failure", "Outcome", "make_seeds", "shares", "table"]

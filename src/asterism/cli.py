@@ -194,7 +194,7 @@ def state(
     print(f"state.root is {machine.state_root()}")
     found = tidying.entries()
     for entry in found:
-        facts = f"{entry.units} parts, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
+        facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
         damaged = f", {entry.damaged} damaged" if entry.damaged else ""
         done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
         print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")

@@ -2,10 +2,6 @@
 
 import subprocess
 import sys
-import time
-
-from asterism.core.running.footprint import Footprint
-from asterism.core.settings.machine import peak_memory_mb
 
 HOLDS = """
 import sys, time
@@ -15,13 +11,23 @@ time.sleep(4)
 """
 
 
+#: In a process of its own: this one may have held more before.
+PROGRAM = f"""
+import subprocess, sys, time
+from asterism.core.running.footprint import Footprint
+from asterism.core.settings.machine import peak_memory_mb
+
+before = Footprint().peak_mb()
+footprint = Footprint()
+process = subprocess.Popen([sys.executable, "-c", {HOLDS!r}], stdout=subprocess.PIPE)
+process.stdout.readline()
+time.sleep(2)
+process.communicate(timeout=120)
+assert footprint.peak_mb() >= before + 130, "it is gone, and was seen"
+assert Footprint().peak_mb() < footprint.peak_mb() - 100
+assert footprint.peak_mb() >= peak_memory_mb()
+"""
+
+
 def test_children_count_while_they_live_and_after():
-    before = Footprint().peak_mb()
-    footprint = Footprint()
-    process = subprocess.Popen([sys.executable, "-c", HOLDS], stdout=subprocess.PIPE)
-    process.stdout.readline()
-    time.sleep(2)
-    process.communicate(timeout=120)
-    assert footprint.peak_mb() >= before + 130, "it is gone, and was seen"
-    assert Footprint().peak_mb() < footprint.peak_mb() - 100
-    assert footprint.peak_mb() >= peak_memory_mb()
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=300)

@@ -47,12 +47,12 @@ def test_alone_keeps_nothing(state_root):
 
 def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root):
     done = []
-    with held(state_root / "parts/stage/key/b.lock"), pytest.raises(ShardEnded):
+    with held(state_root / "units/stage/key/b.lock"), pytest.raises(ShardEnded):
         # Somebody is at b: the shard leaves it alone and does not wait.
         SharedWorkUnits("stage", "key", is_shard=True).gather(jobs("abc", done), Text.load)
     assert done == ["a", "c"]
-    parts = SharedWorkUnits("stage", "key")
-    results = parts.gather(jobs("abc", done), Text.load)
+    units = SharedWorkUnits("stage", "key")
+    results = units.gather(jobs("abc", done), Text.load)
     assert done == ["a", "c", "b"]
     assert [r.text for r in results] == [f"result of {n}" for n in "abc"]
     assert (
@@ -62,7 +62,7 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
     assert len(done) == 3
     SharedWorkUnits("stage", "other key").gather(jobs("a", done), Text.load)
     assert len(done) == 4
-    parts.finish()
+    units.finish()
     SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)
     assert len(done) == 4, "nobody knows that DVC has committed what the stage wrote"
 
@@ -70,7 +70,7 @@ def test_the_stage_merges_what_shards_have_left_and_computes_the_rest(state_root
 @pytest.mark.parametrize("hours", [-100_000, 0, 100_000])
 def test_a_shard_is_late_when_its_stage_has_finished_since_by_any_clock(state_root, hours):
     """The file server's clock may be years from the shard's: it is never asked."""
-    done, folder = [], state_root / "parts/stage/key"
+    done, folder = [], state_root / "units/stage/key"
     SharedWorkUnits("stage", "key").gather(jobs("a", done), Text.load)
 
     def finish():
@@ -90,7 +90,7 @@ def test_a_shard_is_late_when_its_stage_has_finished_since_by_any_clock(state_ro
     assert done == ["a", "b"], "a shard that comes too late does nothing"
 
 
-def test_a_part_that_fails_is_not_kept_and_what_came_before_is():
+def test_a_unit_that_fails_is_not_kept_and_what_came_before_is():
     done = []
     work = jobs("abc", done)
     work["b"] = lambda _checkpoint: 1 / 0
@@ -99,10 +99,10 @@ def test_a_part_that_fails_is_not_kept_and_what_came_before_is():
     with capture_logs() as told:
         SharedWorkUnits("stage", "key").gather(jobs("abc", done), Text.load)
     assert done == ["a", "b", "c"]
-    assert [(line["event"], line["finished_parts"]) for line in told] == [("goes on", "1 of 3")]
+    assert [(line["event"], line["finished_units"]) for line in told] == [("goes on", "1 of 3")]
 
 
-def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
+def test_an_unfinished_unit_goes_on_from_its_checkpoint(state_root):
     begun = []
 
     def compute(checkpoint):
@@ -117,12 +117,12 @@ def test_an_unfinished_part_goes_on_from_its_checkpoint(state_root):
     assert told == []
     with capture_logs() as told:
         (result,) = SharedWorkUnits("stage", "key").gather({"a": compute}, Text.load)
-    assert [(line["event"], line["part"]) for line in told] == [("goes on", "a")]
+    assert [(line["event"], line["unit"]) for line in told] == [("goes on", "a")]
     assert result.text == "half whole"
-    assert not list(state_root.rglob("half")), "a finished part needs no checkpoint"
+    assert not list(state_root.rglob("half")), "a finished unit needs no checkpoint"
 
 
-#: Computes parts that take a moment each, as a shard or as the stage: NOTES [--shard]
+#: Computes units that take a moment each, as a shard or as the stage: NOTES [--shard]
 PROGRAM = """
 import sys, time
 from functools import partial
@@ -145,10 +145,10 @@ def compute(name, checkpoint):
     time.sleep(0.01)
     return Text(name)
 
-parts = SharedWorkUnits("stage", "key", is_shard="--shard" in sys.argv)
+units = SharedWorkUnits("stage", "key", is_shard="--shard" in sys.argv)
 try:
     names = [str(n) for n in range(40)]
-    found = parts.gather({n: partial(compute, n) for n in names}, Text.load)
+    found = units.gather({n: partial(compute, n) for n in names}, Text.load)
     (notes / "merged").write_text(" ".join(r.text for r in found))
 except ShardEnded:
     pass
@@ -161,11 +161,11 @@ def start(notes, *arguments):
     return subprocess.Popen(command, env=environment)
 
 
-def test_processes_share_the_parts_and_one_that_is_killed_costs_nothing(tmp_path, state_root):
+def test_processes_share_the_units_and_one_that_is_killed_costs_nothing(tmp_path, state_root):
     (tmp_path / "hold-0").touch()
     killed = start(tmp_path, "--shard")
     deadline = time.monotonic() + 60
-    while not is_held(state_root / "parts/stage/key/0.lock"):
+    while not is_held(state_root / "units/stage/key/0.lock"):
         assert killed.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     others = [start(tmp_path, "--shard"), start(tmp_path, "--shard"), start(tmp_path)]
@@ -183,7 +183,7 @@ def test_processes_share_the_parts_and_one_that_is_killed_costs_nothing(tmp_path
 
 
 @pytest.mark.parametrize("is_shard", [True, False])
-def test_an_error_of_a_part_is_not_taken_for_a_lock(state_root, is_shard):
+def test_an_error_of_a_unit_is_not_taken_for_a_lock(state_root, is_shard):
     done = []
 
     def compute(_checkpoint):

@@ -21,7 +21,7 @@ class Vectors:
         drawn = streams.of(np.arange(len(items))).uniform(-0.5, 0.5, items.shape)
         return np.where(operators[:, np.newaxis] == 0, items + drawn, items * (1 + drawn))
 
-    def cross(self, first, second, rng):
+    def crossover(self, first, second, rng):
         return np.where(rng.random(first.shape) < 0.5, first, second)
 
     def disturb(self, items, rate, rng):

@@ -51,8 +51,8 @@ def test_one_layer_at_fault_is_all_that_is_left(kinds, at, known):
 @given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=16), st.data())
 def test_two_layers_that_only_fail_together_both_stay(kinds, data):
     graph = straight(kinds)
-    one = data.distribution(st.integers(0, len(kinds) - 2))
-    two = data.distribution(st.integers(one + 1, len(kinds) - 1))
+    one = data.draw(st.integers(0, len(kinds) - 2))
+    two = data.draw(st.integers(one + 1, len(kinds) - 1))
     shows = Asked(kinds[one], kinds[two])
     small = Shrinker(shows, 500).shrink(graph, graph.layers[two])
     assert types(small) == shows.wanted
@@ -85,7 +85,7 @@ def test_steps_are_a_budget_and_nothing_is_asked_twice():
 @given(st.lists(st.sampled_from(KINDS), min_size=2, max_size=12), st.integers(0, 60), st.data())
 def test_it_says_that_it_was_stopped_exactly_where_more_steps_were_wanted(kinds, steps, data):
     graph, at = straight(kinds), st.integers(0, len(kinds) - 1)
-    wanted = [kinds[i] for i in sorted({data.distribution(at), data.distribution(at)})]
+    wanted = [kinds[i] for i in sorted({data.draw(at), data.draw(at)})]
     all_steps = Asked(*wanted)
     smallest = Shrinker(all_steps, 1000).shrink(graph)
     shows = Asked(*wanted)

@@ -12,7 +12,7 @@ PACKAGES = (
     "dflare/fitness",
     "dflare/repairers",
     "dflare/searches",
-    "libraries/adapters/backends",
+    "libraries/adapters/libraries",
     "libraries/adapters/converters",
     "memo/generating/operators",
     "memo/generating/strategies",

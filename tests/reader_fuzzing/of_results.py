@@ -126,23 +126,23 @@ def _record_seeds(folder: Path) -> None:
 register(Reader("outcomes", "results", ".", _read_record, _record_seeds, 8))
 
 
-def _read_chain(path: Path) -> object:
-    from asterism.memo.generating.generate import Chain
+def _read_island(path: Path) -> object:
+    from asterism.memo.generating.generate import Island
 
-    return len(Chain.load(path).mutants)
+    return len(Island.load(path).mutants)
 
 
-def _chain_seeds(folder: Path) -> None:
+def _island_seeds(folder: Path) -> None:
     from collections import Counter
 
     from asterism.memo.generating.campaign import Mutant
-    from asterism.memo.generating.generate import Chain
+    from asterism.memo.generating.generate import Island
 
     mutants = [Mutant(g, name, "insert", 3) for name, g in _graphs().items()]
-    Chain(mutants, Counter({"too large": 2}), None).save(place(folder, 0))
+    Island(mutants, Counter({"too large": 2}), None).save(place(folder, 0))
 
 
-register(Reader("chains", "results", ".", _read_chain, _chain_seeds, 6))
+register(Reader("islands", "results", ".", _read_island, _island_seeds, 6))
 
 
 def _read_trace_model(path: Path) -> object:

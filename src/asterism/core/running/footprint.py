@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from asterism.core.settings.machine import peak_memory_mb
+
+if TYPE_CHECKING:
+    import psutil
 
 #: Seconds between two looks. Processes that live shorter may be missed.
 _LOOK_SECONDS = 1.0
@@ -21,7 +25,8 @@ class Footprint:
     def peak_mb(self) -> int:
         """The most that was seen, in MB.
 
-        Pages that forked processes share count once for each of them, so it is an upper bound.
+        On Linux a page that several processes share is divided among them (PSS). Elsewhere it
+        counts for each of them, so that the number is an upper bound.
         """
         self._look()
         return max(self._peak // 2**20, peak_memory_mb())
@@ -38,5 +43,15 @@ class Footprint:
         me = psutil.Process()
         for process in [me, *me.children(recursive=True)]:
             with suppress(psutil.Error):  # it has ended meanwhile
-                held += process.memory_info().rss
+                held += _held_by(process)
         self._peak = max(self._peak, held)
+
+
+def _held_by(process: psutil.Process) -> int:
+    """Bytes of memory that a process holds.
+
+    Raises:
+        psutil.Error: it has ended, or is not ours.
+    """
+    memory = process.memory_full_info()
+    return int(getattr(memory, "pss", memory.rss))

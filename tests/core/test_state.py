@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from text_result import Text
 from typer.testing import CliRunner
 
 from asterism.cli import app
@@ -23,18 +24,6 @@ from places import ROOT
 KEY, OTHER = "a" * 32, "b" * 32
 
 _DAY = 86400
-
-
-class Text:
-    def __init__(self, text):
-        self.text = text
-
-    def save(self, folder):
-        (folder / "text").write_text(self.text)
-
-    @classmethod
-    def load(cls, folder):
-        return cls((folder / "text").read_text())
 
 
 def make(stage="fuzz-state", key=KEY):

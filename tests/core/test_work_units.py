@@ -10,21 +10,10 @@ from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
+from text_result import Text
 
 from asterism.core.files.locks import held, is_held
 from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits
-
-
-class Text:
-    def __init__(self, text):
-        self.text = text
-
-    def save(self, folder):
-        (folder / "text").write_text(self.text)
-
-    @classmethod
-    def load(cls, folder):
-        return cls((folder / "text").read_text())
 
 
 def jobs(names, done):

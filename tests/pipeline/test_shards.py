@@ -129,7 +129,9 @@ def test_execute_models_with_one_and_three_shards(tmp_path):
             {f"{n:05d}": graph for n, graph in enumerate(graphs)},
         )
         write_weights(here / "artifacts/reduce_models/weights.npz", {})
-        write_params(here, execute={"backends": ["pytorch:eager"], "distributions": ["normal", "nan"]})
+        write_params(
+            here, execute={"backends": ["pytorch:eager"], "distributions": ["normal", "nan"]}
+        )
         trees.append(written(here, shards, "execute_models"))
     assert len(trees[0]) == 5
     assert trees[0] == trees[1]

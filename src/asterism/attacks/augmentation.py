@@ -1,4 +1,4 @@
-"""An input set that is added to a test set, and which inputs the test set is."""
+"""AugmentationSet: inputs that are added to a test set; and the split of the test inputs."""
 
 from __future__ import annotations
 

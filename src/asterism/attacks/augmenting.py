@@ -1,4 +1,4 @@
-"""Making every input set that is added to the test set, and saying how they came out."""
+"""Making all augmentation sets of a test set, and judging which of their inputs succeed."""
 
 from __future__ import annotations
 

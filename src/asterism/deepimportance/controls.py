@@ -1,4 +1,4 @@
-"""The test set, what is added to it, and controls of the same size.
+"""Controls that each augmentation set is compared with: sets of the same size.
 
 The coverage of a union is never lower than that of its parts, so that it rises when something is
 added proves nothing. Each augmentation is therefore held against as many other clean inputs, and as

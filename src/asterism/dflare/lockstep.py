@@ -1,4 +1,4 @@
-"""What every search in lockstep shares: seeds, budget, time, bookkeeping of triggers."""
+"""The base of all searches, which search from many seeds in lockstep: budget, time, triggers."""
 
 from __future__ import annotations
 

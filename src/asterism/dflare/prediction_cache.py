@@ -1,4 +1,4 @@
-"""Asking a pair of models about each input once.
+"""A cache of both models' predictions, so that no input is run twice.
 
 A blur draws nothing but its size, and size 1 changes nothing: a search that stays at one image
 comes back to the same mutants again and again. Their answers are known.

@@ -1,6 +1,7 @@
 """The units of a long stage's work, each computed by whichever process comes to it first.
 
-A long stage cuts its work into units by its parameters alone: campaigns, groups of seeds, chains.
+A long stage cuts its work into units by its parameters alone: islands of a
+campaign, groups of seeds, groups of models.
 Any number of processes that share the state root, the stage itself and its *shards*, go through
 the units at the same time. Each takes the next that is neither finished nor in another's hands;
 the stage then merges all of them in their order. So the result does not depend on how many shards

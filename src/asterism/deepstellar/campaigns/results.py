@@ -38,8 +38,8 @@ def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     """A row for each entry of the queue, in the order of the images.
 
     Columns: ``id``, ``parent`` (an id, -1 for a seed), ``seed`` (the root's position among the
-    seeds), ``found`` (mutants run until then), ``mutator``, ``chain``, ``label``, ``transformed``,
-    ``chosen``.
+    seeds), ``found`` (mutants run until then), ``mutator`` (the last),
+    ``mutators`` (all, from the seed on), ``label``, ``transformed``, ``chosen``.
     """
     rows = found.queue.rows
     made_by = _names(rows["mutator"], names)

@@ -71,8 +71,8 @@ def _renumbered(rows: Columns, seeds: int, added: int, moment: Moment) -> dict[s
     }
 
 
-def _joined(units: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
-    return {name: np.concatenate([unit[name] for unit in units]) for name in units[0]}
+def _joined(tables: Sequence[dict[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    return {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
 
 
 def _earliest(found: Sequence[NDArray[np.int64]], moment: Moment) -> NDArray[np.int64]:

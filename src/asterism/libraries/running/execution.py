@@ -1,4 +1,4 @@
-"""Running generated models and keeping what came of it, so that judging executes nothing again."""
+"""Executing generated models, and storing their outcomes and outputs for the judge."""
 
 from __future__ import annotations
 

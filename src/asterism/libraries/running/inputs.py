@@ -16,7 +16,7 @@ from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2
 
-#: Draws whose findings have a severity of their own: few users rely on what comes out.
+#: Distributions whose findings have a severity of their own: few users rely on what comes out.
 SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty")
 #: Inputs by which outputs are differentiated: their gradients are compared in place of outputs.
 GRADIENT = "gradient"

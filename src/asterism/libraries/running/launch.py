@@ -1,4 +1,4 @@
-"""Where workers of the libraries under test run: their environment, and what is imported once.
+"""The environment of the libraries' workers, and the fork server that imports Keras once.
 
 Three libraries need TensorFlow, which is imported in seconds of processor time. So a fork server
 imports Keras on one backend, and forks the workers of all libraries that need no other, where the

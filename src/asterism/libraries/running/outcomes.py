@@ -1,4 +1,4 @@
-"""What came of one step of one model in one library: a value, also where the library failed."""
+"""ExecutionOutcome: how one step of one model ended in one library, also where it failed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker of one library: requests, restarts, and deaths as answers."""
+"""The client of one library's worker process: sends requests, and restarts it when it died."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class WorkerClient:
 
         Args:
             request: what to do.
-            seconds: a limit in place of the handle's own.
+            seconds: a limit in place of the client's own.
 
         Raises:
             CancelledError: :meth:`give_up` was called meanwhile.

@@ -154,12 +154,12 @@ class WorkerPool:
         """End the workers, whatever they are at, and forget their files."""
         for thread in self._threads.values():
             thread.shutdown(wait=False, cancel_futures=True)
-        for handle in self._clients.values():
-            handle.give_up()
+        for client in self._clients.values():
+            client.give_up()
         for thread in self._threads.values():
             thread.shutdown()
-        for handle in self._clients.values():
-            handle.stop()
+        for client in self._clients.values():
+            client.stop()
         for server in self._fork_servers.values():
             server.stop()
         shutil.rmtree(self._scratch, ignore_errors=True)
@@ -184,8 +184,8 @@ class WorkerPool:
         for backend in self.backends:
             outcome = result.outcomes[backend]
             if outcome.status != "ok":
-                handle = self._clients[library_of(backend)]
-                self.left_out[backend] = handle.broken or f"{outcome.exception} {outcome.message}"
+                client = self._clients[library_of(backend)]
+                self.left_out[backend] = client.broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
 
@@ -197,13 +197,13 @@ class WorkerPool:
     @property
     def seconds(self) -> dict[str, float]:
         """Time that each step took in all, for logs and benchmarks."""
-        return {k: v for handle in self._clients.values() for k, v in handle.seconds.items()}
+        return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
 
     def news(self) -> Iterator[dict[str, Any]]:
         """What workers that measure branches have told since the last call."""
-        for handle in self._clients.values():
-            yield from handle.news
-            handle.news = []
+        for client in self._clients.values():
+            yield from client.news
+            client.news = []
 
     def described(self, graph: Graph) -> dict[int, Described]:
         """What a worker says of each layer, by its node: only workers have Keras.

@@ -1,4 +1,4 @@
-"""Asking whether a model shows a finding, with no more backends than that takes."""
+"""Running a model again to see whether it still shows a finding, in as few backends as needed."""
 
 from __future__ import annotations
 

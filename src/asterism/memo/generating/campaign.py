@@ -1,4 +1,4 @@
-"""What a strategy produces with its budget, and how a killed campaign is taken up again."""
+"""GenerationCampaign: the models that a strategy made and their coverage; and its checkpoints."""
 
 from __future__ import annotations
 

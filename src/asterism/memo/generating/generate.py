@@ -1,4 +1,4 @@
-"""Islands: campaigns of their own that share a budget and are united in the end.
+"""Generating models with a budget, in islands: campaigns of their own, united in the end.
 
 Algorithm 2 is one island, because every choice depends on the coverage so far. Several islands
 begin with the same seeds, draw from streams of their own and know nothing of each other, so they
@@ -26,7 +26,7 @@ from asterism.memo.generating.strategy import STRATEGIES, ExtraReward, campaign
 from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 
-#: Opens a island's further reward, or gives None.
+#: Opens an island's further reward, or gives None.
 OpenReward = Callable[[], AbstractContextManager[ExtraReward | None]]
 
 

@@ -1,4 +1,4 @@
-"""Generating models: Algorithm 2 of the paper, its ablations and the baselines.
+"""A generation strategy, and the campaign that it fills with models: Algorithm 2 of the paper.
 
 A strategy yields candidate graphs one after the other and is told what each was worth; the
 campaign counts valid ones until the budget is spent. Nothing is built or run here.
@@ -89,7 +89,7 @@ def campaign(
     params: GenerateParams,
     seed: int,
     strategy: str,
-    chain: int = 0,
+    island: int = 0,
     checkpoint: Checkpoint | None = None,
     extra: ExtraReward | None = None,
 ) -> GenerationCampaign:
@@ -98,10 +98,10 @@ def campaign(
     Args:
         seeds: seed models by name, at least one.
         params: budget and limits.
-        seed: the run's seed. A proposal's randomness depends on it, the strategy, the chain and
+        seed: the run's seed. A proposal's randomness depends on it, the strategy, the island and
             the proposal's number alone.
         strategy: name in :data:`STRATEGIES`.
-        chain: number of this campaign among those that share a budget.
+        island: number of this campaign among those that share a budget.
         checkpoint: where a killed campaign goes on, to the very same result.
         extra: a further reward.
     """
@@ -117,7 +117,7 @@ def campaign(
 
     if checkpoint is not None and (saved := checkpoint.restore(read)) is not None:
         begun, result, made = saved
-    for number, rng in _draws(made, params, seed, strategy, chain, begun):
+    for number, rng in _draws(made, params, seed, strategy, island, begun):
         if len(result.mutants) == params.models:
             break
         mutant = made.propose(rng, result.coverage)
@@ -134,12 +134,12 @@ def campaign(
 
 
 def _draws(
-    strategy: Strategy, params: GenerateParams, seed: int, name: str, chain: int, begun: int
+    strategy: Strategy, params: GenerateParams, seed: int, name: str, island: int, begun: int
 ) -> Iterator[tuple[int, np.random.Generator]]:
     # A strategy that keeps failing must end too: a hundred proposals for each model are plenty.
     most = 100 * params.models if strategy.limit is None else strategy.limit
     for number in range(begun, most):
-        yield number, stream(seed, "generate", name, chain, number)
+        yield number, stream(seed, "generate", name, island, number)
 
 
 def within_limits(graph: Graph, params: GenerateParams, parent: Graph | None = None) -> bool:

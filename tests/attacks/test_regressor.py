@@ -133,3 +133,17 @@ def test_the_farther_side_is_taken(images):
     positive = before > 0
     assert positive.any()
     assert (outputs[positive] > before[positive]).all()
+
+
+def test_the_loss_is_the_distance_from_the_target():
+    model = linear()
+    weights = model.layers[-1].kernel.numpy()[:, 0]
+    pixels = np.random.default_rng(1).random((3, *SHAPE), np.float32)
+    outputs = pixels.reshape(3, -1).astype(np.float64) @ weights + float(model.layers[-1].bias[0])
+    regressor = PixelRegressor(model, UNIT)
+    targets = np.array([0, 10, outputs[2]], np.float32)
+    losses = regressor.compute_loss(pixels, targets)
+    assert losses == pytest.approx(np.abs(outputs - targets), abs=1e-5)
+    steps = regressor.loss_gradient(pixels[:2], targets[:2])
+    nearer = np.sign(outputs[:2] - targets[:2])[:, None] * weights
+    assert steps.reshape(2, -1) == pytest.approx(nearer, abs=1e-5)

@@ -181,6 +181,11 @@ def test_prism_files_tell_the_same(tmp_path):
     assert lines == (tmp_path / "storm" / "dtmc.tra").read_text().splitlines()[1:]
     names, *cells = (tmp_path / "prism" / "dtmc.sta").read_text().splitlines()
     assert names == "(started,c0,c1)"
+    own = [tuple(cell) for cell in model.abstraction.cells(model.dtmc.codes).tolist()]
+    assert cells == [
+        "0:(0,0,0)",
+        *(f"{number + 1}:(1,{a},{b})" for number, (a, b) in enumerate(own)),
+    ]
     assert len(cells) == states
     assert len((tmp_path / "prism" / "dtmc.lab").read_text().splitlines()) == states + 1
 

@@ -122,6 +122,8 @@ def _sweep_seeds(folder: Path) -> None:
             "status": "finished",
             "exit_code": 0,
             "message": "",
+            "host": "here",
+            "seconds": 1.0,
         }
         (point / "record.json").write_text(json.dumps(facts))
         (point / "log.txt").write_text("one line\n")

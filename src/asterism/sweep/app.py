@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.locks import held_now
+from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
 from asterism.sweep.launch import groups, job_name, launch, plan_points
-from asterism.sweep.point import GRACE, REPORT, Sweep, write_points
+from asterism.sweep.point import GRACE, REPORT, PointRecord, Sweep, write_points
 from asterism.sweep.points import (
     Point,
     check_name,
@@ -25,7 +26,6 @@ from asterism.sweep.points import (
     sweep_name,
     with_slashes,
 )
-from asterism.sweep.records import Recorded, read_record
 from asterism.sweep.settings import hydra_settings, is_adaptive, launcher_name, make_shards
 from asterism.sweep.targets import check_targets
 
@@ -203,7 +203,7 @@ def _record(sweep: Sweep, point: Point) -> dict[str, Any]:
     folder = sweep.point_folder(point.number)
     path, log_file = folder / "record.json", folder / "log.txt"
     if path.exists():
-        record: dict[str, Any] = asdict(read_record(Recorded, path))
+        record: dict[str, Any] = asdict(read_record(PointRecord, path))
     else:
         status, reason = _without_a_record(sweep, folder)
         record = {

@@ -17,13 +17,13 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.locks import held, is_held
 from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.report.page import SWEEPS
 from asterism.sweep import worker, workspace
 from asterism.sweep.pipeline import lock_folder
 from asterism.sweep.points import Point
-from asterism.sweep.records import read_record
 from asterism.sweep.shards import Shards
 from asterism.sweep.worker import Answer, Order
 
@@ -32,6 +32,33 @@ REPORT = Path("report/index.html")
 
 #: Seconds that an interrupted stage has to save its state.
 GRACE = 30.0
+
+
+@dataclass(frozen=True)
+class PointRecord:
+    """What a point leaves behind, in ``record.json``.
+
+    Attributes:
+        number: the point's.
+        overrides: its parameters, as Hydra takes them.
+        experiment: the DVC experiment that holds its results; empty where it did not finish.
+        metrics: all its numbers, by ``file:path.of.keys``.
+        host: the machine that ran it.
+        total_seconds: from the making of its workspace to its end.
+        status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.Answer`.
+    """
+
+    number: int
+    overrides: Sequence[str]
+    experiment: str
+    metrics: dict[str, int | float]
+    host: str
+    total_seconds: float
+    status: str
+    exit_code: int
+    message: str
+    ran: Sequence[str]
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -143,16 +170,16 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
                 answer, metrics = _in_workspace(sweep, point, folder, lock)
         except (UserError, OSError) as error:  # git rejects, the disk is full
             answer = Answer("failed", 1, " ".join(str(error).split()))
-        record: dict[str, Any] = {
-            "number": point.number,
-            "overrides": list(point.overrides),
-            "experiment": sweep.experiment(point) if answer.status == "finished" else "",
-            "metrics": metrics,
-            "host": socket.gethostname(),
-            "total_seconds": round(time.perf_counter() - started, 3),
+        record = PointRecord(
+            number=point.number,
+            overrides=point.overrides,
+            experiment=sweep.experiment(point) if answer.status == "finished" else "",
+            metrics=metrics,
+            host=socket.gethostname(),
+            total_seconds=round(time.perf_counter() - started, 3),
             **asdict(answer),
-        }
-        write_json(folder / "record.json", record)
+        )
+        write_json(folder / "record.json", asdict(record))
     if sweep.is_lost():  # nobody else is left to end the launcher's process, which is this one
         os._exit(INTERRUPTED)
     if answer.status == "interrupted":

@@ -20,6 +20,7 @@ from typing import Any
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.locks import held
 from asterism.core.files.os_errors import rejections_told
+from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.workers.processes import interrupt_group_with_parent
@@ -35,7 +36,6 @@ from asterism.sweep.pipeline import (
     use_this_python,
 )
 from asterism.sweep.plan import read_plan
-from asterism.sweep.records import read_record
 from asterism.sweep.shards import Shards
 from asterism.sweep.workspace import git
 

@@ -45,12 +45,7 @@ def queue_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     made_by = _names(rows["mutator"], names)
     return pl.DataFrame(
         {
-            "id": np.arange(len(rows)),
-            "parent": rows["parent"],
-            "seed": rows["root"],
-            "found": rows["found"],
-            "mutator": made_by,
-            "mutators": mutator_sequences(rows["parent"], made_by),
+            **_origins(rows, made_by, mutator_sequences(rows["parent"], made_by)),
             "label": rows["label"],
             "transformed": rows["transformed"],
             "chosen": rows["chosen"],
@@ -71,20 +66,28 @@ def crash_table(found: Population, names: Sequence[str]) -> pl.DataFrame:
     _, first, kind = np.unique(kinds, axis=0, return_index=True, return_inverse=True)
     numbers = np.argsort(np.argsort(first))
     before = [sequences[parent] for parent in rows["parent"].tolist()]
+    made_by_all = [f"{b} > {m}" if b else m for b, m in zip(before, made_by, strict=True)]
     return pl.DataFrame(
         {
-            "id": np.arange(len(rows)),
-            "parent": rows["parent"],
-            "seed": rows["root"],
-            "found": rows["found"],
-            "mutator": made_by,
-            "mutators": [f"{b} > {m}" if b else m for b, m in zip(before, made_by, strict=True)],
+            **_origins(rows, made_by, made_by_all),
             "label": rows["label"],
             "predicted": rows["predicted"],
             "group": numbers[kind.ravel()],
         },
         schema_overrides={"mutator": pl.String, "mutators": pl.String},
     )
+
+
+def _origins(rows: Columns, last: Sequence[str], mutators: Sequence[str]) -> dict[str, Any]:
+    """The columns that say where mutants come from."""
+    return {
+        "id": np.arange(len(rows)),
+        "parent": rows["parent"],
+        "seed": rows["root"],
+        "found": rows["found"],
+        "mutator": last,
+        "mutators": mutators,
+    }
 
 
 def group_table(crashes: pl.DataFrame) -> pl.DataFrame:

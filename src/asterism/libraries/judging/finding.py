@@ -8,14 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import FiniteFloat
+
 from asterism.core.files.artifacts import read_json
+from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import is_backend
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.running.inputs import DISTRIBUTIONS, GRADIENT
 from asterism.libraries.running.outcomes import STAGES
-from asterism.libraries.running.records import record_from
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
@@ -50,18 +52,18 @@ class Finding:
     """
 
     model: int
-    symptom: str
-    stage: str
-    library: str
-    backends: tuple[str, ...]
-    distributions: tuple[str, ...] = ()
-    agreeing: tuple[str, ...] = ()
-    severity: str = "normal"
-    exception: str = ""
-    frame: str = ""
-    message: str = ""
-    excess: float = 0.0
-    d_mad: float = 0.0
+    symptom: ShortText
+    stage: ShortText
+    library: ShortText
+    backends: tuple[ShortText, ...]
+    distributions: tuple[ShortText, ...] = ()
+    agreeing: tuple[ShortText, ...] = ()
+    severity: ShortText = "normal"
+    exception: ShortText = ""
+    frame: ShortText = ""
+    message: ShortText = ""
+    excess: FiniteFloat = 0.0
+    d_mad: FiniteFloat = 0.0
 
     @property
     def by_values(self) -> bool:

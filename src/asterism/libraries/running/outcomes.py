@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError
-from asterism.libraries.running.records import record_from
 
 #: How a step can end. Everything from ``error`` on is a failure of the library.
 STATUSES = ("ok", "unsupported", "blocked", "error", "crash", "hang", "memory")
@@ -35,12 +35,12 @@ class ExecutionOutcome:
     """
 
     model: int
-    backend: str
-    stage: str
-    status: str
-    exception: str = ""
-    message: str = ""
-    frame: str = ""
+    backend: ShortText
+    stage: ShortText
+    status: ShortText
+    exception: ShortText = ""
+    message: ShortText = ""
+    frame: ShortText = ""
 
     @property
     def failed(self) -> bool:
@@ -99,6 +99,7 @@ def steady(message: str, limit: int = 600, *, end: bool = False) -> str:
         limit: characters that are kept; an ellipsis stands for the others, with whole words.
         end: keep the last ones, as of a log, in place of the first.
     """
+    message = message.encode("utf-8", "replace").decode()  # half a character is in no JSON file
     for pattern, replacement in _NOISE:
         message = re.sub(pattern, replacement, message)
     words = " ".join(message.split())

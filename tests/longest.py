@@ -7,7 +7,7 @@ LONGEST = (
     "pipeline/test_config.py",
     "pipeline/test_sweeps.py",
     "libraries/test_injected_bugs.py",
-    "libraries/test_launch.py",
+    "libraries/test_worker_environment.py",
     "pipeline/test_terminated.py",
     "pipeline/test_extending.py",
     "reader_fuzzing/test_readers.py",

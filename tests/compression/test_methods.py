@@ -9,7 +9,7 @@ import onnx
 import pytest
 import tensorflow as tf
 
-from asterism.compression.compressor import COMPRESSORS, Material, compress, method_options
+from asterism.compression.compressor import COMPRESSORS, TrainingData, compress, method_options
 from asterism.compression.methods.distillation import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import read_json
@@ -51,7 +51,7 @@ def compressed(name, options, folder, model=None):
     params = CompressionParams(method=name, options=options)
     target = folder / f"{name}{method.suffix}"
     method.compress(
-        model, method_options(params), Material(UNIT.apply(images()), labels, 0), target
+        model, method_options(params), TrainingData(UNIT.apply(images()), labels, 0), target
     )
     return target
 
@@ -179,7 +179,7 @@ def test_a_student_learns_from_its_teacher(tmp_path):
         target = tmp_path / f"{alpha}.keras"
         labels = np.zeros(40, np.int64)  # which the teacher does not give
         COMPRESSORS["distillation"].compress(
-            teacher, method_options(params), Material(UNIT.apply(big), labels, 0), target
+            teacher, method_options(params), TrainingData(UNIT.apply(big), labels, 0), target
         )
         outputs = load_keras(target).predict(UNIT.apply(big), verbose=0)
         assert outputs.shape == (40, 3)

@@ -9,7 +9,7 @@ from structlog.testing import capture_logs
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import saved
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.state import runs
 from asterism.core.resuming.work_units import SharedWorkUnits
 
@@ -67,8 +67,8 @@ def digested(change):
 
     def make(folder):
         change(folder)
-        (folder / saved.DIGESTS).unlink()
-        write_json(folder / saved.DIGESTS, saved._digests(folder))
+        (folder / saved_folders.DIGESTS).unlink()
+        write_json(folder / saved_folders.DIGESTS, saved_folders._digests(folder))
 
     return make
 
@@ -86,8 +86,8 @@ DAMAGES = {
     "another shape": lambda f: write_arrays(f / "numbers.npz", numbers=NUMBERS[:5]),
     "another dtype": lambda f: write_arrays(f / "numbers.npz", numbers=NUMBERS.astype(np.float32)),
     "one file more": lambda f: (f / "more").touch(),
-    "no digests": lambda f: (f / saved.DIGESTS).unlink(),
-    "wrong digests": lambda f: (f / saved.DIGESTS).write_text("nothing"),
+    "no digests": lambda f: (f / saved_folders.DIGESTS).unlink(),
+    "wrong digests": lambda f: (f / saved_folders.DIGESTS).write_text("nothing"),
     "a folder for a file": lambda f: [(f / "facts.json").unlink(), (f / "facts.json").mkdir()],
     "a link": with_a_link,
     "a unit that is a link": as_a_link,

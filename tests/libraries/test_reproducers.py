@@ -19,7 +19,7 @@ from asterism.libraries.reporting.bug_reports import Report, read_known_issues
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
-from asterism.libraries.running.launch import variables
+from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Material:
+class TrainingData:
     """What a compressor may use beside the model.
 
     Attributes:
@@ -51,13 +51,13 @@ class Compressor(ABC):
 
     @staticmethod
     @abstractmethod
-    def compress(model: keras.Model, options: Any, material: Material, target: Path) -> None:
+    def compress(model: keras.Model, options: Any, training: TrainingData, target: Path) -> None:
         """Write the compressed model to ``target``.
 
         Args:
             model: the original without models inside; it may be changed on the way.
             options: the method's own.
-            material: what else the method may use.
+            training: what else the method may use.
             target: where to.
         """
 
@@ -101,11 +101,11 @@ def compress(
     method = COMPRESSORS[params.method]
     options = method_options(params)
     make_deterministic(seed, "compress", params.method)
-    material = Material(preprocessing.apply(data.train_images), data.train_labels, seed)
+    training = TrainingData(preprocessing.apply(data.train_images), data.train_labels, seed)
     with replacing(folder) as temporary:
         temporary.mkdir()
         target = temporary / f"model{method.suffix}"
-        method.compress(flattened(load_keras(original)), options, material, target)
+        method.compress(flattened(load_keras(original)), options, training, target)
         facts = {"method": params.method} | _measure(original, target, data, preprocessing)
         write_json(temporary / "summary.json", facts)
     return facts

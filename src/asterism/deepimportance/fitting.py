@@ -25,7 +25,7 @@ log = get_logger(__name__)
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedCriteria:
     """What the training set taught about a model.
 
     Attributes:
@@ -61,7 +61,7 @@ def fit(
     labels: NDArray[np.int64] | None,
     importance: ImportanceParams,
     criteria: CriteriaParams,
-) -> Fitted:
+) -> FittedCriteria:
     """Find the important neurons, cluster their activations and fit the other criteria.
 
     Args:
@@ -99,7 +99,7 @@ def fit(
             criterion.fit(batch)
     counts = sorted({min(m, len(important)) for m in importance.neurons})
     by_count = {f"idc_{m}": idc.of_first(m) for m in counts}
-    return Fitted(tracer, subject, relevance, target, by_count, others)
+    return FittedCriteria(tracer, subject, relevance, target, by_count, others)
 
 
 def cover(

@@ -13,7 +13,7 @@ from asterism.core.messages.console import progress
 from asterism.criteria.criterion import ActivationCriterion
 from asterism.deepimportance.controls import Compared
 from asterism.deepimportance.coverage import Combinations, ImportanceDrivenCoverage
-from asterism.deepimportance.fitting import Fitted, cover
+from asterism.deepimportance.fitting import FittedCriteria, cover
 
 Numbers = dict[str, Any]
 
@@ -51,7 +51,10 @@ class Measured:
 
 
 def measure(
-    fitted: Fitted, base: NDArray[Any], rest: NDArray[Any], augmentations: Mapping[str, Compared]
+    fitted: FittedCriteria,
+    base: NDArray[Any],
+    rest: NDArray[Any],
+    augmentations: Mapping[str, Compared],
 ) -> Measured:
     """Coverage of a test set, alone and with each augmentation, beside that of its controls.
 

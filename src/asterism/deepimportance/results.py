@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from asterism.attacks.image_set import prefixed
 from asterism.core.files.artifacts import write_arrays, write_json
-from asterism.deepimportance.fitting import Fitted
+from asterism.deepimportance.fitting import FittedCriteria
 from asterism.deepimportance.measurement import Measured
 
 BINS = 40
 
 
-def save_fitted(fitted: Fitted, folder: Path) -> None:
+def save_fitted(fitted: FittedCriteria, folder: Path) -> None:
     """Write ``relevance.npz`` and ``neurons.json``: important neurons, clusters, histograms."""
     relevance = fitted.relevance
     write_arrays(folder / "relevance.npz", per_class=relevance.per_class, inputs=relevance.inputs)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
 from asterism.models.architectures import build
@@ -38,11 +38,13 @@ class Distillation(Compressor):
         training: TrainingParams
 
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+    def compress(
+        model: keras.Model, options: Options, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         import keras
 
-        height, width, channels = material.inputs.shape[1:]
+        height, width, channels = training.inputs.shape[1:]
         classes = int(model.output_shape[-1])
         student = build(options.student, (height, width, channels), classes, key="student")
         distiller = keras.distillation.Distiller(
@@ -53,7 +55,7 @@ class Distillation(Compressor):
         )
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         compile_for(distiller, options.training, loss, metrics=())
-        fit(distiller, material.inputs, material.labels, options.training)
+        fit(distiller, training.inputs, training.labels, options.training)
         save_keras(student, target)
 
 

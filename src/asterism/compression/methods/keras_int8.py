@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.models.keras_models.reading import save_keras
 
@@ -20,7 +20,9 @@ class KerasInt8(Compressor):
     suffix: ClassVar[str] = ".keras"
 
     @staticmethod
-    def compress(model: keras.Model, options: NoOptions, material: Material, target: Path) -> None:
+    def compress(
+        model: keras.Model, options: NoOptions, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         model.quantize("int8")
         save_keras(model, target)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 
@@ -25,16 +25,18 @@ class LiteRtQuantisation(Compressor):
     suffix: ClassVar[str] = ".tflite"
 
     @classmethod
-    def compress(cls, model: keras.Model, options: Any, material: Material, target: Path) -> None:
+    def compress(
+        cls, model: keras.Model, options: Any, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         import tensorflow as tf
 
-        settings = {"optimizations": [tf.lite.Optimize.DEFAULT], **cls.settings(options, material)}
+        settings = {"optimizations": [tf.lite.Optimize.DEFAULT], **cls.settings(options, training)}
         model.export(target, format="litert", verbose=False, **settings)
 
     @staticmethod
     @abstractmethod
-    def settings(options: Any, material: Material) -> dict[str, Any]:
+    def settings(options: Any, training: TrainingData) -> dict[str, Any]:
         """Attributes of ``tf.lite.TFLiteConverter``, beside the wish to optimise."""
 
 
@@ -43,7 +45,7 @@ class DynamicRange(LiteRtQuantisation):
     """8-bit weights; activations are quantised as they come."""
 
     @staticmethod
-    def settings(options: NoOptions, material: Material) -> dict[str, Any]:
+    def settings(options: NoOptions, training: TrainingData) -> dict[str, Any]:
         """See :meth:`LiteRtQuantisation.settings`."""
         return {}
 
@@ -53,7 +55,7 @@ class Float16(LiteRtQuantisation):
     """Weights of 16 bits."""
 
     @staticmethod
-    def settings(options: NoOptions, material: Material) -> dict[str, Any]:
+    def settings(options: NoOptions, training: TrainingData) -> dict[str, Any]:
         """See :meth:`LiteRtQuantisation.settings`."""
         import tensorflow as tf
 
@@ -70,11 +72,11 @@ class FullInteger(LiteRtQuantisation):
         calibration_images: int = Field(ge=1, description="first n training images to measure on")
 
     @staticmethod
-    def settings(options: Options, material: Material) -> dict[str, Any]:
+    def settings(options: Options, training: TrainingData) -> dict[str, Any]:
         """See :meth:`LiteRtQuantisation.settings`."""
         import tensorflow as tf
 
-        images = material.inputs[: options.calibration_images]
+        images = training.inputs[: options.calibration_images]
         return {
             "representative_dataset": lambda: _one_by_one(images),
             "target_spec": {"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]},

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.formats.keras import save_onnx
@@ -32,17 +32,19 @@ class OnnxQuantisation(Compressor):
     suffix: ClassVar[str] = ".onnx"
 
     @classmethod
-    def compress(cls, model: keras.Model, options: Any, material: Material, target: Path) -> None:
+    def compress(
+        cls, model: keras.Model, options: Any, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "model.onnx"
             save_onnx(model, exported)
             with _quiet_root():
-                cls.quantise(exported, options, material, target)
+                cls.quantise(exported, options, training, target)
 
     @staticmethod
     @abstractmethod
-    def quantise(exported: Path, options: Any, material: Material, target: Path) -> None:
+    def quantise(exported: Path, options: Any, training: TrainingData, target: Path) -> None:
         """Write the quantised version of an exported model."""
 
 
@@ -55,7 +57,7 @@ class Dynamic(OnnxQuantisation):
     """
 
     @staticmethod
-    def quantise(exported: Path, options: NoOptions, material: Material, target: Path) -> None:
+    def quantise(exported: Path, options: NoOptions, training: TrainingData, target: Path) -> None:
         """See :meth:`OnnxQuantisation.quantise`."""
         from onnxruntime import quantization
 
@@ -73,11 +75,11 @@ class Static(OnnxQuantisation):
         calibration_images: int = Field(ge=1, description="first n training images to measure on")
 
     @staticmethod
-    def quantise(exported: Path, options: Options, material: Material, target: Path) -> None:
+    def quantise(exported: Path, options: Options, training: TrainingData, target: Path) -> None:
         """See :meth:`OnnxQuantisation.quantise`."""
         from onnxruntime import quantization
 
-        images = material.inputs[: options.calibration_images]
+        images = training.inputs[: options.calibration_images]
         quantization.quantize_static(exported, target, _reader(images))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.compression.compressor import COMPRESSORS, Compressor, Material
+from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.filters import removable, without_filters
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection
@@ -46,7 +46,9 @@ class MagnitudePruning(Compressor):
         tuning: TrainingParams
 
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+    def compress(
+        model: keras.Model, options: Options, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         kernels = _kernels(model)
         values = [np.abs(kernel.numpy()) for kernel in kernels]
@@ -56,7 +58,7 @@ class MagnitudePruning(Compressor):
         else:
             limits = [_limit(value.ravel(), options.sparsity) for value in values]
         masks = [(v > limit).astype(np.float32) for v, limit in zip(values, limits, strict=True)]
-        _tune(model, list(zip(kernels, masks, strict=True)), options.tuning, material)
+        _tune(model, list(zip(kernels, masks, strict=True)), options.tuning, training)
         save_keras(model, target)
 
 
@@ -77,7 +79,9 @@ class FilterPruning(Compressor):
         tuning: TrainingParams
 
     @staticmethod
-    def compress(model: keras.Model, options: Options, material: Material, target: Path) -> None:
+    def compress(
+        model: keras.Model, options: Options, training: TrainingData, target: Path
+    ) -> None:
         """See :class:`asterism.compression.compressor.Compressor`."""
         import keras
 
@@ -96,7 +100,7 @@ class FilterPruning(Compressor):
         smaller = without_filters(model, kept)
         if smaller.count_params() == model.count_params():
             log.warning("no filter was removed: the model is tuned, but no smaller")
-        _tune(smaller, [], options.tuning, material)
+        _tune(smaller, [], options.tuning, training)
         save_keras(smaller, target)
 
 
@@ -114,7 +118,10 @@ def _limit(magnitudes: NDArray[np.float32], sparsity: float) -> float:
 
 
 def _tune(
-    model: keras.Model, masked: list[tuple[Any, Mask]], params: TrainingParams, material: Material
+    model: keras.Model,
+    masked: list[tuple[Any, Mask]],
+    params: TrainingParams,
+    training: TrainingData,
 ) -> None:
     """Zero what the masks forbid, and train the rest."""
     import keras
@@ -126,4 +133,4 @@ def _tune(
     compile_for(model, params)
     apply()
     reset = keras.callbacks.LambdaCallback(on_train_batch_end=apply)
-    fit(model, material.inputs, material.labels, params, callbacks=[reset])
+    fit(model, training.inputs, training.labels, params, callbacks=[reset])

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from asterism.core.resuming import saved
+from asterism.core.resuming import saved_folders
 
 #: Seconds between two savings: the work that a killed run does again. No result depends on it.
 SAVE_EVERY = 10.0
@@ -67,9 +67,9 @@ class Checkpoint:
         """
         for state in reversed(self._states()):
             try:
-                return saved.read(state, read)
-            except saved.DamagedError as reason:
-                saved.set_aside(state, reason)
+                return saved_folders.read(state, read)
+            except saved_folders.DamagedError as reason:
+                saved_folders.set_aside(state, reason)
                 self._written = {}
         return None
 
@@ -91,10 +91,10 @@ class Checkpoint:
         number = (int(states[-1].name) + 1) % _STATES if states else 0
         kept = {path: digest for path, digest in self._written.items() if path.parent.name in grows}
         folder = self._folder / f"{number:08d}"
-        digests = saved.write(folder, fill, kept)
+        digests = saved_folders.write(folder, fill, kept)
         self._written = {folder / name: digest for name, digest in digests.items()}
         for state in states:
-            saved.remove(state)
+            saved_folders.remove(state)
         self._saved = time.monotonic()
         self._took = self._saved - began
         self.seconds += self._took
@@ -102,13 +102,13 @@ class Checkpoint:
     def discard(self) -> None:
         """Forget all states: the work is finished."""
         for state in self._states():
-            saved.remove(state)
+            saved_folders.remove(state)
 
     def _states(self) -> list[Path]:
         """All states, the oldest first. A link in the place of their folder is set aside."""
-        saved.require_no_link(self._folder.parent)
+        saved_folders.require_no_link(self._folder.parent)
         if self._folder.is_symlink():
-            saved.set_aside(self._folder, "it is a symbolic link")
+            saved_folders.set_aside(self._folder, "it is a symbolic link")
         if not self._folder.is_dir():
             return []
         return sorted(path for path in self._folder.iterdir() if _NUMBER.fullmatch(path.name))

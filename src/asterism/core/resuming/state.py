@@ -19,7 +19,7 @@ from uuid import uuid4
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.locks import held_now, is_held, shared
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import saved
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.commits import content_of, is_committed
 from asterism.core.settings import machine
 
@@ -51,11 +51,11 @@ class Run:
     @property
     def folder(self) -> Path:
         """Where its state lies."""
-        return runs_folder() / saved.checked_name(self.stage) / self.key
+        return runs_folder() / saved_folders.checked_name(self.stage) / self.key
 
     def unit(self, name: str) -> Path:
         """Folder of a finished unit."""
-        return self.folder / saved.checked_name(name)
+        return self.folder / saved_folders.checked_name(name)
 
     def checkpoint(self, name: str) -> Path:
         """Folder of the states of an unfinished unit."""
@@ -72,7 +72,7 @@ class Run:
         Raises:
             UserError: a symbolic link leads to it.
         """
-        saved.require_no_link(self.folder)
+        saved_folders.require_no_link(self.folder)
         with shared(self.folder / _LOCK):
             os.utime(self.folder / _LOCK, follow_symlinks=False)  # its age begins anew
             yield
@@ -117,39 +117,43 @@ class Run:
     def remove(self) -> bool:
         """Remove it, unless a process works with it; whether it is gone."""
         with suppress(BlockingIOError, UserError):
-            saved.require_no_link(self.folder)
+            saved_folders.require_no_link(self.folder)
             with held_now(self.folder / _LOCK):
-                saved.remove(self.folder)
+                saved_folders.remove(self.folder)
         return not os.path.lexists(self.folder)
 
     def units(self) -> list[str]:
         """Names of the finished units."""
-        whole = [name for name in self._folders() if not saved.is_damaged(name)]
+        whole = [name for name in self._folders() if not saved_folders.is_damaged(name)]
         return [name for name in whole if not name.endswith(_CHECKPOINT)]
 
     def damaged(self) -> list[Path]:
         """Damaged folders that got another name: units, and states of unfinished units."""
         folders = [self.folder / name for name in self._folders()]
-        kept = [f for f in folders if f.name.endswith(_CHECKPOINT) and not saved.is_damaged(f.name)]
-        return [f for f in folders if saved.is_damaged(f.name)] + [
+        kept = [
+            f
+            for f in folders
+            if f.name.endswith(_CHECKPOINT) and not saved_folders.is_damaged(f.name)
+        ]
+        return [f for f in folders if saved_folders.is_damaged(f.name)] + [
             state
             for folder in kept
             for state in sorted(folder.iterdir())
-            if saved.is_damaged(state.name)
+            if saved_folders.is_damaged(state.name)
         ]
 
     def remove_damaged(self) -> bool:
         """Remove damaged folders, unless a process works with the run; whether they are gone."""
         with suppress(BlockingIOError, UserError):
-            saved.require_no_link(self.folder)
+            saved_folders.require_no_link(self.folder)
             with held_now(self.folder / _LOCK):
                 for folder in self.damaged():
-                    saved.remove(folder)
+                    saved_folders.remove(folder)
         return not self.damaged()
 
     def size(self) -> int:
-        """Bytes of all its files, see :func:`asterism.core.resuming.saved.size`."""
-        return saved.size(self.folder)
+        """Bytes of all its files, see :func:`asterism.core.resuming.saved_folders.size`."""
+        return saved_folders.size(self.folder)
 
     def days(self, now: float) -> float:
         """Days since a process last began, saved or finished anything in it.
@@ -205,7 +209,7 @@ def runs_folder() -> Path:
     return machine.state_root() / "units"
 
 
-def _names(folder: Path, pattern: re.Pattern[str] = saved.NAME) -> list[str]:
+def _names(folder: Path, pattern: re.Pattern[str] = saved_folders.NAME) -> list[str]:
     """Names of a folder's own folders, as far as they are of the form that is written here."""
     if folder.is_symlink() or not folder.is_dir():
         return []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
-from asterism.core.resuming import saved
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.state import Run, runs, runs_folder
 from asterism.core.settings import machine
 
@@ -53,7 +53,7 @@ def others() -> dict[str, int]:
     """Bytes of the other folders below ``state.root``, by name."""
     root = machine.state_root()
     folders = [f for f in root.glob("*/") if f != runs_folder() and not f.is_symlink()]
-    return {folder.name: saved.size(folder) for folder in sorted(folders)}
+    return {folder.name: saved_folders.size(folder) for folder in sorted(folders)}
 
 
 def unneeded(entry: Entry, days: float) -> str | None:

@@ -19,7 +19,7 @@ from typing import Protocol, TypeVar
 
 from asterism.core.files.locks import held, held_now
 from asterism.core.messages.console import get_logger
-from asterism.core.resuming import saved
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.state import Run
 
@@ -128,14 +128,16 @@ class SharedWorkUnits(WorkUnits):
         with held(self._run.lock(name)):  # whoever is at it finishes it, or dies and leaves it
             self._finish(name, compute)
         try:
-            return saved.read(self._run.unit(name), load)
-        except saved.DamagedError:
+            return saved_folders.read(self._run.unit(name), load)
+        except saved_folders.DamagedError:
             pass
         with held(self._run.lock(name)):
             try:
-                return saved.read(self._run.unit(name), load)  # another process was here first
-            except saved.DamagedError as reason:
-                saved.set_aside(self._run.unit(name), reason)
+                return saved_folders.read(
+                    self._run.unit(name), load
+                )  # another process was here first
+            except saved_folders.DamagedError as reason:
+                saved_folders.set_aside(self._run.unit(name), reason)
             self._finish(name, compute)
             return load(self._run.unit(name))
 
@@ -147,7 +149,7 @@ class SharedWorkUnits(WorkUnits):
             since = f"{datetime.fromtimestamp(state.lstat().st_mtime):%Y-%m-%d %H:%M:%S}"
             log.info("goes on", stage=self._stage, unit=name, saved=since)
         result = compute(checkpoint)
-        saved.write(self._run.unit(name), result.save)
+        saved_folders.write(self._run.unit(name), result.save)
         checkpoint.discard()
 
     def _is_there(self, name: str) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.processes import run_alone
-from asterism.libraries.running.launch import variables
+from asterism.libraries.running.worker_environment import variables
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_graph, read_weights
 

@@ -19,7 +19,7 @@ from asterism.libraries.judging.compare import Tolerance
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
-from asterism.libraries.running.launch import variables
+from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.running.worker_pool import Described
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph

@@ -12,9 +12,9 @@ from asterism.core.messages.console import get_logger
 from asterism.core.workers.starting import START_SECONDS, ForkServer, KilledError, LaunchError
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.running.launch import variables
 from asterism.libraries.running.outcomes import steady
 from asterism.libraries.running.worker import serve
+from asterism.libraries.running.worker_environment import variables
 
 log = get_logger(__name__)
 

@@ -27,9 +27,9 @@ from asterism.libraries.adapters.backends import (
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.running.launch import keras_forks
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.worker_client import WorkerClient
+from asterism.libraries.running.worker_environment import keras_forks
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.graphs.weights import Variable
 from asterism.memo.universe.tensors import Config, Tensor

@@ -17,9 +17,9 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
 from asterism.core.workers.worker import Limits, _resident
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.running.launch import keras_forks
 from asterism.libraries.running.worker import Worker, serve
 from asterism.libraries.running.worker_client import WorkerClient
+from asterism.libraries.running.worker_environment import keras_forks
 from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor

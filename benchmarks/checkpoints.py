@@ -28,9 +28,9 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.parameters.params import validate
 from asterism.core.resuming.checkpoints import SAVE_EVERY, Checkpoint
 from asterism.core.settings import machine
-from asterism.deepstellar.fuzzing.campaign import Campaign
+from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.model.trace_model import TraceModel
-from asterism.deepstellar.seeding.seeds import Seeds
+from asterism.deepstellar.seeding.seeds import SeedInputs
 from asterism.libraries.running.execution import GROUP, STATE, Record, append
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.generating.strategy import campaign
@@ -55,10 +55,12 @@ def fuzz(params: Params, times: int, checkpoint: Counting) -> float:
     """A campaign guided by states; the seconds that it took."""
     network = open_trained(Path("artifacts/train_rnn"))
     model = TraceModel.load(Path("artifacts/build_dtmc"))
-    seeds = Seeds.load(Path("artifacts/select_seeds"))
+    seeds = SeedInputs.load(Path("artifacts/select_seeds"))
     budget = params.fuzz.mutants * times
     began = time.perf_counter()
-    Campaign(network, model, seeds, params.fuzz, "state", params.seed, 0, budget).run(checkpoint)
+    FuzzingCampaign(network, model, seeds, params.fuzz, "state", params.seed, 0, budget).run(
+        checkpoint
+    )
     return time.perf_counter() - began
 
 
@@ -74,7 +76,7 @@ def generate_models(params: Params, times: int, checkpoint: Counting) -> float:
 
 def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
     """WorkUnits of models that run as long as in the last run; the seconds that it would take."""
-    models = params.generate.executed
+    models = params.generate.executed or params.generate.models
     known = list(Record.load(Path("artifacts/execute_models")).results(models))
     pace = float(read_json(Path("logs/execute_models.run.json"))["seconds"]) / models
     count, passed = models * times, 0.0
@@ -96,12 +98,12 @@ def _another(result: Result, number: int) -> Result:
     """A result with outputs that no other model has."""
     outputs = {
         backend: {
-            draw: [a + np.asarray(number, a.dtype) if a.size else a for a in many]
-            for draw, many in draws.items()
+            distribution: [a + np.asarray(number, a.dtype) if a.size else a for a in many]
+            for distribution, many in by_distribution.items()
         }
-        for backend, draws in result.outputs.items()
+        for backend, by_distribution in result.outputs.items()
     }
-    return Result(number, result.draws, result.outcomes, outputs)
+    return Result(number, result.distributions, result.outcomes, outputs)
 
 
 STAGES: dict[str, Callable[[Params, int, Counting], float]] = {

@@ -23,6 +23,7 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -50,7 +51,7 @@ from asterism.images import noise  # noqa: E402
 from asterism.models.keras_models.preprocessing import PreprocessingParams  # noqa: E402
 from asterism.models.keras_models.reading import load_keras  # noqa: E402
 
-SUBJECTS = {
+SUBJECTS: dict[str, tuple[Any, ...]] = {
     # data, files, preprocessing, the released tool's ms a query and mean queries of a success
     # (None: not measured), and ms of inference in a query there
     "lenet1": ("mnist", "lenet1.h5", "lenet1-quan.lite", "unit", 1.25, 95.4, 0.77),
@@ -81,7 +82,8 @@ class RecordedPair(Pair):
 
     def replay(self):
         """Seconds that the models take for the questions since ``events`` was emptied."""
-        asked, started = {}, time.perf_counter()
+        asked: dict[RecordedQuestion, Any] = {}
+        started = time.perf_counter()
         for question, items in self.events:
             if items is None:
                 asked[question].result()
@@ -144,7 +146,7 @@ def image_by_image(original, compressed, images):
 def trigger_params(*files):
     """The parameters of the trigger stage that these files of conf/trigger give, one on another."""
     merged = OmegaConf.merge(*(conf(f"trigger/{file}.yaml") for file in files))
-    return TriggerParams(**OmegaConf.to_container(merged))
+    return TriggerParams.model_validate(OmegaConf.to_container(merged))
 
 
 def search(name, params, under_test, seeds):
@@ -156,7 +158,9 @@ def search(name, params, under_test, seeds):
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
     budget = Budget(params.queries)
-    searched_in, replayed_in, own = [], [], []
+    searched_in: list[float] = []
+    replayed_in: list[float] = []
+    own: list[float] = []
     while len(searched_in) < 9 and sum(searched_in) < 5:
         task = kind(under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
         under_test.pair.events.clear()
@@ -219,7 +223,7 @@ def run(name, count, alone, chased):
     params = trigger_params("default", "large")
     scaling = PreprocessingParams(**conf(f"preprocessing/{preprocessing}.yaml"))
     seeds = draw_seeds(data.test_images, count, 0)
-    files = [SHARED / "models" / file for file in (original, compressed)]
+    files = (SHARED / "models" / original, SHARED / "models" / compressed)
     print(
         f"{name}: {original} and {compressed}, {count} test images, "
         f"{machine.available_threads()} processors"

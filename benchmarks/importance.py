@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, cast
 
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
@@ -100,8 +101,9 @@ def measure_memory(train, test, names):
     criteria = section(CriteriaParams, "criteria").model_copy(update={"names": names})
     importance = section(ImportanceParams, "importance")
     labels = np.arange(train) % 10  # some of what an untrained model says is right
-    fitted = fit(model, UNIT, Endless(train, 0), labels, importance, criteria)
-    measure(fitted, Endless(test, 1), Endless(0, 2), {})
+    training, tests, none = (cast(Any, Endless(n, seed)) for seed, n in enumerate((train, test, 0)))
+    fitted = fit(model, UNIT, training, labels, importance, criteria)
+    measure(fitted, tests, none, {})
     print(machine.peak_memory_mb())
 
 

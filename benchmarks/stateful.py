@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def speed(
 ) -> None:
     long = params.model_copy(update={"mutants": mutants})
     for criterion in params.criteria:
-        took, found = seconds(lambda c=criterion: fuzz(network, model, seeds, long, c, seed=0))
+        took, found = seconds(partial(fuzz, network, model, seeds, long, criterion, seed=0))
         told = f"{found.run / took / rate:.0%} of inference; {len(found.crashes):,} crashes"
         if criterion == "state":
             told += "; at least 17,000, released tool 1,720"

@@ -1,7 +1,7 @@
-"""The time and memory that each stage of the default run may take, beside what it took.
+"""The time and memory that the default run and its stages may take, beside what they took.
 
-The budgets are the table in ``docs/budgets.md``; each run of a stage leaves what it took in
-``logs/<stage>.run.json``.
+The budgets are the tables in ``docs/budgets.md``; each run of a stage leaves what it took in
+``logs/<stage>.run.json``, and ``asterism repro`` in ``logs/repro.run.json``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ TABLE = Path("docs/budgets.md")
 
 #: A row: stage with its variant, seconds, MB.
 _ROW = re.compile(r"^\| `([\w@]+)` \| (\d+) \| (\d+) \|$", re.MULTILINE)
+
+#: What the record of ``asterism repro`` is called, and the row of the budget of a whole run.
+RUN_LABEL = "repro"
+_WHOLE = re.compile(r"^\| the whole run \| (\d+) \| (\d+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -50,16 +54,39 @@ def stages(project: Path) -> list[Stage]:
     Raises:
         UserError: there is no table of budgets, or a run's record is damaged.
     """
-    path = project / TABLE
-    try:
-        rows = _ROW.findall(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"cannot read the budgets: {error}") from None
+    rows = _ROW.findall(_tables(project))
     return [_measured(project, Stage(name, float(s), float(m))) for name, s, m in rows]
 
 
+def whole_run(project: Path) -> Stage:
+    """The budget of a run of all stages, with what such a run took, if it was the last one here.
+
+    Raises:
+        UserError: there is no such budget, or the run's record is damaged.
+    """
+    found = _WHOLE.search(_tables(project))
+    if found is None:
+        raise UserError(f"{project / TABLE} has no budget of the whole run")
+    budget = Stage(RUN_LABEL, float(found[1]), float(found[2]))
+    path = _record_of(project, budget)
+    if path.exists() and read_json(path).get("stages") != len(stages(project)):
+        return budget
+    return _measured(project, budget)
+
+
+def _tables(project: Path) -> str:
+    try:
+        return (project / TABLE).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot read the budgets: {error}") from None
+
+
+def _record_of(project: Path, stage: Stage) -> Path:
+    return project / "logs" / f"{stage.name.replace('@', '-')}.run.json"
+
+
 def _measured(project: Path, stage: Stage) -> Stage:
-    path = project / "logs" / f"{stage.name.replace('@', '-')}.run.json"
+    path = _record_of(project, stage)
     if not path.exists():
         return stage
     facts = read_json(path)
@@ -72,16 +99,18 @@ def _measured(project: Path, stage: Stage) -> Stage:
     return Stage(stage.name, stage.seconds, stage.megabytes, took, held)
 
 
-def table(found: list[Stage]) -> str:
-    """What the command prints: a line for each stage, and the sums of seconds."""
+def table(found: list[Stage], run: Stage) -> str:
+    """What the command prints: a line for each stage, the sums of seconds, and the whole run."""
     lines = [f"{'stage':26}{'seconds':>9}{'budget':>8}{'MB':>8}{'budget':>8}"]
-    for stage in found:
-        took = "-" if stage.took is None else f"{stage.took:.1f}"
-        held = "-" if stage.held is None else f"{stage.held:.0f}"
-        mark = "" if stage.kept else "  over"
-        lines.append(
-            f"{stage.name:26}{took:>9}{stage.seconds:>8.0f}{held:>8}{stage.megabytes:>8.0f}{mark}"
-        )
+    lines += [_line(stage.name, stage) for stage in found]
     total, allowed = sum(s.took or 0 for s in found), sum(s.seconds for s in found)
     lines.append(f"{'all, one after another':26}{total:>9.1f}{allowed:>8.0f}")
+    lines.append(_line("the whole run", run))
     return "\n".join(lines)
+
+
+def _line(name: str, stage: Stage) -> str:
+    took = "-" if stage.took is None else f"{stage.took:.1f}"
+    held = "-" if stage.held is None else f"{stage.held:.0f}"
+    mark = "" if stage.kept else "  over"
+    return f"{name:26}{took:>9}{stage.seconds:>8.0f}{held:>8}{stage.megabytes:>8.0f}{mark}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -100,8 +101,11 @@ def repro(
     shard_launcher: ShardLauncher = None,
 ) -> None:
     """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from asterism.budget import RUN_LABEL
     from asterism.config import check_params
     from asterism.core.resuming.tidying import tidy
+    from asterism.core.running.footprint import Footprint
+    from asterism.core.running.stage import record_run
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.dvc_hydra.hashes import Hashes
     from asterism.dvc_hydra.repository import open_checked_repository
@@ -121,6 +125,7 @@ def repro(
     check_params(root)
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
+    started, footprint = time.perf_counter(), Footprint()
     try:
         with errors_of_dvc(), terminated_as_by_ctrl_c():
             with open_checked_repository(root) as repository:
@@ -134,6 +139,9 @@ def repro(
         print("error: interrupted; the same command goes on", file=sys.stderr)
         sys.exit(INTERRUPTED)
     _make_overview(root / "sweeps")
+    if ran:
+        seconds = time.perf_counter() - started
+        record_run(RUN_LABEL, seconds, footprint.peak_mb(), stages=len(ran), jobs=jobs)
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 
@@ -206,10 +214,11 @@ def state(
 @app.command()
 def budget() -> None:
     """Print each stage's budget of time and memory beside what its last run here took."""
-    from asterism.budget import stages, table
+    from asterism.budget import stages, table, whole_run
 
     _require_root("dvc.yaml")
-    print(table(stages(Path.cwd())))
+    here = Path.cwd()
+    print(table(stages(here), whole_run(here)))
 
 
 @app.command()

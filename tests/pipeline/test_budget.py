@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from asterism.budget import TABLE, stages, table
+from asterism.budget import TABLE, stages, table, whole_run
 from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
@@ -36,6 +36,8 @@ def test_each_stage_of_the_default_run_has_a_budget_and_together_they_keep_the_p
     assert sorted(stage.name for stage in found) == sorted(addresses())
     assert sum(stage.seconds for stage in found) <= 2 * 300, "two at a time, in 5 minutes"
     assert max(stage.megabytes for stage in found) <= 4000
+    whole = whole_run(tmp_path)
+    assert (whole.seconds, whole.megabytes) == (300, 4000)
 
 
 @pytest.fixture
@@ -43,13 +45,14 @@ def project(tmp_path):
     (tmp_path / TABLE).parent.mkdir()
     (tmp_path / TABLE).write_text(
         "| stage | seconds | MB |\n|---|---|---|\n| `one` | 2 | 100 |\n| `two@x` | 3 | 200 |\n"
+        "\n| all | seconds | MB |\n|---|---|---|\n| the whole run | 4 | 250 |\n"
     )
     (tmp_path / "dvc.yaml").touch()
     return tmp_path
 
 
-def took(project, label, seconds, megabytes):
-    facts = {"seconds": seconds, "peak_memory_with_children_mb": megabytes}
+def took(project, label, seconds, megabytes, **more):
+    facts = {"seconds": seconds, "peak_memory_with_children_mb": megabytes, **more}
     write_json(project / "logs" / f"{label}.run.json", facts)
 
 
@@ -68,7 +71,16 @@ def test_the_last_run_stands_beside_its_budget(project):
     assert lines[1].split() == ["one", "-", "2", "-", "100"]
     assert lines[2].split() == ["two@x", "3.1", "3", "200", "200", "over"]
     assert lines[3].split()[-2:] == ["3.1", "5"]
-    assert table(stages(project)) == done.stdout.rstrip("\n")
+    assert lines[4].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+    assert table(stages(project), whole_run(project)) == done.stdout.rstrip("\n")
+
+
+def test_a_run_of_some_stages_is_no_whole_run(project):
+    took(project, "repro", 4.5, 240, stages=1)
+    assert whole_run(project).took is None
+    took(project, "repro", 4.5, 240, stages=2)
+    run = whole_run(project)
+    assert (run.took, run.held, run.kept) == (4.5, 240, False)
 
 
 def test_a_record_that_is_none_and_missing_budgets_are_named(project):

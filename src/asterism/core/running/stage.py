@@ -106,7 +106,7 @@ def _run_script(folder: Path, name: str, label: str, variant: list[str]) -> None
     except ShardEnded:
         log.info("nothing is left to do", stage=label)
     seconds = time.perf_counter() - started
-    _record(label, seconds, footprint.peak_mb())
+    record_run(label, seconds, footprint.peak_mb())
     log.info("finished", stage=label, seconds=round(seconds, 1))
 
 
@@ -152,13 +152,21 @@ def load_script(folder: Path, name: str) -> ModuleType:
     return module
 
 
-def _record(label: str, seconds: float, with_children_mb: int) -> None:
-    """Time, memory and machine, kept outside the tracked outputs because they differ each time."""
+def record_run(label: str, seconds: float, with_children_mb: int, **more: int) -> None:
+    """Leave time, memory and machine in ``logs/``: they differ each time, so no output holds them.
+
+    Args:
+        label: the stage's name and variant, or the command's.
+        seconds: by the clock.
+        with_children_mb: see :meth:`.Footprint.peak_mb`.
+        more: further numbers.
+    """
     facts = {
         "seconds": round(seconds, 3),
         "peak_memory_mb": peak_memory_mb(),
         "peak_memory_with_children_mb": with_children_mb,
         "machine": platform.platform(),
         "python": platform.python_version(),
+        **more,
     }
     write_json(Path("logs") / f"{label}.run.json", facts)

@@ -11,12 +11,15 @@ run are counted in again and again, each with other outputs, at the pace at whic
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection
 from functools import partial
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import yaml
@@ -26,11 +29,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 from asterism.config import Params
 from asterism.core.files.artifacts import read_json
 from asterism.core.parameters.params import validate
+from asterism.core.resuming import saved_folders
 from asterism.core.resuming.checkpoints import SAVE_EVERY, Checkpoint
+from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings import machine
+from asterism.data import load
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.dflare.comparison import TopLabel
+from asterism.dflare.domain import ImageDomain
+from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.pair import Pair, open_pair
+from asterism.dflare.trigger import SearchSeeds, search_pair
 from asterism.libraries.running.execution import GROUP, STATE, Record, append
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.generating.strategy import campaign
@@ -94,6 +105,31 @@ def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
     return passed
 
 
+def trigger(params: Params, times: int, checkpoint: Counting) -> float:
+    """The searches of one pair; the seconds that they took."""
+    pair, wanted = next(iter(params.pairs.values())), params.trigger.seeds * times
+    images = load(params.data).test_images
+    items = np.resize(images, (wanted, *images.shape[1:]))
+    seeds = SearchSeeds(items, np.arange(wanted))
+    domain, write = ImageDomain(params.trigger.operators), saved_folders.write
+
+    def timed(folder: Path, *saved: Any) -> dict[str, str]:
+        started = time.perf_counter()
+        digests = write(folder, *saved)
+        checkpoint.seconds += time.perf_counter() - started
+        checkpoint.count += 1
+        return digests
+
+    files = Path(pair.original), Path(pair.compressed)
+    with open_pair(*files, params.preprocessing) as models:
+        under_test = PairUnderTest(Pair(*models), domain, TopLabel())
+        began = time.perf_counter()
+        with patch.object(saved_folders, "write", timed):
+            units = SharedWorkUnits("trigger", "0" * 32)
+            search_pair(params.trigger, under_test, seeds, params.seed, units)
+        return time.perf_counter() - began
+
+
 def _another(result: Result, number: int) -> Result:
     """A result with outputs that no other model has."""
     outputs = {
@@ -110,6 +146,7 @@ STAGES: dict[str, Callable[[Params, int, Counting], float]] = {
     "fuzz": fuzz,
     "generate_models": generate_models,
     "execute_models": execute_models,
+    "trigger": trigger,
 }
 
 
@@ -124,6 +161,7 @@ def main() -> None:
     print(f"{'stage':20}{'seconds':>10}{'savings':>10}{'seconds':>10}{'share':>8}")
     for name in given.stages or STAGES:
         with tempfile.TemporaryDirectory(dir=machine.state_root()) as folder:
+            os.environ["ASTERISM_STATE_ROOT"] = folder
             checkpoint = Counting(Path(folder) / "checkpoint")
             took = STAGES[name](params, given.times, checkpoint)
             spent = checkpoint.seconds

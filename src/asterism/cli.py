@@ -165,8 +165,28 @@ def pull(
 
 
 @app.command()
-def check() -> None:
-    """Check params.yaml and the cache, before DVC's own commands read what others wrote."""
+def check(
+    models: Annotated[
+        list[Path] | None, typer.Argument(help="Model files; none: the project itself.")
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(help="Inputs for them: a file or a folder.")
+    ] = None,
+) -> None:
+    """Say what model files and inputs are, without running them; or check this project.
+
+    Of a model it says the inputs, outputs and carried state, the kind of inputs, and what each
+    lane can do with it. Without arguments it checks params.yaml and the cache, before DVC's own
+    commands read what others wrote.
+    """
+    if models or inputs:
+        from asterism.vetting.looking import describe_inputs, describe_model
+
+        for path in models or []:
+            print(describe_model(path))
+        if inputs is not None:
+            print(describe_inputs(inputs))
+        return
     from asterism.config import check_params
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.pull import clean_cache

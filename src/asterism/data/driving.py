@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from asterism.core.files.artifacts import require_file
 from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import File, inside
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
-from asterism.data.pictures import size_of_image
+from asterism.data.pictures import read_picture
 
 
 class AngleParams(ParameterSection):
@@ -134,16 +133,6 @@ def _number(cell: str) -> float:
 
 
 def _read_image(path: Path, params: DrivingParams) -> NDArray[np.uint8]:
-    require_file(path, "image")
-    with reading(f"the image {path}"):
-        content = read_within(path, "limits.image_mb")
-        size = size_of_image(content)
-        if size is None:
-            raise ValueError("it is neither PNG nor JPEG, or is damaged")
-        height, width = size
-        require_room(height * width * 3, "limits.image_mb", f"{path} declares an image")
-        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
-        if pixels is None:
-            raise ValueError("it is damaged")
-    small = cv2.resize(pixels, (params.width, params.height), interpolation=cv2.INTER_AREA)
-    return np.asarray(small[..., ::-1], np.uint8)
+    size = (params.width, params.height)
+    small = cv2.resize(read_picture(path), size, interpolation=cv2.INTER_AREA)
+    return np.asarray(small, np.uint8)

@@ -1,8 +1,16 @@
-"""Sizes of PNG and JPEG images, read from their headers before they are decoded."""
+"""Reading PNG and JPEG images, whose sizes are read from their headers before they are decoded."""
 
 from __future__ import annotations
 
 import struct
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import require_file
+from asterism.core.files.limits import read_within, require_room
+from asterism.core.messages.errors import reading
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 #: Markers of JPEG that begin a frame, which states the size (ITU-T T.81, table B.1).
@@ -35,3 +43,25 @@ def _size_of_jpeg(content: bytes) -> tuple[int, int] | None:
                 sizes.append(struct.unpack(">HH", content[at + 5 : at + 9]))
             at += 2 + max(2, int.from_bytes(content[at + 2 : at + 4]))
     return max(sizes, key=lambda size: size[0] * size[1], default=None)
+
+
+def read_picture(path: Path) -> NDArray[np.uint8]:
+    """A PNG or JPEG file as RGB, uint8 ``(H, W, 3)``; of grey images all channels are one.
+
+    Raises:
+        UserError: missing, damaged, of another format, or larger than ``limits.image_mb``.
+    """
+    import cv2
+
+    require_file(path, "image")
+    with reading(f"the image {path}"):
+        content = read_within(path, "limits.image_mb")
+        size = size_of_image(content)
+        if size is None:
+            raise ValueError("it is neither PNG nor JPEG, or is damaged")
+        height, width = size
+        require_room(height * width * 3, "limits.image_mb", f"{path} declares an image")
+        pixels = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)
+        if pixels is None:
+            raise ValueError("it is damaged")
+    return np.asarray(pixels[..., ::-1], np.uint8)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
@@ -14,19 +12,13 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import require_file
 from asterism.core.messages.errors import UserError
-from asterism.core.settings import machine
+from asterism.models.classifiers.batching import PROBES, IndependentRows
 from asterism.models.classifiers.formats import FORMATS, Batch, Format
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.probabilities import are_logits, softmax
 
 Images = NDArray[np.uint8]
 Probabilities = NDArray[np.float32]
-
-#: Most images of one call, so that a large model's intermediate results stay in memory.
-_LARGEST_CALL = 128
-_PROBES = 16
-#: Less work than this is not worth handing to a thread.
-_WORTHWHILE_S = 0.5e-3
 
 
 class Classifier(Protocol):
@@ -82,8 +74,6 @@ class FileClassifier:
     def __init__(self, path: Path, preprocessing: PreprocessingParams) -> None:
         self._runtime = _find_format(path).open(path)
         self._preprocessing = preprocessing
-        self._threads = ThreadPoolExecutor(machine.available_threads())
-        self._workers = machine.available_threads()
         self.name = path.name
         self.input_shape = self._runtime.input_shape
         self.classes = self._runtime.outputs
@@ -92,12 +82,9 @@ class FileClassifier:
                 f"{path} has one output; a classifier has one for each class, at least two"
             )
         probes = self._preprocess(probe_images(self.input_shape))
-        self._batch = self._runtime.fixed_batch
-        self._alone = False
         with _probing(path):
-            self._settle_batching(probes)
-            self._grain = self._measure_grain(probes)
-            raw = self._run(probes)
+            self._rows = IndependentRows(self._runtime.run, self._runtime.fixed_batch, probes)
+            raw = self._rows(probes)
         self.logits = gives_logits(raw, path, self._runtime.output_step)
         self.notes = self._runtime.notes + (
             ("its outputs are logits, a softmax was added",) if self.logits else ()
@@ -106,55 +93,13 @@ class FileClassifier:
     def predict(self, images: Images) -> Probabilities:
         """See :meth:`Classifier.predict`."""
         require_images(images, self.input_shape, self.name)
-        raw = self._run(self._preprocess(images))
+        if not len(images):
+            return np.empty((0, self.classes), np.float32)
+        raw: Batch = self._rows(self._preprocess(images))
         return softmax(raw) if self.logits else raw
 
     def _preprocess(self, images: Images) -> Batch:
         return self._preprocessing.apply(images)
-
-    def _run(self, values: Batch) -> Batch:
-        if not len(values):
-            return np.empty((0, self.classes), np.float32)
-        if self._batch is None:
-            share = -(-len(values) // self._workers)
-            size = min(_LARGEST_CALL, max(share, self._grain))
-        else:
-            size = 1 if self._alone else self._batch
-        pieces = [values[start : start + size] for start in range(0, len(values), size)]
-        if len(pieces) == 1:
-            return self._call(pieces[0])
-        return np.concatenate(list(self._threads.map(self._call, pieces)))
-
-    def _call(self, piece: Batch) -> Batch:
-        if self._batch is None or len(piece) == self._batch:
-            return self._runtime.run(piece)
-        filled = np.concatenate([piece, np.repeat(piece[-1:], self._batch - len(piece), axis=0)])
-        return self._runtime.run(filled)[: len(piece)]
-
-    def _measure_grain(self, probes: Batch) -> int:
-        """How many images make a thread's while; it decides on speed only, never on a result."""
-        if self._batch is not None:
-            return 1
-        started = time.perf_counter()
-        self._runtime.run(probes)
-        return int(_WORTHWHILE_S / (time.perf_counter() - started) * _PROBES) + 1
-
-    def _settle_batching(self, probes: Batch) -> None:
-        """Find out how to run a batch so that no image's result depends on the others."""
-        if self._batch is None:
-            together, single = (
-                self._runtime.run(probes),
-                [probes[i : i + 1] for i in range(_PROBES)],
-            )
-            each = np.concatenate([self._runtime.run(image) for image in single])
-            if not np.array_equal(together, each, equal_nan=True):
-                self._batch = 1
-        elif self._batch > 1:
-            first = np.repeat(probes, -(-self._batch // _PROBES), axis=0)[: self._batch]
-            other = first[::-1].copy()
-            other[0] = first[0]
-            row, same = (self._runtime.run(batch)[0] for batch in (first, other))
-            self._alone = not np.array_equal(row, same, equal_nan=True)
 
 
 def require_images(images: Images, shape: tuple[int, int, int], name: str) -> None:
@@ -172,8 +117,8 @@ def require_images(images: Images, shape: tuple[int, int, int], name: str) -> No
 def probe_images(shape: tuple[int, int, int]) -> Images:
     """Images of all brightnesses and contrasts, black and white among them."""
     rng = np.random.default_rng(0)
-    noise = rng.random((_PROBES, *shape), dtype=np.float32)
-    noise *= np.linspace(0, 255, _PROBES, dtype=np.float32)[:, None, None, None]
+    noise = rng.random((PROBES, *shape), dtype=np.float32)
+    noise *= np.linspace(0, 255, PROBES, dtype=np.float32)[:, None, None, None]
     noise[-1] = 255
     return noise.astype(np.uint8)
 

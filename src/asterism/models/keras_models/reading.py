@@ -130,9 +130,31 @@ def _renumbered(config: Any, numbers: dict[int, int]) -> Any:
     return counted
 
 
+def read_keras_config(path: Path) -> dict[str, Any]:
+    """The configuration of a Keras model file, read without Keras; nothing in it is executed.
+
+    Args:
+        path: a ``.keras``, ``.h5`` or ``.hdf5`` file.
+
+    Raises:
+        UserError: missing, damaged, holding code, referring to other files, or too large.
+    """
+    require_file(path, "model file")
+    if path.suffix == ".keras":
+        config: dict[str, Any] = parse_json(_config_of_archive(path), str(path))
+        return config
+    return _config_of_h5(path)
+
+
 def _load_archive(path: Path) -> keras.Model:
     import keras
 
+    _config_of_archive(path)
+    return keras.saving.load_model(path, compile=False, safe_mode=True)
+
+
+def _config_of_archive(path: Path) -> bytes:
+    """The configuration in a ``.keras`` file, all members of which have been checked."""
     if not zipfile.is_zipfile(path):  # Keras would call it missing
         raise UserError(f"{path} is damaged, or is no .keras file")
     with opened_zip(path, "limits.model_mb") as archive:
@@ -148,18 +170,22 @@ def _load_archive(path: Path) -> keras.Model:
             require_plain(weights, path)
     require_few_layers(parse_json(config, str(path)), path)
     _reject_code(config.decode(), path)
-    return keras.saving.load_model(path, compile=False, safe_mode=True)
+    return config
 
 
 def _load_h5(path: Path) -> keras.Model:
+    return _load_legacy(_config_of_h5(path), path, path)
+
+
+def _config_of_h5(path: Path) -> dict[str, Any]:
+    """The configuration in an HDF5 file, with Keras' version."""
     with _opened_plain(path) as file:
         text = file.attrs.get("model_config")
         version = file.attrs.get("keras_version", "2")
     if text is None:
         raise UserError(f"{path} holds weights only: give the whole model, or its .json beside it")
     version = version.decode() if isinstance(version, bytes) else str(version)
-    config = {"keras_version": version, **parse_json(text, str(path))}
-    return _load_legacy(config, path, path)
+    return {"keras_version": version, **parse_json(text, str(path))}
 
 
 @contextmanager

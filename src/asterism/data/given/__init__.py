@@ -1,0 +1,1 @@
+"""Inputs that a user gives as a file or a folder, of any kind."""

@@ -1,0 +1,156 @@
+"""Reading the inputs that a user gives: a folder of files, one file, or arrays of NumPy."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import read_arrays
+from asterism.core.files.limits import parse_json, read_within
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError, reading
+from asterism.data.given.kind import INPUT_KINDS, Shaping
+
+#: Names of the arrays of an .npz file: inputs and labels.
+_INPUTS, _LABELS = ("inputs", "images", "x", "items", "test_images"), ("labels", "y", "test_labels")
+#: Files of arrays.
+ARRAYS = (".npz", ".npy")
+
+
+@dataclass(frozen=True)
+class GivenInputs:
+    """Inputs of one kind.
+
+    Attributes:
+        kind: its name in :data:`~asterism.data.given.kind.INPUT_KINDS`.
+        items: ``(N, ...)``.
+        labels: int64 ``(N,)``; None where none were given.
+        classes: names of the labels, where folders or a file give them.
+        names: of the items, for reports.
+        notes: what was changed or left out.
+    """
+
+    kind: str
+    items: NDArray[Any]
+    labels: NDArray[np.int64] | None
+    classes: tuple[str, ...]
+    names: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file, or all files of a folder and of its subfolders, in the order of their names.
+
+    Raises:
+        UserError: there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise UserError(f"there is no file or folder {path}")
+    files = sorted(p for p in path.rglob("*") if p.is_file() and not p.name.startswith("."))
+    if not files:
+        raise UserError(f"the folder {path} holds no files")
+    return files
+
+
+def kind_of(files: Sequence[Path]) -> str | None:
+    """The kind that most files' suffixes stand for; None for files of arrays, which say nothing."""
+    if files[0].suffix in ARRAYS:
+        return None
+    claimed = {s: name for name in INPUT_KINDS for s in INPUT_KINDS[name].suffixes}
+    counts = Counter(claimed.get(path.suffix.lower(), "bytes") for path in files)
+    return counts.most_common(1)[0][0]
+
+
+def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = None) -> GivenInputs:
+    """Read all inputs.
+
+    Args:
+        path: a folder, one file of the kind, or an ``.npz`` or ``.npy`` file. Subfolders of a
+            folder are classes. In an ``.npz`` file the inputs are called ``inputs`` (or
+            ``images``, ``x``) and the labels ``labels`` (or ``y``).
+        kind: the kind's name.
+        shaping: what the model takes.
+        labels: a JSON file: label by the file's name within the folder, or a list of labels.
+
+    Raises:
+        UserError: there are none, one is damaged, they do not fit together or into the model, or
+            labels are missing.
+    """
+    files = files_of(path)
+    if files[0].suffix in ARRAYS:
+        return _of_arrays(files[0], kind, labels)
+    reader = INPUT_KINDS[kind]
+    wanted = [p for p in files if not reader.suffixes or p.suffix.lower() in reader.suffixes]
+    if not wanted:
+        known = ", ".join(reader.suffixes)
+        raise UserError(f"{path} holds no {kind}: there is no file with one of {known}")
+    left = len(files) - len(wanted)
+    notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
+    items, names, folders = [], [], []
+    for file in progress(wanted, label=f"reading {kind}"):
+        for item in reader.read(file, shaping):
+            items.append(item)
+            names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
+            folders.append(file.relative_to(path).parts[0] if file.parent != path else "")
+    array, changed = reader.stack(items, shaping)
+    found, classes = _labels(names, folders, labels)
+    return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
+
+
+def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
+    if path.suffix == ".npy":
+        with reading(str(path)):
+            arrays = {"inputs": np.load(path, allow_pickle=False)}
+    else:
+        arrays = read_arrays(path)
+    items = next((arrays[name] for name in _INPUTS if name in arrays), None)
+    if items is None or items.ndim < 2 or not len(items):
+        raise UserError(
+            f"{path} holds no inputs: an array of at least two axes called {_INPUTS[0]} (it holds "
+            f"{', '.join(sorted(arrays)) or 'nothing'})"
+        )
+    if kind == "images" and items.ndim == 3:
+        items = items[..., np.newaxis]
+    names = [str(number) for number in range(len(items))]
+    own = next((arrays[name] for name in _LABELS if name in arrays), None)
+    if own is not None and labels is None:
+        if own.shape != (len(items),) or not np.issubdtype(own.dtype, np.integer):
+            raise UserError(f"{path}: labels have to be integers, one for each input")
+        return GivenInputs(kind, items, own.astype(np.int64), (), tuple(names), ())
+    found, classes = _labels(names, [""] * len(names), labels)
+    return GivenInputs(kind, items, found, classes, tuple(names), ())
+
+
+def _labels(
+    names: Sequence[str], folders: Sequence[str], path: Path | None
+) -> tuple[NDArray[np.int64] | None, tuple[str, ...]]:
+    """Labels and names of classes: from the file, else from the folders."""
+    if path is not None:
+        with reading(f"the labels {path}"):
+            told = parse_json(read_within(path, "limits.text_mb"), str(path))
+        given = [told.get(name) for name in names] if isinstance(told, dict) else told
+        if not isinstance(given, list) or len(given) != len(names) or None in given:
+            raise UserError(f"{path} has no label for each of the {len(names)} inputs")
+        if all(isinstance(label, int) for label in given):
+            return np.array(given, np.int64), ()
+        return _numbered([json.dumps(x) if not isinstance(x, str) else x for x in given])
+    if "" in folders or len(set(folders)) < 2:
+        return None, ()
+    return _numbered(folders)
+
+
+def _numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Names as numbers: those that are numbers stay what they are, others count in their order."""
+    if all(name.isdecimal() for name in names):
+        return np.array([int(name) for name in names], np.int64), ()
+    classes = sorted(set(names))
+    return np.array([classes.index(name) for name in names], np.int64), tuple(classes)

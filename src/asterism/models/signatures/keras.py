@@ -1,0 +1,68 @@
+"""The signature of a Keras file, from its configuration: Keras itself is not imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from asterism.core.messages.errors import reading
+from asterism.models.keras_models.reading import read_keras_config
+from asterism.models.signatures.signature import Signature, TensorSpec
+
+#: What tells how long the last axis of a layer's output is, by the layer's class.
+_LENGTH = {"Dense": "units", "Embedding": "output_dim", "LSTM": "units", "GRU": "units"}
+
+
+def keras_signature(path: Path) -> Signature:
+    """What a Keras file takes and gives.
+
+    An output's shape is known without Keras only where its layer's own configuration tells it.
+
+    Raises:
+        UserError: see :func:`~asterism.models.keras_models.reading.read_keras_config`.
+    """
+    config = read_keras_config(path)
+    with reading(str(path)):
+        model = config["config"]
+        layers = model["layers"] if isinstance(model, dict) else model
+        inputs = tuple(_input(layer) for layer in _inputs(layers))
+        ends = model.get("output_layers") if isinstance(model, dict) else None
+        named = {layer["config"]["name"]: layer for layer in layers}
+        last = [named[name] for name in _names(ends)] if ends else layers[-1:]
+        return Signature(
+            format="keras",
+            inputs=inputs,
+            outputs=tuple(_output(layer) for layer in last),
+            operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
+            half=any(_dtype(layer["config"]) == "float16" for layer in layers),
+        )
+
+
+def _inputs(layers: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The input layers; Keras 2 writes the shape into the first layer of a Sequential."""
+    declared = [layer for layer in layers if layer["class_name"] == "InputLayer"]
+    return declared or layers[:1]
+
+
+def _input(layer: dict[str, Any]) -> TensorSpec:
+    config = layer["config"]
+    shape = config.get("batch_shape") or config.get("batch_input_shape") or [None]
+    return TensorSpec(config["name"], _dtype(config), tuple(shape))
+
+
+def _output(layer: dict[str, Any]) -> TensorSpec:
+    config = layer["config"]
+    length = config.get(_LENGTH.get(layer["class_name"], ""))
+    return TensorSpec(config["name"], _dtype(config), (None, length) if length else ())
+
+
+def _names(ends: list[Any]) -> list[str]:
+    """Names of the output layers: one entry ``[name, node, tensor]``, or a list of such."""
+    return [ends[0]] if isinstance(ends[0], str) else [end[0] for end in ends]
+
+
+def _dtype(config: dict[str, Any]) -> str:
+    dtype = config.get("dtype", "float32")
+    if isinstance(dtype, dict):  # a policy
+        dtype = dtype.get("config", {}).get("name", "float32")
+    return str(dtype)

@@ -1,0 +1,111 @@
+"""Signature: the named inputs and outputs of a model file, and the state that it carries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Words in names of inputs and outputs that say at which end of a step a state is.
+_ENDS = re.compile(r"(?:^|_)(?:in|input|out|output|next|new|prev|old)(?=_|$)|n$|_(?=$)")
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A named input or output.
+
+    Attributes:
+        name: as the file has it.
+        dtype: of its numbers, NumPy's name (``float32``, ``int64``); as the file has it otherwise.
+        shape: its axes; None where the size is free.
+        scale, zero: for integers that stand for real numbers: the real number is
+            ``(integer - zero) * scale``. 0 and 0 where they do not.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int | None, ...]
+    scale: float = 0.0
+    zero: int = 0
+
+    def __str__(self) -> str:
+        sizes = ", ".join("?" if size is None else str(size) for size in self.shape)
+        return f"{self.name} {self.dtype} ({sizes})"
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a model file takes and gives.
+
+    Attributes:
+        format: the file's format: ``onnx``, ``tflite`` or ``keras``.
+        inputs: in the file's order.
+        outputs: in the file's order.
+        states: pairs of an input and the output that is its value in the next step: what a
+            streaming model carries from call to call.
+        operators: how many operators (layers, for Keras) it consists of.
+        quantised: how many of them compute on integers, or convert from or to them.
+        half: whether weights are half-precision numbers.
+        variables: whether it keeps state inside itself, between calls.
+    """
+
+    format: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    states: tuple[tuple[str, str], ...] = ()
+    operators: int = 0
+    quantised: int = 0
+    half: bool = False
+    variables: bool = False
+
+    @property
+    def streams(self) -> bool:
+        """Whether a call's answer depends on earlier calls."""
+        return bool(self.states) or self.variables
+
+    @property
+    def given(self) -> tuple[TensorSpec, ...]:
+        """The inputs that are no carried state."""
+        carried = {name for name, _ in self.states}
+        return tuple(spec for spec in self.inputs if spec.name not in carried)
+
+    @property
+    def answers(self) -> tuple[TensorSpec, ...]:
+        """The outputs that are no carried state."""
+        carried = {name for _, name in self.states}
+        return tuple(spec for spec in self.outputs if spec.name not in carried)
+
+
+def matching_states(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
+) -> tuple[tuple[str, str], ...]:
+    """Inputs and outputs that are the same state, before a step and after it.
+
+    They have one dtype and fitting shapes, and their names are one name with ``in`` and ``out``,
+    ``next``, ``new`` or ``n`` taken away (``h`` and ``hn``, ``state_in`` and ``state_out``).
+    At least one input and one output remain.
+    """
+    pairs: list[tuple[str, str]] = []
+    for given in inputs:
+        for answer in outputs:
+            taken = answer.name in {name for _, name in pairs}
+            if not taken and _same_state(given, answer):
+                pairs.append((given.name, answer.name))
+                break
+    if len(pairs) >= min(len(inputs), len(outputs)):
+        return ()
+    return tuple(pairs)
+
+
+def _same_state(given: TensorSpec, answer: TensorSpec) -> bool:
+    fit = len(given.shape) == len(answer.shape) and all(
+        None in sizes or sizes[0] == sizes[1]
+        for sizes in zip(given.shape, answer.shape, strict=True)
+    )
+    stem = _stem(given.name)
+    return given.dtype == answer.dtype and fit and stem != "" and stem == _stem(answer.name)
+
+
+def _stem(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "_", name.rpartition(":")[0].lower() or name.lower())
+    return _ENDS.sub("", _ENDS.sub("", plain)).strip("_")

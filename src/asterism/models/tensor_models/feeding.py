@@ -1,0 +1,179 @@
+"""How an item becomes a model's named inputs: the main input, masks, constants, carried states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.models.keras_models.preprocessing import PreprocessingParams
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.tensor_models.runtime import Tensors
+
+#: Names that say that an input marks which tokens are there, or counts them.
+_MASKS, _SEGMENTS, _LENGTHS = ("mask",), ("token_type", "segment"), ("length", "lens")
+
+
+class FeedingParams(ParameterSection):
+    """What is given to a model beside an item itself.
+
+    Whatever is null is told by the model's file, see :meth:`Feed.guessed`.
+    """
+
+    input: str | None = Field(description="the input that takes the item; null: the first")
+    outputs: list[str] | None = Field(
+        description="the outputs that are compared; null: all of real numbers"
+    )
+    constants: dict[str, float] = Field(description="values of further inputs, by their names")
+    step: int | None = Field(
+        ge=1, description="of a streaming model: numbers of an item's first axis in one call"
+    )
+    context: int = Field(
+        ge=0, description="of a streaming model: numbers of the call before that come along"
+    )
+    pad: int = Field(description="the token that stands behind an item's end")
+    preprocessing: PreprocessingParams | None = Field(
+        description="of images: from uint8 to the model's input; null: by the main input's type"
+    )
+
+
+class Feed:
+    """Makes a model's inputs of items.
+
+    Args:
+        signature: the model's.
+        params: what to give.
+        images: whether items are images uint8 ``(H, W, C)``.
+
+    Attributes:
+        main: the input that takes the item.
+        notes: what was settled without being told, for the reader of results.
+
+    Raises:
+        UserError: an input is left without a value, or a parameter names none.
+    """
+
+    def __init__(self, signature: Signature, params: FeedingParams, images: bool) -> None:
+        self.notes: list[str] = []
+        self._params, self._images = params, images
+        self._states = dict(signature.states)
+        given = {spec.name: spec for spec in signature.given}
+        self.main = _chosen(given, params.input)
+        self._others = [spec for name, spec in given.items() if name != self.main.name]
+        self._initial = [spec for spec in signature.inputs if spec.name in self._states]
+        for name in params.constants:
+            if name not in given:
+                raise UserError(f"constants: the model has no input {name} ({', '.join(given)})")
+        for spec in self._others:
+            if self._role(spec) is None:
+                raise UserError(
+                    f"the input {spec} has no value: set constants.{spec.name} to one number"
+                )
+        self._first = bool(images) and _channels_first(self.main)
+
+    def inputs(self, items: NDArray[Any]) -> Tensors:
+        """The inputs of one call, without carried states.
+
+        Args:
+            items: ``(n, ...)``.
+        """
+        values = {self.main.name: self._main_input(items)}
+        for spec in self._others:
+            role = self._role(spec)
+            assert role is not None
+            value = self._derived(role, spec, items)
+            values[spec.name] = value.astype(spec.dtype)
+        return values
+
+    def first_states(self, count: int) -> Tensors:
+        """The states before an item's first step: zeros."""
+        return {
+            spec.name: np.zeros(_with_batch(spec.shape, count), spec.dtype)
+            for spec in self._initial
+        }
+
+    def next_states(self, outputs: Mapping[str, NDArray[Any]]) -> Tensors:
+        """The states before the next step, from a step's outputs."""
+        return {given: outputs[answer] for given, answer in self._states.items()}
+
+    def _role(self, spec: TensorSpec) -> str | None:
+        if spec.name in self._params.constants:
+            return "constant"
+        name = spec.name.lower()
+        roles = {"mask": _MASKS, "segment": _SEGMENTS, "length": _LENGTHS}
+        named = [role for role, words in roles.items() if any(word in name for word in words)]
+        return named[0] if named else None
+
+    def _derived(self, role: str, spec: TensorSpec, items: NDArray[Any]) -> NDArray[Any]:
+        if role == "constant":
+            value = self._params.constants[spec.name]
+            return np.full(_with_batch(spec.shape, len(items)), value)
+        there: NDArray[np.bool_] = items != self._params.pad
+        if role == "mask":
+            return there
+        if role == "length":
+            return np.asarray(there.sum(axis=1))
+        return np.zeros_like(items)
+
+    def _main_input(self, items: NDArray[Any]) -> NDArray[Any]:
+        values: NDArray[Any] = items
+        if self._images and self._params.preprocessing is not None:
+            values = self._params.preprocessing.apply(items)
+        if self._first:
+            values = values.transpose(0, 3, 1, 2)
+        values = _with_axes(values, self.main)
+        return np.ascontiguousarray(_as_stored(values, self.main))
+
+
+def _chosen(given: Mapping[str, TensorSpec], name: str | None) -> TensorSpec:
+    if not given:
+        raise UserError("the model takes no input but states that it carries itself")
+    if name is None:
+        return next(iter(given.values()))
+    if name not in given:
+        raise UserError(f"the model has no input {name} (it has {', '.join(given)})")
+    return given[name]
+
+
+def _channels_first(spec: TensorSpec) -> bool:
+    return len(spec.shape) == 4 and spec.shape[-1] not in (1, 3) and spec.shape[1] in (1, 3, None)
+
+
+def _with_axes(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """Values with an axis of length 1 where the model has one more than the items."""
+    if len(spec.shape) == values.ndim + 1:
+        axis = 1 if spec.shape[1] == 1 else -1
+        return np.expand_dims(values, axis)
+    return values
+
+
+def _as_stored(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """Values in the type of numbers that an input takes; real ones are quantised for integers."""
+    dtype = np.dtype(spec.dtype)
+    if spec.scale and dtype.kind in "iu" and values.dtype.kind == "f":
+        limits = np.iinfo(dtype)
+        levels = np.rint(values / np.float32(spec.scale)) + spec.zero
+        values = np.clip(levels, limits.min, limits.max)
+    stored: NDArray[Any] = values.astype(dtype, copy=False)
+    return stored
+
+
+def as_real(values: NDArray[Any], spec: TensorSpec) -> NDArray[np.float32]:
+    """An output as real numbers: what integers stand for, where the file says it."""
+    real = values.astype(np.float32)
+    if spec.scale and values.dtype.kind in "iu":
+        real = (real - np.float32(spec.zero)) * np.float32(spec.scale)
+    return real
+
+
+def _with_batch(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:
+    """A shape whose first free axis is the batch; without one, as it is."""
+    sizes, free = list(shape), [place for place, size in enumerate(shape) if size is None]
+    for place in free:
+        sizes[place] = count if place == free[0] else 1
+    return tuple(int(size or 1) for size in sizes)

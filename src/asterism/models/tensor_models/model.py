@@ -1,0 +1,137 @@
+"""A model file of any signature as a function of items: one row of real numbers for each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.batching import PROBES, IndependentRows
+from asterism.models.signatures.signature import TensorSpec
+from asterism.models.tensor_models.feeding import Feed, FeedingParams, as_real
+from asterism.models.tensor_models.runtime import open_runtime
+
+Rows = NDArray[np.float32]
+
+
+class FileModel:
+    """A model file that answers to items.
+
+    A streaming model is called step by step along an item's first axis, with the states that it
+    carries; its row holds the answers of all steps.
+
+    Args:
+        path: the file; its suffix names the format.
+        params: what to give beside the items.
+        images: whether items are images uint8 ``(N, H, W, C)``.
+        probes: some items, ``(n, ...)`` with n of at least 1: on them the model is tried.
+
+    Attributes:
+        name: the file's name.
+        shapes: of each compared output of one item, by its name.
+        width: numbers in a row.
+        notes: what a reader of the results should know.
+
+    Raises:
+        UserError: the file cannot be opened, an input is left without a value, or the model fails
+            on the probes.
+    """
+
+    def __init__(
+        self, path: Path, params: FeedingParams, images: bool, probes: NDArray[Any]
+    ) -> None:
+        self.name, self._path, self._params = path.name, path, params
+        self._runtime = open_runtime(path)
+        signature = self._runtime.signature
+        self._feed = Feed(signature, params, images)
+        self._outputs = _compared(signature.answers, params.outputs)
+        self.streams = signature.streams
+        self.notes = tuple(self._feed.notes)
+        some = np.resize(probes, (PROBES, *probes.shape[1:]))
+        try:
+            tried = self._steps(some[: self._runtime.fixed_batch or 1])
+        except UserError:
+            raise
+        except Exception as error:
+            raise UserError(
+                f"{path} failed on the first input when it was opened: {error}"
+            ) from error
+        self.shapes = {name: value.shape[1:] for name, value in tried.items()}
+        self.width = sum(value[0].size for value in tried.values())
+        fixed = 1 if signature.variables else self._runtime.fixed_batch
+        self._rows = IndependentRows(self._run, fixed, some)
+
+    def predict(self, items: NDArray[Any]) -> Rows:
+        """The compared outputs of items, one after the other, float32 ``(N, width)``.
+
+        An item's row is the same bytes in every batch.
+        """
+        if not len(items):
+            return np.empty((0, self.width), np.float32)
+        return self._rows(items)
+
+    def _run(self, items: NDArray[Any]) -> Rows:
+        return np.concatenate(
+            [value.reshape(len(items), -1) for value in self._steps(items).values()], axis=1
+        )
+
+    def _steps(self, items: NDArray[Any]) -> dict[str, Rows]:
+        """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``."""
+        if not self.streams:
+            return self._answers(self._runtime.run(self._feed.inputs(items)), len(items))
+        self._runtime.reset()
+        states, found = self._feed.first_states(len(items)), []
+        for part in self._parts(items):
+            outputs = self._runtime.run({**self._feed.inputs(part), **states})
+            states = self._feed.next_states(outputs)
+            found.append(self._answers(outputs, len(items)))
+        return {name: np.stack([step[name] for step in found], axis=1) for name in found[0]}
+
+    def _parts(self, items: NDArray[Any]) -> list[NDArray[Any]]:
+        """What each call of a streaming model gets."""
+        step, context = self._step(), self._params.context
+        if items.shape[1] < step:
+            raise UserError(
+                f"{self._path} takes {step} numbers a call, items have {items.shape[1]}"
+            )
+        before = np.zeros((len(items), context, *items.shape[2:]), items.dtype)
+        padded = np.concatenate([before, items], axis=1)
+        starts = range(0, items.shape[1] - step + 1, step)
+        return [padded[:, start : start + context + step] for start in starts]
+
+    def _step(self) -> int:
+        if self._params.step is not None:
+            return self._params.step
+        size = self._feed.main.shape[1] if len(self._feed.main.shape) > 1 else None
+        if size is None:
+            raise UserError(
+                f"{self._path} is a streaming model that takes any number of samples a call: set "
+                "step, and context where the call before comes along"
+            )
+        return size - self._params.context
+
+    def _answers(self, outputs: dict[str, NDArray[Any]], count: int) -> dict[str, Rows]:
+        answers = {}
+        for spec in self._outputs:
+            value = as_real(outputs[spec.name], spec)
+            if value.ndim == 0 or len(value) != count:
+                raise UserError(
+                    f"{self._path}: the output {spec.name} has the shape {value.shape} for "
+                    f"{count} inputs; its first axis has to be the inputs'"
+                )
+            answers[spec.name] = value
+        return answers
+
+
+def _compared(answers: tuple[TensorSpec, ...], names: list[str] | None) -> list[TensorSpec]:
+    known = {spec.name: spec for spec in answers}
+    if names is None:
+        real = [spec for spec in answers if np.dtype(spec.dtype).kind == "f" or spec.scale]
+        return real or list(answers)
+    for name in names:
+        if name not in known:
+            raise UserError(f"the model has no output {name} (it has {', '.join(known)})")
+    return [known[name] for name in names]

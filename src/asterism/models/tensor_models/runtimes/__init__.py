@@ -1,0 +1,1 @@
+"""Runtimes by format."""

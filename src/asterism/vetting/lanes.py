@@ -1,0 +1,91 @@
+"""What each lane of the pipeline can do with a model file, and what to change where it cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.models.signatures.signature import Signature
+
+
+@dataclass(frozen=True)
+class Use:
+    """Whether one lane can use a model.
+
+    Attributes:
+        lane: what the lane does.
+        possible: whether it can.
+        how: the overrides that give it the model; where it cannot, why, and what would change it.
+    """
+
+    lane: str
+    possible: bool
+    how: str
+
+
+def uses(path: Path, signature: Signature) -> list[Use]:
+    """What each lane can do with a model."""
+    lanes: dict[str, Callable[[Path, Signature], tuple[bool, str]]] = {
+        "vet a compressed version": _vet,
+        "search a pair of image classifiers": _pair,
+        "importance-driven coverage": _importance,
+        "fuzz a recurrent network": _recurrent,
+        "seed for testing libraries": _libraries,
+    }
+    return [Use(lane, *told(path, signature)) for lane, told in lanes.items()]
+
+
+def _vet(path: Path, signature: Signature) -> tuple[bool, str]:
+    if not signature.given:
+        return False, "it has no input but its own state"
+    return True, f"asterism vet {path} COMPRESSED --inputs FILE_OR_FOLDER"
+
+
+def _pair(path: Path, signature: Signature) -> tuple[bool, str]:
+    reason = _no_image_classifier(signature)
+    if reason:
+        return False, f"{reason}; vet it instead"
+    return True, f"pair=file pairs.own.original={path} pairs.own.compressed=…"
+
+
+def _importance(path: Path, signature: Signature) -> tuple[bool, str]:
+    if signature.format != "keras":
+        return False, "relevance needs the layers of a Keras file (.keras, .h5)"
+    reason = _no_image_classifier(signature)
+    if reason:
+        return False, reason
+    return True, f"classifier=file classifier.path={path}"
+
+
+def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
+    if signature.format == "tflite":
+        return False, "states are read from Keras and ONNX files only"
+    sizes = signature.given[0].shape if signature.given else ()
+    if len(sizes) != 3:
+        return False, "it takes no sequences (batch, steps, features) such as the rows of images"
+    return True, f"rnn=file rnn.path={path}"
+
+
+def _libraries(path: Path, signature: Signature) -> tuple[bool, str]:
+    if signature.format != "keras":
+        return False, "seeds are rebuilt from the layers of a Keras file (.keras, .h5)"
+    free = [spec.name for spec in signature.inputs if None in spec.shape[1:]]
+    if free:
+        return False, f"{', '.join(free)} has a free size; save the model with a fixed one"
+    return True, f"reduce.user_model={path}"
+
+
+def _no_image_classifier(signature: Signature) -> str:
+    """Why a model is no classifier of images of one size; empty where it is one."""
+    if len(signature.inputs) != 1:
+        return f"it has {len(signature.inputs)} inputs, an image classifier has one"
+    kind, told = kind_of_inputs(signature)
+    if kind != "images":
+        return f"it takes no images: {told}"
+    if None in signature.inputs[0].shape[1:]:
+        return "its images have a free size"
+    if signature.outputs and len(signature.outputs[0].shape) not in (0, 2):
+        return "its first output is no row of scores"
+    return ""

@@ -133,6 +133,7 @@ def test_a_model_without_its_summary_is_not_left_behind(data, original, tmp_path
     assert not (tmp_path / "m").exists()
 
 
+@pytest.mark.slow
 def test_the_threads_are_fixed_before_the_original_is_loaded(original, tmp_path):
     """As in a stage, the first thing that starts TensorFlow; a training would depend on them."""
     script = f"""

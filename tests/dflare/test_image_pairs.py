@@ -96,6 +96,7 @@ def tree(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+@pytest.mark.slow
 def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     found = tmp_path / "artifacts/trigger/pair"
     summaries = search(files[:2], data, found)

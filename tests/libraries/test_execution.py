@@ -147,7 +147,7 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
         ("index", -1, "no model -1"),
         ("index", "0", "no model"),
         ("distributions", None, "it is no result"),
-        ("outcomes", [{"backend": "jax:jit"}], "missing"),
+        ("outcomes", [{"backend": "jax:jit"}], "Field required"),
         ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is no result"),
         ("outputs", {"jax:import os": {}}, "no backend"),
     ],

@@ -46,6 +46,7 @@ def project(tmp_path, monkeypatch):
 PARAMS = ("-c", "from asterism.cli import main; main()", "params")
 
 
+@pytest.mark.slow
 def test_commands_know_a_library_outside_of_the_package(project, monkeypatch):
     command(project, *PARAMS, *OVERRIDES)
     assert "injected:eager" in (project / "params.yaml").read_text()

@@ -194,6 +194,7 @@ def test_published_files_of_keras_2_are_seed_models(shared_models, name, layers_
     assert keeps(reduced, elements_of(graph)) and len(reduced.layers) <= len(graph.layers)
 
 
+@pytest.mark.slow
 def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
     """Weights come with a whole model; those beside a .json are no dependency of the stage's."""
     path, _ = keras_2_file(tmp_path, "json")

@@ -42,8 +42,8 @@ class Counted(IsolatedClassifier):
 def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
         assert model.predict(DARK).shape == (6, 4)
-        monkeypatch.setattr(isolation, "PATIENCE_S", 3.0)
-        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 3 s"):
+        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
             model.predict(BRIGHT)
         assert model.pid is None
         with pytest.raises(ModelHangError, match="not called again"):
@@ -54,9 +54,9 @@ def test_a_classifier_that_hangs_is_asked_once(tmp_path, monkeypatch):
 def test_a_model_that_reads_nothing_hangs(tmp_path, monkeypatch):
     """Its process is stopped, and more images than the system keeps for it are on their way."""
     with IsolatedClassifier(endless_classifier(tmp_path / "endless.onnx"), UNIT) as model:
-        monkeypatch.setattr(isolation, "PATIENCE_S", 3.0)
+        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
         os.kill(model.pid, signal.SIGSTOP)
-        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 3 s"):
+        with pytest.raises(ModelHangError, match=r"endless\.onnx did not answer within 2 s"):
             model.predict(np.concatenate([DARK] * 10_000))
         assert model.pid is None
 
@@ -65,7 +65,7 @@ def test_a_batch_that_hangs_is_not_divided(tmp_path, monkeypatch):
     """Each part with the input that hangs would take the whole limit again."""
     path = endless_classifier(tmp_path / "endless.onnx")
     with Counted(path, UNIT) as f, Counted(path, UNIT) as g:
-        monkeypatch.setattr(isolation, "PATIENCE_S", 3.0)
+        monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
         with pytest.raises(ModelHangError):
             Pair(f, g).ask(np.concatenate([BRIGHT] * 40))
         assert (f.asked, g.asked) == (1, 1)

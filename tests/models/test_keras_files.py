@@ -24,6 +24,7 @@ save_keras(model, Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_equal_models_give_equal_bytes_in_two_processes(tmp_path):
     for name in ("a", "b"):
         subprocess.run([sys.executable, "-c", BUILD, tmp_path / f"{name}.keras"], check=True)

@@ -93,6 +93,7 @@ def tried(copy, tests, seconds=30):
     return run_tests(copy.folder, tests, seconds, copy.folder.parent / "log", list)
 
 
+@pytest.mark.slow
 def test_faults_are_noticed_in_a_copy_and_the_checkout_stays_as_it_is(checkout, tmp_path):
     before = content(checkout)
     copy = Copy(checkout, tmp_path / "state" / "copy")
@@ -122,6 +123,7 @@ def test_what_waits_for_nothing_is_stopped_long_before_its_time_is_up(
     assert time.monotonic() - begun < 1000
 
 
+@pytest.mark.slow
 def test_the_functions_that_tests_run_are_noted_in_fixtures_and_processes_too(checkout, tmp_path):
     copy = Copy(checkout, tmp_path / "state" / "noting")
     copy.note_functions()
@@ -151,6 +153,7 @@ def test_the_functions_that_tests_run_are_noted_in_fixtures_and_processes_too(ch
     assert all(changed[test] is not None and changed[test] == found[test] for test in kept)
 
 
+@pytest.mark.slow
 def test_tests_are_recorded_anew_where_a_function_that_they_ran_was_moved(checkout, tmp_path):
     memory, file = tmp_path / "memory", Path("tests/test_numbers.py")
     memory.mkdir()

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
@@ -51,6 +52,29 @@ def test_params_yaml_is_the_composition_of_the_defaults():
     assert text == compose(CONF, []), "run `asterism params`"
 
 
+def chosen_together():
+    """Lists of choices that hold each choice once, with at most one of a group in a list.
+
+    A composition takes a third of a second, and what a group chooses stands by itself.
+    """
+    groups = {}
+    for group, choice in CHOICES:
+        if (group, choice) not in TOGETHER:
+            groups.setdefault(group, []).append((group, choice))
+    rounds = [[c for c in row if c] for row in zip_longest(*groups.values())]
+    return [*rounds, *([choice] for choice in TOGETHER)]
+
+
+@pytest.mark.parametrize("choices", chosen_together(), ids=lambda c: f"{len(c)}-{c[0][1]}")
+def test_choices_of_several_groups_compose_together(choices):
+    overrides = []
+    for group, choice in choices:
+        overrides += [f"{group}={choice}", *TOGETHER.get((group, choice), [])]
+        overrides += needed(CONF / group / f"{choice}.yaml")
+    validate(Params, yaml.safe_load(compose(CONF, overrides)))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(("group", "choice"), CHOICES)
 def test_every_choice_composes(group, choice):
     together = TOGETHER.get((group, choice), [])

@@ -88,6 +88,7 @@ def tested(extended):
     ], done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=KINDS)
 def test_an_example_passes_the_tests_that_pick_it_up(tested, example):
     cases, output = tested

@@ -29,7 +29,7 @@ def project(tmp_path_factory):
     return Project(tmp_path_factory.mktemp("shards"), long=True)
 
 
-@pytest.mark.parametrize("shards", [1, 2, 5])
+@pytest.mark.parametrize("shards", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 5))])
 def test_a_long_stage_gives_the_same_bytes_for_any_number_of_shards(project, shards):
     shutil.rmtree(project.root / ".dvc/cache", ignore_errors=True)
     (project.root / "artifacts/long").unlink(missing_ok=True)

@@ -149,6 +149,7 @@ def test_who_pulls_runs_nothing_and_what_they_change_runs_alone(project, remote,
     assert project.ran() == ["end", "right"]
 
 
+@pytest.mark.slow
 def test_the_run_cache_comes_too(project, remote, tmp_path):
     """Results of experiments that dvc.lock does not name are restored by it."""
     params = project.root / "params.yaml"
@@ -202,6 +203,7 @@ def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     assert call(project, "git", "status", "--porcelain", folder=other) == ""
 
 
+@pytest.mark.slow
 def test_a_damaged_object_is_replaced_by_deleting_it_and_pushing_again(project, tmp_path):
     store = tmp_path / "the store"
     add_remote(project, store)

@@ -5,6 +5,11 @@ import json
 import pytest
 from workspace import commit, copy_project, run
 
+# The fast tests have each computation on its own: training in `models/`, profile, chain, seeds
+# and campaigns in `deepstellar/`, traces under attack in `attacks/`. What DVC does with stages is
+# tested on stages that take no time, in `test_sharing.py` and `test_sweeps.py`.
+pytestmark = pytest.mark.slow
+
 TINY = [
     "data.train=400",
     "data.test=120",
@@ -30,9 +35,6 @@ def finished(tmp_path_factory):
     return project
 
 
-# Each computation is repeated in the fast tests of its own: training in `models/`, profile,
-# Markov chain, seeds and campaigns in `deepstellar/`, traces under attack in `attacks/`.
-@pytest.mark.slow
 def test_two_runs_from_scratch_give_the_same_bytes(finished, tmp_path):
     again = copy_project(tmp_path / "again", TINY)
     run(again, "dvc", "repro", *LANE)
@@ -78,9 +80,7 @@ def test_the_metrics_have_the_form_that_is_promised(finished):
         assert all(0 <= values[c] <= 1 for c in criteria)
 
 
-# What each stage reads is compared with dvc.yaml in test_dvc_yaml.py; that a change reruns those
-# stages and no others is tested on stages that take no time in test_sweeps.py.
-@pytest.mark.slow
+# What each stage reads is compared with dvc.yaml in test_dvc_yaml.py.
 def test_a_changed_parameter_reruns_only_what_depends_on_it(finished, tmp_path):
     clone = tmp_path / "clone"
     run(tmp_path, "git", "clone", "-q", finished, clone)

@@ -70,6 +70,7 @@ def test_a_sweep_computes_shared_stages_once_and_its_points_are_experiments(proj
     assert project.ran() == []
 
 
+@pytest.mark.slow
 def test_points_side_by_side_wait_for_each_others_stages(project):
     (project.notes / "hold-base").touch()
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]

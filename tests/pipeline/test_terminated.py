@@ -86,10 +86,8 @@ def test_stages_end_with_a_run_that_is_killed(tmp_path):
     assert status == 0, output
 
 
-@pytest.mark.parametrize(
-    "launcher",
-    ["joblib", *(pytest.param(n, marks=pytest.mark.slow) for n in ("basic", "submitit_local"))],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", ["joblib", "basic", "submitit_local"])
 def test_points_end_with_a_sweep_that_is_killed(tmp_path, launcher):
     """Those that run, and those that its launcher has handed to a process already."""
     project = Project(tmp_path)

@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 SCRIPT = Path(__file__).parent / "campaign_process.py"
 SOURCE = Path(__file__).parents[3] / "src"
 
@@ -38,6 +40,7 @@ def kill_after(process: subprocess.Popen[bytes], state: Path, island: int, count
     assert process.wait() == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_killed_campaigns_end_with_the_same_bytes(network_file: Path, tmp_path: Path) -> None:
     peaceful, disturbed = tmp_path / "peaceful", tmp_path / "disturbed"
     assert start(network_file, peaceful, tmp_path / "state_1").wait() == 0

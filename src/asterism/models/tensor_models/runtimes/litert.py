@@ -65,7 +65,7 @@ class LiteRtRuntime:
         return True
 
     def _run(self, inputs: Mapping[str, NDArray[Any]]) -> Tensors:
-        interpreter = self._opened(inputs)
+        interpreter = self._interpreter(inputs)
         for detail in interpreter.get_input_details():
             interpreter.set_tensor(detail["index"], inputs[detail["name"]])
         interpreter.invoke()
@@ -76,15 +76,15 @@ class LiteRtRuntime:
 
     def reset(self) -> None:
         """See :meth:`.Runtime.reset`."""
-        for interpreter in self._known().values():
+        for interpreter in self._interpreters().values():
             interpreter.reset_all_variables()
 
-    def _known(self) -> dict[tuple[tuple[int, ...], ...], Any]:
+    def _interpreters(self) -> dict[tuple[tuple[int, ...], ...], Any]:
         known: dict[tuple[tuple[int, ...], ...], Any] = self._local.__dict__.setdefault("open", {})
         return known
 
-    def _opened(self, inputs: Mapping[str, NDArray[Any]]) -> Any:
-        known, shapes = self._known(), tuple(inputs[name].shape for name in self._inputs)
+    def _interpreter(self, inputs: Mapping[str, NDArray[Any]]) -> Any:
+        known, shapes = self._interpreters(), tuple(inputs[name].shape for name in self._inputs)
         if shapes not in known:
             known[shapes] = self._open({name: inputs[name].shape for name in self._inputs})
         return known[shapes]

@@ -1,0 +1,89 @@
+"""A model file of any signature in a process of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.models.classifiers.isolation import Arrays, IsolatedModel, Served
+from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.model import FileModel, Rows
+
+
+class IsolatedFileModel:
+    """A :class:`~asterism.models.tensor_models.model.FileModel` in a process of its own.
+
+    Use it as a context, or ``close`` it.
+
+    Args:
+        path: the model file.
+        params: what to give beside the items.
+        images: whether items are images uint8 ``(N, H, W, C)``.
+        probes: some items, on which the model is tried.
+
+    Raises:
+        ModelCrashError: opening the file ended the process.
+        ModelHangError: opening the file took too long.
+        UserError: see :class:`~asterism.models.tensor_models.model.FileModel`.
+    """
+
+    def __init__(
+        self, path: Path, params: FeedingParams, images: bool, probes: NDArray[Any]
+    ) -> None:
+        self._model = IsolatedModel(path, open_served, [str(path), params.model_dump(), images])
+        self.name = path.name
+        try:
+            self._model.ask([probes])
+            (told,) = self._model.ask([])
+        except BaseException:
+            self._model.close()
+            raise
+        facts = json.loads(told.tobytes())
+        self.shapes = {name: tuple(shape) for name, shape in facts["shapes"].items()}
+        #: Numbers in a row; for a classifier its classes.
+        self.classes = int(facts["width"])
+        self.notes = tuple(facts["notes"])
+
+    def predict(self, items: NDArray[Any]) -> Rows:
+        """See :meth:`.FileModel.predict`.
+
+        Raises:
+            ModelCrashError: on these items the model ended its process, or raised an error.
+            ModelHangError: it did not answer in time.
+        """
+        (rows,) = self._model.ask([items])
+        return rows
+
+    def close(self) -> None:
+        """End the process."""
+        self._model.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def open_served(path: str, params: dict[str, Any], images: bool) -> Served:
+    """A model as :class:`IsolatedFileModel` opens it in the other process.
+
+    It is opened by the first items that it is asked about, which are its probes. Asked about
+    nothing it tells facts about itself.
+    """
+    opened: list[FileModel] = []
+
+    def answer(arrays: Arrays) -> Arrays:
+        if not arrays:
+            facts = {name: getattr(opened[0], name) for name in ("shapes", "width", "notes")}
+            return [np.frombuffer(json.dumps(facts).encode(), np.uint8)]
+        if not opened:
+            feeding = FeedingParams.model_validate(params)
+            opened.append(FileModel(Path(path), feeding, images, arrays[0]))
+        return [opened[0].predict(arrays[0])]
+
+    return {}, answer

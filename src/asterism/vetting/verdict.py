@@ -1,0 +1,166 @@
+"""The verdict on a compressed model: ship, ship with the repair, do not ship, or not known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import Field
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.vetting.agreement import Agreement
+from asterism.vetting.statistics import Share, share_of
+
+Word = Literal["ship", "ship with the repair", "do not ship", "not enough inputs to say"]
+
+
+class Thresholds(ParameterSection):
+    """What a compressed model has to keep. Each is compared with an end of an interval."""
+
+    agreement: float = Field(ge=0, le=1, description="least share of inputs that both answer alike")
+    accuracy_lost: float = Field(ge=0, le=1, description="most accuracy that may be lost")
+    worst_class: float = Field(
+        ge=0, le=1, description="least agreement in each class of at least 30 inputs"
+    )
+    natural_flips: float = Field(
+        ge=0, le=1, description="most inputs that may flip under slight natural changes"
+    )
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One threshold beside what was measured.
+
+    Attributes:
+        name: what is compared.
+        measured: the share, as measured.
+        threshold: what it is compared with.
+        at_least: whether the share must be as large as the threshold, or as small.
+        met: True or False where the whole interval lies on one side; None where the threshold lies
+            within the interval, so that more inputs are needed.
+    """
+
+    name: str
+    measured: Share
+    threshold: float
+    at_least: bool
+    met: bool | None
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return {
+            "name": self.name,
+            "measured": self.measured.to_json(),
+            "threshold": self.threshold,
+            "at_least": self.at_least,
+            "met": self.met,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with a compressed model, and why.
+
+    Attributes:
+        word: the verdict.
+        reasons: one sentence each, the deciding ones first.
+        criteria: all that was compared.
+    """
+
+    word: Word
+    reasons: tuple[str, ...]
+    criteria: tuple[Criterion, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return {
+            "word": self.word,
+            "reasons": list(self.reasons),
+            "criteria": [criterion.to_json() for criterion in self.criteria],
+        }
+
+
+#: Classes with fewer inputs are not judged alone.
+_FEWEST = 30
+
+
+def criteria_of(
+    agreement: Agreement, flips: Share | None, thresholds: Thresholds, confidence: float
+) -> tuple[Criterion, ...]:
+    """All thresholds beside what was measured.
+
+    Args:
+        agreement: on the given inputs.
+        flips: under slight natural changes; None where none were tried.
+        thresholds: what has to be kept.
+        confidence: of the interval of the accuracy that was lost.
+    """
+    found = [
+        _at_least("agreement on the given inputs", agreement.differ.rest, thresholds.agreement)
+    ]
+    if agreement.accuracy:
+        found.append(_accuracy(agreement, thresholds.accuracy_lost, confidence))
+    large = {c: s for c, s in agreement.classes.items() if s.total >= _FEWEST}
+    if large:
+        label, worst = max(large.items(), key=lambda entry: entry[1].share)
+        found.append(_at_least(f"agreement in class {label}", worst.rest, thresholds.worst_class))
+    if flips is not None:
+        name = "inputs that flip under slight natural changes"
+        found.append(_at_most(name, flips, thresholds.natural_flips))
+    return tuple(found)
+
+
+def decide(criteria: tuple[Criterion, ...], repaired: tuple[Criterion, ...] | None) -> Verdict:
+    """The verdict.
+
+    Args:
+        criteria: of the compressed model as it is.
+        repaired: of the repaired file on inputs that the repair has not seen; None where there is
+            none, or where it agrees with the original on fewer of these inputs than before.
+    """
+    failed = [c for c in criteria if c.met is False]
+    unknown = [c for c in criteria if c.met is None]
+    if not failed and not unknown:
+        return Verdict("ship", tuple(map(_sentence, criteria)), criteria)
+    if repaired is not None and all(c.met for c in repaired):
+        reasons = (
+            *map(_sentence, failed or unknown),
+            *(f"repaired: {_sentence(c)}" for c in repaired),
+        )
+        return Verdict("ship with the repair", reasons, criteria)
+    if failed:
+        return Verdict("do not ship", tuple(map(_sentence, [*failed, *unknown])), criteria)
+    return Verdict("not enough inputs to say", tuple(map(_sentence, unknown)), criteria)
+
+
+def _at_least(name: str, share: Share, threshold: float) -> Criterion:
+    met = True if share.low >= threshold else False if share.high < threshold else None
+    return Criterion(name, share, threshold, True, met)
+
+
+def _at_most(name: str, share: Share, threshold: float) -> Criterion:
+    met = True if share.high <= threshold else False if share.low > threshold else None
+    return Criterion(name, share, threshold, False, met)
+
+
+def _accuracy(agreement: Agreement, allowed: float, confidence: float) -> Criterion:
+    """The accuracy that was lost: the share that got wrong less the share that got right.
+
+    Both shares have intervals that together hold with the confidence asked for (Bonferroni).
+    """
+    total = agreement.differ.total
+    worse, better = (agreement.directions[way] for way in ("right to wrong", "wrong to right"))
+    each = 1 - (1 - confidence) / 2
+    down, up = share_of(worse, total, each), share_of(better, total, each)
+    lost, low, high = worse - better, down.low - up.high, down.high - up.low
+    share = Share(lost, total, lost / total if total else 0.0, low, high)
+    return _at_most("accuracy lost", share, allowed)
+
+
+def _sentence(criterion: Criterion) -> str:
+    share = criterion.measured
+    told = f"{criterion.name}: {share.share:.2%} ({share.low:.2%} to {share.high:.2%})"
+    asked = f"{'at least' if criterion.at_least else 'at most'} {criterion.threshold:.2%}"
+    ends = {True: f"{asked} was asked", False: f"but {asked} was asked", None: f"{asked} was asked"}
+    more = "; more inputs are needed" if criterion.met is None else ""
+    return f"{told}, {ends[criterion.met]}{more}"

@@ -16,7 +16,7 @@ LAYERS = [
     ["models/classifiers", "models/layers", "models/parameters"],
     ["models/recurrent", "models/signatures"],
     ["models/tensor_models", "models/training"],
-    ["attacks", "compression", "criteria", "dflare", "memo/universe"],
+    ["attacks", "compression", "criteria", "dflare", "localisation", "memo/universe"],
     ["deepstellar/selections"],
     ["deepstellar/parameters"],
     ["deepstellar/model", "deepstellar/seeding"],

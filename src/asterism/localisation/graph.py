@@ -1,0 +1,203 @@
+"""An ONNX graph as a network of tensors: which node makes each, which nodes take it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+Array = NDArray[Any]
+
+
+class Graph:
+    """An index over a model; the model itself is not changed by it.
+
+    Args:
+        model: an ``onnx.ModelProto`` with unique tensor names, as ONNX demands.
+
+    Attributes:
+        nodes: the nodes, in the file's order.
+        maker: index of the node that makes a tensor.
+        takers: indices of the nodes that take a tensor, also inside the graphs of control flow.
+        constants: initialisers by name.
+        inputs: names of what the user gives, in order.
+        outputs: names of what the graph gives, in order.
+        varying: names of the tensors that depend on an input.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.nodes = list(model.graph.node)
+        self.constants = {tensor.name: tensor for tensor in model.graph.initializer}
+        self.inputs = [i.name for i in model.graph.input if i.name not in self.constants]
+        self.outputs = [output.name for output in model.graph.output]
+        self.maker: dict[str, int] = {}
+        self.takers: dict[str, list[int]] = {}
+        self.varying = set(self.inputs)
+        for index in ordered(self.nodes):
+            node = self.nodes[index]
+            taken = list(dict.fromkeys(inputs_of(node)))
+            for name in taken:
+                self.takers.setdefault(name, []).append(index)
+            depends = any(name in self.varying for name in taken) or node.op_type.startswith("Rand")
+            for name in node.output:
+                if name:
+                    self.maker[name] = index
+                    if depends:
+                        self.varying.add(name)
+
+    def maker_of(self, tensor: str) -> Any:
+        """The node that makes a tensor, or None."""
+        index = self.maker.get(tensor)
+        return None if index is None else self.nodes[index]
+
+    def value(self, tensor: str) -> Array | None:
+        """The values of an initialiser, or None for a tensor that is none."""
+        constant = self.constants.get(tensor)
+        return None if constant is None else np.asarray(numpy_helper.to_array(constant))
+
+    def name_of(self, index: int) -> str:
+        """A node's name, or the name of its first output where it has none."""
+        node = self.nodes[index]
+        return str(node.name or node.output[0])
+
+    def opset(self, domain: str = "") -> int:
+        """Version of the operator set of a domain, 0 where the model imports none."""
+        return next((e.version for e in self.model.opset_import if _same(e.domain, domain)), 0)
+
+
+def _same(domain: str, other: str) -> bool:
+    return (domain or "ai.onnx") == (other or "ai.onnx")
+
+
+def subgraphs(node: Any) -> Iterator[Any]:
+    """The graphs in a node's attributes."""
+    for attribute in node.attribute:
+        if attribute.HasField("g"):
+            yield attribute.g
+        yield from attribute.graphs
+
+
+def inputs_of(node: Any) -> Iterator[str]:
+    """Names of all tensors that a node takes, also those that only its inner graphs take."""
+    yield from (name for name in node.input if name)
+    for inner in subgraphs(node):
+        own = {value.name for value in inner.input} | {c.name for c in inner.initializer}
+        own |= {name for part in inner.node for name in part.output}
+        taken = [name for part in inner.node for name in inputs_of(part)]
+        yield from (n for n in [*taken, *(o.name for o in inner.output)] if n not in own)
+
+
+def renamed(node: Any, names: Mapping[str, str]) -> Any:
+    """A copy of a node that takes other tensors; tensors without an entry keep their names."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    _rename_inputs(copy, names)
+    return copy
+
+
+def _rename_inputs(node: Any, names: Mapping[str, str]) -> None:
+    node.input[:] = [names.get(name, name) for name in node.input]
+    for inner in subgraphs(node):
+        own = {name for part in inner.node for name in part.output}
+        own |= {value.name for value in inner.input} | {c.name for c in inner.initializer}
+        outer = {name: new for name, new in names.items() if name not in own}
+        for part in inner.node:
+            _rename_inputs(part, outer)
+        for output in inner.output:
+            output.name = outer.get(output.name, output.name)
+
+
+def ordered(nodes: Sequence[Any]) -> list[int]:
+    """Indices of nodes so that each stands behind those whose tensors it takes.
+
+    Of nodes that are ready, the one that stands first in the file comes first.
+    """
+    makers = {name: i for i, node in enumerate(nodes) for name in node.output if name}
+    waits = [{makers[n] for n in inputs_of(node) if n in makers} for node in nodes]
+    followers: dict[int, list[int]] = {}
+    for index, needed in enumerate(waits):
+        for other in needed:
+            followers.setdefault(other, []).append(index)
+    ready = [index for index, needed in enumerate(waits) if not needed]
+    heapq.heapify(ready)
+    found = []
+    while ready:
+        index = heapq.heappop(ready)
+        found.append(index)
+        for follower in followers.get(index, ()):
+            waits[follower].discard(index)
+            if not waits[follower]:
+                heapq.heappush(ready, follower)
+    return found
+
+
+def cone(graph: Graph, tensors: Iterable[str], stops: Callable[[str], bool]) -> set[int]:
+    """Indices of the nodes that compute tensors from those where ``stops`` is true."""
+    found: set[int] = set()
+    waiting = list(tensors)
+    while waiting:
+        index = graph.maker.get(waiting.pop())
+        if index is None or index in found:
+            continue
+        found.add(index)
+        waiting.extend(name for name in inputs_of(graph.nodes[index]) if not stops(name))
+    return found
+
+
+def assembled(
+    template: Any,
+    nodes: Sequence[Any],
+    constants: Mapping[str, Any],
+    outputs: Sequence[Any],
+    imports: Mapping[str, int],
+) -> Any:
+    """A model of nodes and initialisers, without those on which no output depends.
+
+    Args:
+        template: the model whose inputs and format version it has.
+        nodes: in any order.
+        constants: initialisers by their names in the new graph.
+        outputs: descriptions of the outputs.
+        imports: versions of the operator sets, by domain.
+
+    Returns:
+        An ``onnx.ModelProto``; equal arguments give equal bytes.
+    """
+    makers = {name: node for node in nodes for name in node.output if name}
+    needed: set[int] = set()
+    used: set[str] = set()
+    waiting = [output.name for output in outputs]
+    while waiting:
+        name = waiting.pop()
+        if name in used:
+            continue
+        used.add(name)
+        node = makers.get(name)
+        if node is not None and id(node) not in needed:
+            needed.add(id(node))
+            waiting.extend(inputs_of(node))
+    kept = [node for node in nodes if id(node) in needed]
+    model = type(template)(ir_version=template.ir_version, producer_name="asterism")
+    for domain, version in imports.items():
+        model.opset_import.add(domain=domain, version=version)
+    graph = model.graph
+    graph.name = template.graph.name or "model"
+    initialised = {tensor.name for tensor in template.graph.initializer}
+    graph.input.extend(i for i in template.graph.input if i.name not in initialised)
+    graph.output.extend(outputs)
+    graph.node.extend(kept[index] for index in ordered(kept))
+    for name, tensor in constants.items():
+        if name in used:
+            graph.initializer.append(tensor)
+            graph.initializer[-1].name = name
+    return model
+
+
+def imports_of(model: Any) -> dict[str, int]:
+    """Versions of a model's operator sets, by domain; ONNX' own is ``""``."""
+    return {("" if e.domain == "ai.onnx" else e.domain): e.version for e in model.opset_import}

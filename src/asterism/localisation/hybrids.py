@@ -1,0 +1,183 @@
+"""Compressed graphs in which chosen nodes are computed in float, as the original computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from onnx import helper
+
+from asterism.core.messages.errors import UserError
+from asterism.localisation.graph import Graph, assembled, imports_of, inputs_of, renamed
+from asterism.localisation.quantised_nodes import MatchedPair
+from asterism.localisation.running import FLOATS
+
+#: What the names of the original's parts begin with in another graph.
+_ORIGINAL = "original/"
+_COMPRESSED = "compressed/"
+#: ONNX' numbers of the element types that casts lead to.
+_ELEMENTS = {"float": 1, "float16": 10, "double": 11}
+
+
+class _Casts:
+    """Casts between widths of floats, each made once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self._made: dict[tuple[str, str], str] = {}
+
+    def to(self, tensor: str, have: str, want: str, named: str = "") -> str:
+        """The tensor with elements of a type; itself where it has that type."""
+        if have == want or have not in FLOATS or want not in FLOATS:
+            return tensor
+        key = (tensor, want)
+        if key not in self._made:
+            name = named or f"{tensor}/{want}"
+            self._made[key] = name
+            node = helper.make_node("Cast", [tensor], [name], name=f"{name}/cast")
+            node.attribute.append(helper.make_attribute("to", _ELEMENTS[want]))
+            self.nodes.append(node)
+        return self._made[key]
+
+
+def hybrid(pair: MatchedPair, floats: Collection[int]) -> Any:
+    """The compressed model with some nodes in float.
+
+    Args:
+        pair: the matched pair.
+        floats: indices into ``pair.nodes``.
+
+    Returns:
+        An ``onnx.ModelProto``; with no node in float, the compressed model in the QDQ form.
+    """
+    original, compressed = pair.opened.original, pair.opened.compressed
+    casts = _Casts()
+    exchanged = [pair.nodes[index] for index in sorted(floats)]
+    made = {tensor: node for node in exchanged for tensor in node.outputs}
+    names: dict[str, str] = {}  # of the original's exchanged tensors in the new graph
+    instead: dict[str, str] = {}  # what the compressed model's other nodes take now
+    for tensor, node in made.items():
+        part = pair.tensors[tensor]
+        have = pair.opened.original_types[tensor]
+        want = pair.opened.compressed_types[part.final[0]]
+        given = next((n for n in (*part.final, part.raw) if n in compressed.outputs), "")
+        is_cast = have != want and have in FLOATS
+        if not node.members or tensor in original.inputs:
+            names[tensor] = part.raw
+        else:
+            names[tensor] = _ORIGINAL + tensor if is_cast or not given else given
+        value = casts.to(names[tensor], have, want, given)
+        instead |= {name: value for name in (part.raw, *part.final) if name != value}
+
+    def name_here(tensor: str) -> str:
+        if tensor in names:
+            return names[tensor]
+        if tensor in pair.tensors:
+            final = pair.tensors[tensor].final[0]
+            have = pair.opened.compressed_types[final]
+            return casts.to(final, have, pair.opened.original_types[tensor])
+        return _ORIGINAL + tensor
+
+    members = sorted({index for node in exchanged for index in node.members})
+    parts = _with_constants(original, members)
+    moved = [_moved(original.nodes[i], name_here, names) for i in parts]
+    replaced = {name for name in instead if name in compressed.outputs}
+    taken_over = set(names.values()) | set(instead.values())
+    kept = [
+        renamed(node, instead) if instead.keys() & set(inputs_of(node)) else node
+        for node in compressed.nodes
+        if not taken_over & set(node.output) - set(compressed.inputs)
+    ]
+    for name in sorted(replaced):  # a second name of an exchanged tensor that the graph gives
+        kept = [node for node in kept if name not in node.output]
+        kept.append(helper.make_node("Identity", [instead[name]], [name]))
+    constants = dict(compressed.constants)
+    constants |= {_ORIGINAL + name: tensor for name, tensor in original.constants.items()}
+    imports = imports_of(original.model) | imports_of(compressed.model)
+    nodes = [*kept, *moved, *casts.nodes]
+    return assembled(
+        compressed.model, nodes, constants, list(compressed.model.graph.output), imports
+    )
+
+
+def _with_constants(graph: Graph, members: Iterable[int]) -> list[int]:
+    """Nodes, and those that compute constants for them."""
+    found: set[int] = set()
+    waiting = list(members)
+    while waiting:
+        index = waiting.pop()
+        if index not in found:
+            found.add(index)
+            taken = (n for n in inputs_of(graph.nodes[index]) if n not in graph.varying)
+            waiting.extend(graph.maker[name] for name in taken if name in graph.maker)
+    return sorted(found)
+
+
+def _moved(node: Any, name_here: Any, names: dict[str, str]) -> Any:
+    """A node of the original under the names of the new graph."""
+    copy = renamed(node, {name: name_here(name) for name in inputs_of(node)})
+    copy.name = _ORIGINAL + node.name if node.name else ""
+    copy.output[:] = [names.get(n, _ORIGINAL + n) if n else "" for n in node.output]
+    return copy
+
+
+def original_with_bodies(pair: MatchedPair) -> tuple[Any, dict[str, str]]:
+    """The original with each quantised node beside it, which takes the original's tensors.
+
+    Returns:
+        The model, which gives all matched tensors of the original and the quantised nodes'
+        versions of their outputs; and the names of the latter by those of the former.
+    """
+    original, compressed = pair.opened.original, pair.opened.compressed
+    owner = {n: t for t, part in pair.tensors.items() for n in (part.raw, *part.final)}
+    casts = _Casts()
+    nodes = list(original.nodes)
+    results: dict[str, str] = {}
+    for number, node in enumerate(pair.nodes):
+        prefix = f"{_COMPRESSED}{number}/"
+        inner = {name for i in node.body for name in compressed.nodes[i].output}
+        outputs = {n for t in node.outputs for n in (pair.tensors[t].raw, *pair.tensors[t].final)}
+        for index in node.body:
+            part = compressed.nodes[index]
+            taken = {}
+            for name in inputs_of(part):
+                tensor = owner.get(name)
+                is_inner = name in inner and (tensor is None or name in outputs)
+                if tensor is None and not is_inner:
+                    taken[name] = _COMPRESSED + name
+                elif is_inner:
+                    taken[name] = prefix + name
+                else:
+                    assert tensor is not None
+                    types = pair.opened.original_types[tensor], pair.opened.compressed_types[name]
+                    taken[name] = casts.to(tensor, *types)
+            copy = renamed(part, taken)
+            copy.name = prefix + part.name
+            copy.output[:] = [prefix + n if n else "" for n in part.output]
+            nodes.append(copy)
+        for tensor in node.outputs:
+            results[tensor] = prefix + pair.tensors[tensor].final[0]
+    constants = dict(original.constants)
+    constants |= {_COMPRESSED + name: value for name, value in compressed.constants.items()}
+    known = {name for node in nodes for name in node.output}
+    wanted = sorted({*pair.tensors} & known) + sorted(set(results.values()) & known)
+    outputs_wanted = [helper.ValueInfoProto(name=name) for name in wanted]
+    imports = imports_of(original.model) | imports_of(compressed.model)
+    model = assembled(original.model, [*nodes, *casts.nodes], constants, outputs_wanted, imports)
+    return model, {tensor: name for tensor, name in results.items() if name in known}
+
+
+def checked(model: Any, name: str) -> bytes:
+    """A model as the bytes of its file, once ONNX' checker has nothing to say against it.
+
+    Raises:
+        UserError: the checker rejects it.
+    """
+    import onnx
+
+    content = model.SerializeToString(deterministic=True)
+    try:
+        onnx.checker.check_model(content)
+    except onnx.checker.ValidationError as error:
+        raise UserError(f"{name} is no valid ONNX model: {error}") from None
+    return bytes(content)

@@ -1,0 +1,203 @@
+"""Which tensor of a compressed graph stands for which tensor of the original."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from asterism.localisation.graph import Array, Graph
+from asterism.localisation.reading import OpenedPair
+
+#: What a quantiser may put into the lower bound of an output's range, and leave out of the graph.
+_CLIPS = ("Relu", "Clip")
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """How a compressed graph has one tensor of the original.
+
+    Attributes:
+        raw: its name there as it is computed.
+        final: its names as other nodes take it: behind the quantiser that all of them share, which
+            is the one of the node that makes it; ``(raw,)`` where there is none.
+        quantiser: indices of that quantiser's nodes.
+    """
+
+    raw: str
+    final: tuple[str, ...]
+    quantiser: tuple[int, ...]
+
+
+def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
+    """Counterparts of the original's tensors that have one, by the original's names.
+
+    Inputs and outputs are matched in their order, other tensors by name. Where a node of the
+    original has only matched inputs and none of its outputs is known by name, its counterpart is
+    the one node of the same operator that takes their counterparts in the same places.
+    """
+    original, compressed = pair.original, pair.compressed
+    named = dict(zip(original.inputs, compressed.inputs, strict=True))
+    named |= {
+        tensor: tensor
+        for tensor in original.maker
+        if tensor in original.varying
+        and tensor in compressed.varying
+        and tensor in compressed.maker
+        and _same_kind(pair, tensor, tensor)
+    }
+    for one, other in zip(original.outputs, compressed.outputs, strict=True):
+        if one not in named and other not in named.values():
+            named[one] = other
+    found = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
+    _match_by_structure(pair, found)
+    return _behind_clips(pair, found)
+
+
+def _same_kind(pair: OpenedPair, tensor: str, other: str) -> bool:
+    """Whether both are numbers with a fraction, or of the same other type."""
+    kinds = pair.original_types.get(tensor, ""), pair.compressed_types.get(other, "")
+    return kinds[0] == kinds[1] or all("float" in k or k == "double" for k in kinds)
+
+
+def _counterpart(graph: Graph, tensor: str) -> Counterpart:
+    """The tensor with the quantiser that belongs to it."""
+    raw = tensor
+    dequantise = graph.maker_of(tensor)
+    if dequantise is not None and dequantise.op_type == "DequantizeLinear":
+        quantise = graph.maker_of(dequantise.input[0])
+        if quantise is not None and quantise.op_type == "QuantizeLinear":
+            raw = quantise.input[0]
+    takers = graph.takers.get(raw, [])
+    quantisers = [i for i in takers if graph.nodes[i].op_type == "QuantizeLinear"]
+    shared = takers and len(quantisers) == len(takers) and raw not in graph.outputs
+    if shared and len({scale_of(graph, i) for i in quantisers}) == 1:
+        outputs = [graph.nodes[i].output[0] for i in quantisers]
+        behind = [i for name in outputs for i in graph.takers.get(name, ())]
+        are_floats = all(graph.nodes[i].op_type == "DequantizeLinear" for i in behind)
+        if behind and are_floats and not set(outputs) & set(graph.outputs):
+            final = tuple(graph.nodes[i].output[0] for i in behind)
+            return Counterpart(raw, final, (*quantisers, *behind))
+    return Counterpart(tensor, (tensor,), ())
+
+
+def scale_of(graph: Graph, index: int) -> tuple[bytes, ...]:
+    """Scale and zero point of a quantising or dequantising node, comparable with another's."""
+    values = [graph.value(name) for name in graph.nodes[index].input[1:3]]
+    names = graph.nodes[index].input[1:3]
+    return tuple(
+        name.encode() if value is None else value.tobytes()
+        for value, name in zip(values, names, strict=True)
+    )
+
+
+def _match_by_structure(pair: OpenedPair, found: dict[str, Counterpart]) -> None:
+    original, compressed = pair.original, pair.compressed
+    known = {name for part in found.values() for name in (part.raw, *part.final)}
+    for node in original.nodes:
+        outputs = [name for name in node.output if name]
+        taken = [name for name in node.input if name in original.varying]
+        if any(name in found for name in outputs) or not taken:
+            continue
+        if any(name not in found for name in taken):
+            continue
+        places = [(i, found[n].final) for i, n in enumerate(node.input) if n in found]
+        candidates = {i for f in places[0][1] for i in compressed.takers.get(f, ())}
+        fitting = [
+            index
+            for index in sorted(candidates)
+            if _stands_for(compressed.nodes[index], node.op_type, places)
+            and not known & set(compressed.nodes[index].output)
+        ]
+        fitting = _nearest(pair, node, fitting)
+        if len(fitting) == 1:
+            for one, other in zip(node.output, compressed.nodes[fitting[0]].output, strict=False):
+                if one and other and _same_kind(pair, one, other):
+                    found[one] = _counterpart(compressed, other)
+                    known |= {found[one].raw, *found[one].final}
+
+
+def _stands_for(node: object, operator: str, places: list[tuple[int, tuple[str, ...]]]) -> bool:
+    """Whether a node is of the operator and takes these tensors in these places."""
+    given = list(node.input)  # type: ignore[attr-defined]
+    return getattr(node, "op_type", "") == operator and all(
+        place < len(given) and given[place] in names for place, names in places
+    )
+
+
+def _nearest(pair: OpenedPair, node: object, fitting: list[int]) -> list[int]:
+    """Of several candidates the one whose constants are most like the node's."""
+    if len(fitting) < 2:
+        return fitting
+    wanted = constants_of(pair.original, node)
+    distances = []
+    for index in fitting:
+        given = constants_of(pair.compressed, pair.compressed.nodes[index])
+        if [a.shape for a in given] != [a.shape for a in wanted]:
+            distances.append(np.inf)
+            continue
+        differences = [float(np.square(a - b).sum()) for a, b in zip(given, wanted, strict=True)]
+        distances.append(sum(differences))
+    best = int(np.argmin(distances))
+    ties = distances.count(distances[best])
+    return [fitting[best]] if ties == 1 and np.isfinite(distances[best]) else []
+
+
+def constants_of(graph: Graph, node: object) -> list[Array]:
+    """Values of a node's constant inputs, in order; dequantised where they are quantised."""
+    values = [constant_value(graph, name) for name in node.input]  # type: ignore[attr-defined]
+    return [value for value in values if value is not None]
+
+
+def constant_value(graph: Graph, tensor: str) -> Array | None:
+    """Float64 values of an initialiser, also behind ``DequantizeLinear``; None where it is none."""
+    value = graph.value(tensor)
+    if value is not None:
+        return value.astype(np.float64) if value.dtype.kind in "fiu" else None
+    node = graph.maker_of(tensor)
+    if node is None or node.op_type != "DequantizeLinear":
+        return None
+    parts = [graph.value(name) for name in node.input]
+    if any(part is None for part in parts) or parts[0] is None:
+        return None
+    return dequantised(parts[0], parts[1], parts[2] if len(parts) > 2 else None, axis_of(node))
+
+
+def dequantised(values: Array, scale: Array | None, zero: Array | None, axis: int) -> Array:
+    """``(values - zero) * scale``, by channels along the axis where there are several scales."""
+    shape = [1] * values.ndim
+    factor, offset = np.asarray(scale, np.float64), np.zeros(1)
+    if zero is not None:
+        offset = zero.astype(np.float64)
+    if factor.size > 1:
+        shape[axis] = factor.size
+    factor = factor.reshape(shape)
+    offset = (
+        offset.reshape(shape) if offset.size == factor.size else offset.reshape([1] * values.ndim)
+    )
+    return (values.astype(np.float64) - offset) * factor
+
+
+def axis_of(node: object) -> int:
+    """The axis of a ``DequantizeLinear`` node's channels."""
+    axes = [a.i for a in node.attribute if a.name == "axis"]  # type: ignore[attr-defined]
+    return int(axes[0]) if axes else 1
+
+
+def _behind_clips(pair: OpenedPair, found: dict[str, Counterpart]) -> dict[str, Counterpart]:
+    """Counterparts of clipped tensors where the quantiser's range does what the clip did.
+
+    A quantiser whose lowest value is 0 needs no ``Relu`` before it, and ONNX Runtime's leaves it
+    out: what other nodes take then stands for the tensor behind the ``Relu``.
+    """
+    original = pair.original
+    result = dict(found)
+    for tensor, part in found.items():
+        takers = original.takers.get(tensor, [])
+        if len(takers) != 1 or not part.quantiser or tensor in original.outputs:
+            continue
+        clip = original.nodes[takers[0]]
+        if clip.op_type in _CLIPS and clip.output[0] not in found:
+            del result[tensor]
+            result[clip.output[0]] = part
+    return result

@@ -1,0 +1,136 @@
+"""Opening an original and its compressed ONNX model as a pair of graphs in one form."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.messages.errors import UserError, reading
+from asterism.localisation.graph import Graph
+from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
+from asterism.localisation.running import Session
+from asterism.models.classifiers.onnx_files import read_onnx
+
+#: ONNX's own operators of the first set in which a scale may hold for each channel.
+_PER_CHANNEL_OPSET = 13
+
+
+@dataclass(frozen=True)
+class OpenedPair:
+    """Two models, as their files are and as graphs.
+
+    Attributes:
+        original: the float model; its operators are of the compressed model's sets.
+        compressed: the compressed model with all static quantisation in the QDQ form.
+        original_types: element types of the original's tensors that depend on its inputs, as
+            ONNX Runtime writes them (``float``, ``int64``), by name; and of the compressed model's.
+        compressed_types: see ``original_types``.
+        original_file: the original model as its file holds it, serialised.
+        compressed_file: the compressed model as its file holds it, serialised.
+    """
+
+    original: Graph
+    compressed: Graph
+    original_types: dict[str, str]
+    compressed_types: dict[str, str]
+    original_file: bytes
+    compressed_file: bytes
+
+
+def open_pair(original: Path, compressed: Path) -> OpenedPair:
+    """Read both files.
+
+    Args:
+        original: a float model, ``.onnx``.
+        compressed: a compressed version of it, ``.onnx``: QDQ, QOperator, dynamically quantised
+            or in half precision.
+
+    Raises:
+        UserError: a file cannot be read or run, or they have other inputs or outputs.
+    """
+    models: list[Any] = []
+    for path in (original, compressed):
+        if path.suffix in (".tflite", ".lite"):
+            raise UserError(
+                f"{path}: nodes of a TFLite model cannot be exchanged, since LiteRT writes no "
+                "partly quantised file: give ONNX files, or ask for tensor errors only"
+            )
+        models.append(read_onnx(path))
+    return pair_of(models[0], models[1], names=(str(original), str(compressed)))
+
+
+def pair_of(
+    original: Any,
+    compressed: Any,
+    *,
+    names: tuple[str, str] = ("the original", "the compressed model"),
+) -> OpenedPair:
+    """The pair of two models that are read already.
+
+    Args:
+        original: an ``onnx.ModelProto``.
+        compressed: an ``onnx.ModelProto``.
+        names: of the two, for messages.
+
+    Raises:
+        UserError: see :func:`open_pair`.
+    """
+    files = [model.SerializeToString(deterministic=True) for model in (original, compressed)]
+    first = _of_opset(original, compressed, names)
+    second = type(compressed)()
+    second.CopyFrom(compressed)
+    with reading(names[1]):
+        without_constant_nodes(first)
+        without_constant_nodes(second)
+        if _opset(second) >= _PER_CHANNEL_OPSET:
+            second = QuantisedOperators(second).model
+        graphs = Graph(first), Graph(second)
+    for what in ("inputs", "outputs"):
+        one, other = (len(getattr(graph, what)) for graph in graphs)
+        if one != other:
+            raise UserError(
+                f"{names[0]} has {one} {what} and {names[1]} has {other}: they are no pair"
+            )
+    types = [_types(graph, name) for graph, name in zip(graphs, names, strict=True)]
+    return OpenedPair(*graphs, types[0], types[1], files[0], files[1])
+
+
+def _opset(model: Any) -> int:
+    return next((e.version for e in model.opset_import if e.domain in ("", "ai.onnx")), 0)
+
+
+def _of_opset(original: Any, compressed: Any, names: tuple[str, str]) -> Any:
+    """The original by the compressed model's operators, so that its nodes can stand there."""
+    wanted = _opset(compressed)
+    if _opset(original) == wanted:
+        copy = type(original)()
+        copy.CopyFrom(original)
+        return copy
+    from onnx.version_converter import convert_version
+
+    try:
+        return convert_version(original, wanted)
+    except Exception as error:  # the converter raises what its adapters raise
+        raise UserError(
+            f"{names[0]} has operators of set {_opset(original)} and {names[1]} of set {wanted}, "
+            f"and the former cannot be converted: export both with the same set ({error})"
+        ) from None
+
+
+def _types(graph: Graph, name: str) -> dict[str, str]:
+    """Element types of all tensors that depend on an input, as ONNX Runtime infers them."""
+    wanted = sorted(graph.varying & set(graph.maker))
+    session = Session(with_outputs(graph.model, wanted), name, optimised=False)
+    return {**session.input_types, **session.output_types}
+
+
+def with_outputs(model: Any, tensors: list[str]) -> Any:
+    """A copy of a model that also gives these tensors."""
+    copy = type(model)()
+    copy.CopyFrom(model)
+    known = {output.name for output in copy.graph.output}
+    for tensor in tensors:
+        if tensor not in known:
+            copy.graph.output.add(name=tensor)
+    return copy

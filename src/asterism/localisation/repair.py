@@ -1,0 +1,175 @@
+"""Repaired files: compressed models in which some nodes are in float or have finer scales."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from asterism.core.files.artifacts import replacing
+from asterism.localisation.finer_scales import FinerScales
+from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.quantised_nodes import MatchedPair
+from asterism.localisation.running import Feed, Session
+from asterism.localisation.trials import Deviation, Laboratory, Localisation, Trial, localise
+
+#: Runs of which the median is a file's latency.
+_TIMED_RUNS = 15
+
+
+@dataclass(frozen=True)
+class RepairedFile:
+    """One point of the curve from which an owner picks.
+
+    Attributes:
+        floats: indices of the nodes in float.
+        finer: indices of the nodes that are quantised anew.
+        content: the file; ONNX' checker has nothing to say against it.
+        gone: share of the deviation on the given inputs that is gone; negative where it grew.
+        remaining: deviation on the given inputs that is left.
+        error: squared error of the outputs, relative to the compressed model's.
+        float_share: nodes in float, as a share of the quantised nodes.
+    """
+
+    floats: tuple[int, ...]
+    finer: tuple[int, ...]
+    content: bytes
+    gone: float
+    remaining: float
+    error: float
+    float_share: float
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return len(self.content)
+
+    def write(self, path: Path) -> None:
+        """Write the file."""
+        with replacing(path) as temporary:
+            temporary.write_bytes(self.content)
+
+
+@dataclass(frozen=True)
+class RepairCurve:
+    """Repaired files, and what they are compared with.
+
+    Attributes:
+        pair: the matched pair.
+        localisation: of the compressed model as it is.
+        files: the points: the compressed model with nothing changed first.
+        evaluations: runs of candidate graphs over all inputs that it took.
+    """
+
+    pair: MatchedPair
+    localisation: Localisation
+    files: list[RepairedFile]
+    evaluations: int
+
+    def smallest(self, gone: float, float_share: float = 1.0) -> RepairedFile | None:
+        """The file with the fewest nodes in float, then the fewest changed, that repairs enough.
+
+        Args:
+            gone: share of the deviation that must be gone.
+            float_share: nodes that may be in float, as a share of the quantised nodes.
+        """
+        fitting = [f for f in self.files if f.gone >= gone and f.float_share <= float_share]
+        return min(fitting, key=lambda f: (len(f.floats), len(f.finer), f.size), default=None)
+
+
+def repair_curve(
+    pair: MatchedPair,
+    feeds: Sequence[Feed],
+    deviation: Deviation,
+    evaluations: int,
+    most: int | None = None,
+    enough: float = 1.0,
+) -> RepairCurve:
+    """Localise, and build the repaired files.
+
+    The points are: the most blamed node with finer scales; all nodes with them; and for
+    both the model as it is and the one with finer scales everywhere, growing sets in float.
+
+    Args:
+        pair: the matched pair.
+        feeds: inputs of runs, on which the models deviate.
+        deviation: how far the outputs of a run deviate, per input.
+        evaluations: runs of candidate graphs over all inputs, for each of the two.
+        most: nodes of the largest set in float, a tenth of all where it is None.
+        enough: a set grows until this share of the deviation is gone.
+    """
+    found = localise(pair, feeds, deviation, evaluations, most, enough)
+    laboratory = Laboratory(pair, feeds, deviation)
+    base = laboratory.base
+    spent = found.evaluations
+    files = [_point(pair, (), (), base, base)]
+    for size in range(1, len(found.trials)):
+        files.append(_point(pair, tuple(found.order[:size]), (), found.trials[size], base))
+    scales = FinerScales(pair, feeds)
+    first = [ranked.index for ranked in found.ranking if ranked.index in scales.possible][:1]
+    chosen = {tuple(first), tuple(scales.possible)} - {()}
+    for finer in sorted(chosen, key=len):
+        other = scales.applied(finer)
+        content = checked(hybrid(other, ()), "the model with finer scales")
+        trial = laboratory.judge(frozenset(), laboratory.outputs(content, "a repaired file"))
+        spent += 1
+        files.append(_point(other, (), finer, trial, base))
+        if finer == tuple(scales.possible) and _gone(trial, base) < enough:
+            opened = replace(other.opened, compressed_file=content)
+            other = replace(other, opened=opened)
+            again = localise(other, feeds, deviation, evaluations, most, 1.0)
+            spent += again.evaluations
+            for size in range(1, len(again.trials)):
+                floats = tuple(again.order[:size])
+                left = tuple(i for i in finer if i not in floats)
+                point = replace(again.trials[size], error=again.trials[size].error * trial.error)
+                files.append(_point(other, floats, left, point, base))
+                if _gone(point, base) >= enough:
+                    break
+    return RepairCurve(pair, found, files, spent)
+
+
+def _gone(trial: Trial, base: Trial) -> float:
+    return 1 - trial.deviation / base.deviation if base.deviation else 0.0
+
+
+def _point(
+    pair: MatchedPair, floats: tuple[int, ...], finer: tuple[int, ...], trial: Trial, base: Trial
+) -> RepairedFile:
+    is_changed = bool(floats or finer)
+    content = (
+        checked(hybrid(pair, floats), "a repaired file")
+        if is_changed
+        else pair.opened.compressed_file
+    )
+    share = len(floats) / len(pair.nodes) if pair.nodes else 0.0
+    gone = _gone(trial, base)
+    return RepairedFile(floats, finer, content, gone, trial.deviation, trial.error, share)
+
+
+def latency(content: bytes, feed: Feed) -> float:
+    """Median seconds of a run of a file, by one thread, after two that warm up."""
+    session = Session(content, "the file")
+    for _ in range(2):
+        session.run(feed)
+    seconds = []
+    for _ in range(_TIMED_RUNS):
+        started = time.perf_counter()
+        session.run(feed)
+        seconds.append(time.perf_counter() - started)
+    return statistics.median(seconds)
+
+
+def judged(
+    content: bytes, pair: MatchedPair, feeds: Sequence[Feed], deviation: Deviation
+) -> tuple[Trial, Trial]:
+    """What a repaired file does on other inputs, such as ones that were held out.
+
+    Returns:
+        Deviations of the compressed model as it was given, and of the file.
+    """
+    laboratory = Laboratory(pair, feeds, deviation)
+    outputs = laboratory.outputs(content, "the repaired file")
+    return laboratory.base, laboratory.judge(frozenset(), outputs)

@@ -1,0 +1,108 @@
+"""Running ONNX graphs on batches of inputs, one thread a graph, several graphs side by side."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.settings import machine
+
+Array = NDArray[Any]
+#: The inputs of one run, by the model's names.
+Feed = Mapping[str, Array]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Element types of numbers with a fraction, as ONNX Runtime writes them.
+FLOATS = {"float": np.float32, "float16": np.float16, "double": np.float64}
+
+
+class Session:
+    """A graph in ONNX Runtime, on the processor.
+
+    Args:
+        model: an ``onnx.ModelProto``, or one that is serialised.
+        name: of the model, for messages.
+        optimised: whether ONNX Runtime fuses nodes, as it does in use.
+
+    Raises:
+        UserError: ONNX Runtime cannot open it.
+    """
+
+    def __init__(self, model: Any, name: str, *, optimised: bool = True) -> None:
+        levels = onnxruntime.GraphOptimizationLevel
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
+        content = model if isinstance(model, bytes) else model.SerializeToString()
+        try:
+            self._session: Any = onnxruntime.InferenceSession(
+                content, options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime's errors share no base class
+            why = telling_line(str(error))
+            raise UserError(f"ONNX Runtime cannot open {name}: {why}") from None
+        self._name = name
+        self.input_types = {i.name: _element(i.type) for i in self._session.get_inputs()}
+        self.output_types = {o.name: _element(o.type) for o in self._session.get_outputs()}
+
+    def run(self, feed: Feed, wanted: Sequence[str] | None = None) -> dict[str, Array]:
+        """Outputs of one run.
+
+        Args:
+            feed: arrays in the order of the model's inputs; names may be another model's. Floats
+                are cast to the width that the model takes.
+            wanted: names of outputs, all where it is None.
+
+        Raises:
+            UserError: the model does not take such inputs.
+        """
+        types = self.input_types
+        if len(feed) != len(types):
+            raise UserError(f"{self._name} takes {list(types)}, and {list(feed)} are given")
+        by_name = all(name in feed for name in types)
+        values = [feed[name] for name in types] if by_name else list(feed.values())
+        given = {
+            name: value.astype(FLOATS[kind]) if kind in FLOATS else value
+            for (name, kind), value in zip(types.items(), values, strict=True)
+        }
+        names = list(self.output_types) if wanted is None else list(wanted)
+        try:
+            return dict(zip(names, self._session.run(names, given), strict=True))
+        except Exception as error:
+            why = telling_line(str(error))
+            raise UserError(f"ONNX Runtime cannot run {self._name}: {why}") from None
+
+
+def _element(kind: str) -> str:
+    """``float`` of ``tensor(float)``."""
+    match = re.fullmatch(r"tensor\((\w+)\)", kind)
+    return match[1] if match else kind
+
+
+def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+    """The results of independent work, in order, by as many threads as there are processors."""
+    with ThreadPoolExecutor(machine.available_threads()) as pool:
+        return list(pool.map(work, items))
+
+
+def batches(arrays: Mapping[str, Array], size: int) -> list[dict[str, Array]]:
+    """Arrays of equal length, cut along their first axis into the inputs of runs.
+
+    Args:
+        arrays: ``(N, ...)`` each.
+        size: inputs of a run.
+    """
+    count = len(next(iter(arrays.values())))
+    starts = range(0, count, size)
+    return [{name: a[start : start + size] for name, a in arrays.items()} for start in starts]

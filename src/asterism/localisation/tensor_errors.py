@@ -1,0 +1,167 @@
+"""How far each tensor of a compressed graph is from the original's, along the graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from asterism.localisation.hybrids import original_with_bodies
+from asterism.localisation.quantised_nodes import MatchedPair
+from asterism.localisation.reading import with_outputs
+from asterism.localisation.running import FLOATS, Array, Feed, Session
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far values are from what they should be.
+
+    Attributes:
+        sqnr_db: signal-to-quantisation-noise ratio ``20·log10(‖x‖ / ‖x − y‖)`` in decibels;
+            infinite where they are equal.
+        relative_l2: ``‖x − y‖ / ‖x‖``; infinite where only ``x`` is zero, or ``y`` is not finite.
+        largest: ``max |x − y|``.
+    """
+
+    sqnr_db: float
+    relative_l2: float
+    largest: float
+
+
+@dataclass(frozen=True)
+class TensorError:
+    """A matched tensor's error.
+
+    Attributes:
+        tensor: its name in the original.
+        node: name of the original's node that makes it; empty for an input.
+        operator: that node's type.
+        quantised: index of the quantised node in ``pair.nodes`` that makes it, or None.
+        cumulative: its difference as it is in the compressed graph.
+        own: its difference where the quantised node takes the original's tensors; None where no
+            quantised node makes it.
+    """
+
+    tensor: str
+    node: str
+    operator: str
+    quantised: int | None
+    cumulative: Difference
+    own: Difference | None
+
+
+@dataclass
+class _Sums:
+    """Sums over values that come in parts."""
+
+    signal: float = 0.0
+    noise: float = 0.0
+    largest: float = 0.0
+    shapes_differ: bool = field(default=False)
+
+    def add(self, wanted: Array, given: Array) -> None:
+        if wanted.shape != given.shape:
+            self.shapes_differ = True
+            return
+        if not wanted.size:
+            return
+        first = wanted.astype(np.float64, copy=False)
+        with np.errstate(invalid="ignore", over="ignore"):
+            difference = np.abs(first - given)
+            difference[np.isnan(difference)] = math.inf
+            difference[np.equal(first, given)] = 0  # infinities of both
+        self.signal += float(np.sum(np.square(first), where=np.isfinite(first)))
+        self.noise += float(np.square(difference).sum())
+        self.largest = max(self.largest, float(difference.max()))
+
+    def difference(self) -> Difference:
+        if self.shapes_differ:
+            return Difference(-math.inf, math.inf, math.inf)
+        if not self.noise:
+            return Difference(math.inf, 0.0, 0.0)
+        if not self.signal or not math.isfinite(self.noise):
+            return Difference(-math.inf, math.inf, self.largest)
+        ratio = math.sqrt(self.noise / self.signal)
+        return Difference(-20 * math.log10(ratio), ratio, self.largest)
+
+
+def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]:
+    """Errors of all matched float tensors, in the original's order.
+
+    Both graphs run with every matched tensor as an output, one feed after the other, so that memory
+    holds the tensors of one feed. All own errors come from one further graph: the original, with
+    each quantised node beside the node that it stands for.
+
+    Args:
+        pair: the matched pair.
+        feeds: inputs of runs, by name.
+    """
+    model, bodies = original_with_bodies(pair)
+    reference = Session(model, "the original with quantised nodes beside it", optimised=False)
+    finals = {tensor: part.final[0] for tensor, part in pair.tensors.items()}
+    made = pair.opened.compressed.maker
+    wanted = sorted({name for name in finals.values() if name in made})
+    compressed_model = with_outputs(pair.opened.compressed.model, wanted)
+    compressed = Session(compressed_model, "the compressed model", optimised=False)
+    floats = [
+        tensor
+        for tensor in [*pair.opened.original.inputs, *pair.opened.original.maker]
+        if tensor in pair.tensors and pair.opened.original_types[tensor] in FLOATS
+    ]
+    cumulative = {tensor: _Sums() for tensor in floats}
+    own = {tensor: _Sums() for tensor in bodies if tensor in cumulative}
+    for feed in feeds:
+        values = _inputs(pair, feed) | reference.run(feed)
+        theirs = _inputs(pair, feed) | compressed.run(feed)
+        for tensor in floats:
+            cumulative[tensor].add(values[tensor], theirs[_known(finals[tensor], tensor, theirs)])
+        for tensor, sums in own.items():
+            sums.add(values[tensor], values[bodies[tensor]])
+    by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
+    return [
+        _error(pair, tensor, by_tensor.get(tensor), cumulative[tensor], own.get(tensor))
+        for tensor in _in_order(pair, floats)
+    ]
+
+
+def _known(name: str, tensor: str, values: Mapping[str, Array]) -> str:
+    return name if name in values else tensor
+
+
+def _inputs(pair: MatchedPair, feed: Feed) -> dict[str, Array]:
+    """The inputs by the original's names and by the compressed model's."""
+    first, second = pair.opened.original.inputs, pair.opened.compressed.inputs
+    values = [feed[name] for name in first] if set(first) <= set(feed) else list(feed.values())
+    both = zip([*first, *second], [*values, *values], strict=True)
+    return dict(both)
+
+
+def _in_order(pair: MatchedPair, tensors: Sequence[str]) -> list[str]:
+    makers = pair.opened.original.maker
+    return sorted(tensors, key=lambda tensor: makers.get(tensor, -1))
+
+
+def _error(
+    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: _Sums, own: _Sums | None
+) -> TensorError:
+    graph = pair.opened.original
+    index = graph.maker.get(tensor)
+    return TensorError(
+        tensor,
+        "" if index is None else graph.name_of(index),
+        "" if index is None else graph.nodes[index].op_type,
+        quantised,
+        cumulative.difference(),
+        None if own is None else own.difference(),
+    )
+
+
+def own_noise(pair: MatchedPair, errors: Sequence[TensorError]) -> list[float]:
+    """The largest own relative error among the outputs of each quantised node, in their order."""
+    noise = [0.0] * len(pair.nodes)
+    for error in errors:
+        if error.quantised is not None and error.own is not None:
+            noise[error.quantised] = max(noise[error.quantised], error.own.relative_l2)
+    return noise

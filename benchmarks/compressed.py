@@ -40,8 +40,8 @@ from omegaconf import OmegaConf  # noqa: E402
 
 from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
-from asterism.dflare.comparison import TopLabel  # noqa: E402
-from asterism.dflare.domain import ImageDomain  # noqa: E402
+from asterism.dflare.comparisons.labels import TopLabel  # noqa: E402
+from asterism.dflare.domains.images import ImageDomain  # noqa: E402
 from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
 from asterism.dflare.pair import Pair, open_pair  # noqa: E402
 from asterism.dflare.params import TriggerParams  # noqa: E402

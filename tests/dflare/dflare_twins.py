@@ -20,7 +20,7 @@ def fitness_replaces(rule, delta, observed, best_distance, f, g):
     gain = float(distance - best_distance)
     if rule == "distance_only":
         return gain > 0, distance
-    if rule == "paper":
+    if rule in ("paper", "consequence"):  # they differ in what D is
         new = not any(np.array_equal(f, a) and np.array_equal(g, b) for a, b in observed)
         observed.append((f, g))
         return bool(gain > delta or (abs(gain) <= delta and new)), distance

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from asterism.dflare.comparison import TopLabel
-from asterism.dflare.domain import ImageDomain
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from subjects import OPERATORS, models, seeds, under_test
 
-from asterism.dflare.domain import ImageDomain
+from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.minimise import minimise
 from asterism.dflare.searches.dflare import Dflare

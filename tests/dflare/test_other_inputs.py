@@ -79,6 +79,9 @@ def test_vectors_and_numbers_are_searched_like_images_and_labels(search, tmp_pat
         seconds=None,
         n_triggers=1,
         minimise_queries=20,
+        bound=None,
+        domain={"kind": "tensors", "options": {"low": None, "high": None}},
+        comparison={"kind": "tolerance", "options": {"absolute": TOLERANCE, "relative": 0.0}},
         operators={"unused": {}},
         searches={search: {"search": search, "options": options[search]}},
     )

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.errors import UserError
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.data import Dataset
-from asterism.dflare.comparison import TopLabel
-from asterism.dflare.domain import ImageDomain
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.domains import accept_bound
+from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.params import PairParams, TriggerParams
@@ -50,6 +52,11 @@ def search_images(
         UserError: a file cannot be opened, the models are no pair, or take other images, or a
             mutator's range does not fit the images.
     """
+    if params.domain.kind != "images":
+        raise UserError(
+            f"trigger.domain.kind is {params.domain.kind}, but the inputs of this stage are images"
+        )
+    accept_bound((params.domain, params.bound))
     domain = ImageDomain(params.operators)
     domain.require_shape(data.image_shape)
     seeds = draw_seeds(data.test_images, params.seeds, seed)

@@ -14,9 +14,9 @@ from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.dflare import repair as drepair
-from asterism.dflare.comparison import TopLabel
+from asterism.dflare.comparisons.labels import TopLabel
 from asterism.dflare.deploy import RepairedModel, write_fused
-from asterism.dflare.domain import ImageDomain
+from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers, Pair, open_pair

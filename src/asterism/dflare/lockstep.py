@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
@@ -17,8 +17,9 @@ from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 from asterism.dflare import outcome
-from asterism.dflare.comparison import Comparison
-from asterism.dflare.domain import Domain
+from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.comparisons import Comparison
+from asterism.dflare.domains import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.pair import Answers, Pair
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
@@ -55,11 +56,16 @@ class PairUnderTest:
         pair: the models.
         domain: their inputs and the operators on them.
         comparison: when they deviate.
+        bound: how far a mutant may be from its seed; None: as far as the operators lead.
+        labels: the right answers by a seed's number, int64 ``(M,)`` or ``(M, A)``; None: what the
+            original says about a seed is taken for right.
     """
 
     pair: Pair
     domain: Domain
     comparison: Comparison
+    bound: Bound | None = None
+    labels: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,37 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         ]
         return BatchedStreams(np.array(keys, np.uint64))
 
+    def mutants(
+        self, owners: Rows, parents: Items, operators: Rows, streams: BatchedStreams
+    ) -> Items:
+        """A mutant of each parent, within the bound if there is one.
+
+        Args:
+            owners: the trajectory of each, int64 ``(n,)``.
+            parents: what is mutated, ``(n, ...)``; stands for a mutant that was always outside.
+            operators: the operator's number for each, int64 ``(n,)``.
+            streams: random numbers for each.
+        """
+
+        def mutate(rows: Rows, attempt: int) -> Items:
+            own = streams.of(rows)
+            again = own.below(np.full(len(rows), attempt)) if attempt else own
+            return self.under_test.domain.mutate(parents[rows], operators[rows], again)
+
+        return self.bounded(owners, parents, mutate)
+
+    def bounded(self, owners: Rows, fallback: Items, mutate: Callable[[Rows, int], Items]) -> Items:
+        """What ``mutate`` makes, within the bound around each one's seed if there is one.
+
+        Args:
+            owners: the trajectory of each, int64 ``(n,)``.
+            fallback: what stands for a mutant that was always outside, ``(n, ...)``.
+            mutate: see :func:`~asterism.dflare.bounded.within_bound`.
+        """
+        bound = self.under_test.bound
+        references = self.items[owners] if bound is not None else fallback
+        return within_bound(self.under_test.domain, bound, references, fallback, mutate)
+
     @abstractmethod
     def begin(self, trajectories: Rows, answers: Answers) -> None:
         """Take in the answers for the seeds of the trajectories that are searched."""
@@ -208,6 +245,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         deviates: Sequence[bool],
         trajectory: int,
         rows: Sequence[int],
+        consequential: Sequence[bool] | None = None,
     ) -> Sequence[int]:
         """Count mutants as queries of their trajectory, and file those that trigger or failed.
 
@@ -217,9 +255,11 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             deviates: on which of its rows they disagree.
             trajectory: the trajectory.
             rows: the mutants; all of them are counted before any of them is looked at.
+            consequential: which of the rows that deviate are looked for; then of the others only
+                a trajectory's first is filed. None: all are.
 
         Returns:
-            The rows that the search can learn from, since they neither trigger nor failed. Whether
+            The rows that the search can learn from: neither failed nor what is looked for. Whether
             the trajectory goes on is another question, see :meth:`goes_on`.
         """
         self.queries[trajectory] += len(rows)
@@ -227,9 +267,12 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         for row in rows:
             if row in answers.failures:
                 self._finish(trajectory, outcome.FAILED, answers.failures[row])
-            elif deviates[row]:
-                self._file(proposal, answers, trajectory, row)
-            else:
+                continue
+            sought = consequential is None or consequential[row]
+            if deviates[row] and (sought or not self._found[trajectory]):
+                matters = None if consequential is None else consequential[row]
+                self._file(proposal, answers, trajectory, row, matters)
+            if not (deviates[row] and sought):
                 ordinary.append(row)
         if self.queries[trajectory] >= self.budget.queries:
             self._finish(
@@ -255,7 +298,14 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self.begin(trajectories, Answers(answers.f[trajectories], answers.g[trajectories], {}))
         return trajectories
 
-    def _file(self, proposal: ProposalT, answers: Answers, trajectory: int, row: int) -> None:
+    def _file(
+        self,
+        proposal: ProposalT,
+        answers: Answers,
+        trajectory: int,
+        row: int,
+        consequential: bool | None,
+    ) -> None:
         if not self.goes_on(trajectory):
             return
         found, item = self._found[trajectory], proposal.items[row]
@@ -266,9 +316,10 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             item.copy(),
             answers.f[row].copy(),
             answers.g[row].copy(),
+            consequential,
         )
         found.setdefault(item.tobytes(), trigger)
-        if len(found) == self.budget.triggers:
+        if sum(t.consequential is not False for t in found.values()) == self.budget.triggers:
             self._finish(trajectory, outcome.TRIGGERED)
 
     def _going_on(self, trajectories: Rows) -> Rows:

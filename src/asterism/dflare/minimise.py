@@ -23,7 +23,8 @@ class _Reduction:
 
     def __init__(self, under_test: PairUnderTest, item: Items, reference: Items) -> None:
         self._domain = under_test.domain
-        self._reference = reference
+        self._found, self._reference = item, reference
+        self._reverted = np.empty(0, np.int64)
         self.item = item
         self._places = self._domain.changes(item, reference)
         self._size = max(1, -(-len(self._places) // 2))
@@ -33,13 +34,18 @@ class _Reduction:
 
     def candidate(self) -> Items:
         """The item with the next few changes reverted."""
-        places = self._places[self._start : self._start + self._size]
-        return self._domain.revert(self.item, self._reference, places)
+        places = np.concatenate([self._reverted, self._next()])
+        return self._domain.revert(self._found, self._reference, places)
+
+    def _next(self) -> NDArray[np.int64]:
+        """The changes to revert next."""
+        return self._places[self._start : self._start + self._size]
 
     def learn(self, candidate: Items, still_triggers: bool) -> None:
         """Keep the reversion or leave it, and go to the next."""
         if still_triggers:
             self.item = candidate
+            self._reverted = np.concatenate([self._reverted, self._next()])
             self._shrank = True
             self._places = np.delete(self._places, slice(self._start, self._start + self._size))
         else:

@@ -37,6 +37,8 @@ class Trigger:
         item: the input.
         f: outputs of the original, float32 ``(K,)``.
         g: outputs of the compressed model, float32 ``(K,)``.
+        consequential: whether the original is sure and right and the compressed model sure and
+            wrong; None where the search did not ask.
     """
 
     seed: int
@@ -45,6 +47,7 @@ class Trigger:
     item: Items
     f: NDArray[np.float32]
     g: NDArray[np.float32]
+    consequential: bool | None = None
 
 
 @dataclass
@@ -98,17 +101,16 @@ class Findings:
         import polars as pl
 
         write_table(folder / "seeds.csv", seed_table(self.seeds))
-        write_table(
-            folder / "triggers.csv",
-            pl.DataFrame(
-                {
-                    "seed": [t.seed for t in self.triggers],
-                    "queries": [t.queries for t in self.triggers],
-                    "operators": [" ".join(t.operators) for t in self.triggers],
-                },
-                schema={"seed": pl.Int64, "queries": pl.Int64, "operators": pl.String},
-            ),
-        )
+        columns: dict[str, list[Any]] = {
+            "seed": [t.seed for t in self.triggers],
+            "queries": [t.queries for t in self.triggers],
+            "operators": [" ".join(t.operators) for t in self.triggers],
+        }
+        types: dict[str, Any] = {"seed": pl.Int64, "queries": pl.Int64, "operators": pl.String}
+        if any(t.consequential is not None for t in self.triggers):
+            columns["consequential"] = [int(bool(t.consequential)) for t in self.triggers]
+            types["consequential"] = pl.Int64
+        write_table(folder / "triggers.csv", pl.DataFrame(columns, schema=types))
         _write_inputs(folder / "triggers.npz", self.triggers)
         if self.minimal:
             _write_inputs(folder / "minimal.npz", self.minimal)
@@ -163,6 +165,7 @@ def _read_inputs(path: Path, rows: Sequence[dict[str, Any]]) -> list[Trigger]:
             arrays["items"][i],
             arrays["f"][i],
             arrays["g"][i],
+            bool(row["consequential"]) if "consequential" in row else None,
         )
         for i, row in enumerate(rows)
     ]

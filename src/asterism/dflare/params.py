@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from asterism.core.files.user_files import File
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.parameters.validation import accepted_by, named
+from asterism.core.parameters.validation import accepted_by, named, offer
 
 
 class PairParams(ParameterSection):
@@ -32,6 +32,37 @@ class SearchParams(ParameterSection):
     options: dict[Label, Any] = Field(description="what this search takes, see its Options")
 
 
+class DomainParams(ParameterSection):
+    """What the inputs are."""
+
+    accepted_by: ClassVar[str | None] = "asterism.dflare.domains:domain_options"
+
+    kind: Annotated[str, named("asterism.dflare.domains:DOMAINS")] = Field(
+        description="a kind of inputs of asterism.dflare.domains"
+    )
+    options: dict[Label, Any] = Field(description="what this kind takes, see its Options")
+
+
+class ComparisonParams(ParameterSection):
+    """How two models' outputs are compared."""
+
+    accepted_by: ClassVar[str | None] = "asterism.dflare.comparisons:comparison_options"
+
+    kind: Annotated[str, named("asterism.dflare.comparisons:COMPARISONS")] = Field(
+        description="a comparison of asterism.dflare.comparisons"
+    )
+    options: dict[Label, Any] = Field(description="what this comparison takes, see its Options")
+
+
+class BoundParams(ParameterSection):
+    """How far a mutant may be from its seed."""
+
+    measure: Label = Field(description="a distance that the kind of inputs has, such as linf")
+    limit: float = Field(
+        description="the farthest that is allowed, in the measure's unit; of a ratio the smallest"
+    )
+
+
 class TriggerParams(ParameterSection):
     """The search for inputs on which a compressed model deviates from its original."""
 
@@ -44,12 +75,24 @@ class TriggerParams(ParameterSection):
     minimise_queries: int = Field(
         ge=0, description="reversions to try on each triggering input to make it minimal; 0: none"
     )
-    operators: Annotated[
-        dict[Label, dict[Label, Any]], accepted_by("asterism.images.mutator:build_mutators")
-    ] = Field(
-        min_length=1, description="mutators, with the options that differ from their defaults"
+    domain: DomainParams = Field(description="what the inputs are")
+    bound: BoundParams | None = Field(
+        description="how far mutants may be from their seed; null: as far as mutators lead"
+    )
+    comparison: ComparisonParams = Field(description="how outputs are compared")
+    operators: dict[Label, dict[Label, Any]] = Field(
+        min_length=1,
+        description="mutators of this kind, with the options that differ from their defaults",
     )
     searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run and compare")
+
+    @field_validator("operators", "bound")
+    @classmethod
+    def _fits_the_domain(cls, value: Any, info: ValidationInfo) -> Any:
+        if "domain" in info.data:  # it is missing where it was rejected itself
+            judge = f"asterism.dflare.domains:accept_{info.field_name}"
+            offer(judge, (info.data["domain"], value))
+        return value
 
 
 class RepairParams(ParameterSection):

@@ -20,7 +20,8 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
-from asterism.dflare.domain import Domain
+from asterism.dflare.bounded import Bound
+from asterism.dflare.domains import Domain
 from asterism.dflare.lockstep import Budget, PairUnderTest
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
@@ -88,6 +89,9 @@ def search_pair(
     Returns:
         What each search found.
     """
+    if params.bound is not None:
+        bound = Bound(params.bound.measure, params.bound.limit)
+        under_test = replace(under_test, bound=bound)
     groups = seeds.in_groups(_GROUP)
     jobs = {
         f"{name}-{number}": partial(_search, params, name, under_test, group, seed)

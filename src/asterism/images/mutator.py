@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import cv2
 import numpy as np
@@ -17,45 +17,26 @@ from numpy.typing import NDArray
 
 from asterism.core.parameters.construction import configure
 from asterism.core.parameters.registry import Registry
+from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
 
 # The images are small and come by the thousand: OpenCV's own threads cost more than they bring,
 # and the callers have threads of theirs.
 cv2.setNumThreads(1)
 
+__all__ = [
+    "MUTATORS",
+    "Draws",
+    "Images",
+    "Mutator",
+    "Randomness",
+    "build_mutators",
+    "concatenate",
+    "require_range",
+    "take",
+    "to_pixels",
+]
+
 Images = NDArray[np.uint8]
-#: Random numbers of a batch by name, each with the batch as its first axis.
-Draws = dict[str, NDArray[Any]]
-
-
-class Randomness(Protocol):
-    """What mutators draw from: a ``numpy.random.Generator``, or what answers like one.
-
-    Every ``size`` begins with the batch, so that the answer may hold numbers of another stream in
-    each row; what is drawn for a row must not depend on the others, not even on how often.
-    """
-
-    def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
-        """Numbers from [low, high)."""
-        ...
-
-    def integers(
-        self,
-        low: int,
-        high: int | NDArray[np.int64],
-        size: int | tuple[int, ...],
-        dtype: Any = ...,
-        endpoint: bool = ...,
-    ) -> NDArray[Any]:
-        """Integers from [low, high), or [low, high] with ``endpoint``."""
-        ...
-
-    def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:
-        """Elements of ``values``."""
-        ...
-
-    def permuted(self, values: NDArray[np.int64], /, *, axis: int) -> NDArray[np.int64]:
-        """The values in random order along an axis."""
-        ...
 
 
 class Mutator(ABC):
@@ -108,13 +89,3 @@ def to_pixels(values: NDArray[Any]) -> Images:
     np.rint(values, out=values)
     np.clip(values, 0, 255, out=values)
     return values.astype(np.uint8)
-
-
-def require_range(mutator: Mutator, low: float, high: float) -> None:
-    """A range's ends in the right order.
-
-    Raises:
-        ValueError: they are not.
-    """
-    if not low <= high:
-        raise ValueError(f"the range of {type(mutator).__name__} ends at {high}, before {low}")

@@ -6,14 +6,12 @@ released tools do it, wraps around: 250 + 10 becomes 4, and faint noise turns in
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from asterism.core.randomness.batched_draws import LEVELS, standard_normal, uniform_levels
 from asterism.images.mutator import (
     MUTATORS,
     Draws,
@@ -23,30 +21,6 @@ from asterism.images.mutator import (
     require_range,
     to_pixels,
 )
-
-#: Random numbers have 16 bits here: more than 8-bit pixels can tell apart, at a fifth of the time.
-_LEVELS = 1 << 16
-
-
-@cache
-def _quantiles() -> NDArray[np.float32]:
-    """The normal distribution's, at the middle of each level; the outermost are ±4.3."""
-    from scipy.special import ndtri
-
-    quantiles: NDArray[np.float32] = ndtri((np.arange(_LEVELS) + 0.5) / _LEVELS).astype(np.float32)
-    return quantiles
-
-
-def _uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
-    count = math.prod(shape[1:])
-    bits = rng.integers(0, 1 << 64, size=(shape[0], -(-count // 4)), dtype=np.uint64)
-    return bits.view(np.uint16)[:, :count].reshape(shape)
-
-
-def _standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    levels = _uniform_levels(rng, shape)
-    drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
-    return drawn
 
 
 @MUTATORS.register("gaussian_noise")
@@ -69,7 +43,7 @@ class GaussianNoise(Mutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``noise``: float32 ``(N, H, W, C)``, grey levels."""
         deviation = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1)).astype(np.float32)
-        noise = _standard_normal(rng, shape)
+        noise = standard_normal(rng, shape)
         noise *= deviation
         return {"noise": noise}
 
@@ -104,7 +78,7 @@ class MultiplicativeNoise(Mutator):
         """``factors``: float32 ``(N, H, W, C)``."""
         each = (shape[0], 1, 1, 1)
         deviation = rng.uniform(self.low, self.high, size=each).astype(np.float32)
-        factors = _standard_normal(rng, shape)
+        factors = standard_normal(rng, shape)
         factors *= deviation
         if self.mean_low == self.mean_high:  # one mean takes no random number
             factors += np.float32(self.mean_low)
@@ -140,9 +114,9 @@ class SaltAndPepperNoise(Mutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``salt`` and ``pepper``: bool ``(N, H, W, C)``."""
         share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1))
-        half = np.rint(share / 2 * _LEVELS)
-        level = _uniform_levels(rng, shape)
-        return {"salt": level < half, "pepper": level >= _LEVELS - half}
+        half = np.rint(share / 2 * LEVELS)
+        level = uniform_levels(rng, shape)
+        return {"salt": level < half, "pepper": level >= LEVELS - half}
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""

@@ -7,6 +7,7 @@ probabilities, and O is 1 where the pair ``(f(x), g(x))`` has not been observed 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,10 @@ class Fitness(ABC):
         trajectories: how many there are.
         delta: distances that differ by no more count as equal.
     """
+
+    #: Whether the search looks for consequential deviations only, so that in the place of D stands
+    #: how near a mutant is to one.
+    aims_at_consequence: ClassVar[bool] = False
 
     def __init__(self, trajectories: int, delta: float) -> None:
         self.delta = delta

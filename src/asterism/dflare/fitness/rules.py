@@ -1,6 +1,8 @@
-"""The paper's rule, its ablation, and what the released code does."""
+"""The paper's rule, its ablation, what the released code does, and the aim at consequence."""
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 import numpy as np
 
@@ -25,6 +27,16 @@ class Paper(Fitness):
         unobserved = key not in observed
         observed.add(key)
         return gain > self.delta or (gain >= -self.delta and unobserved)
+
+
+@FITNESSES.register("consequence")
+class TowardsConsequence(Paper):
+    """The paper's rule on how near a mutant is to a consequential deviation, in the place of D.
+
+    See :class:`asterism.dflare.consequence.Consequence`.
+    """
+
+    aims_at_consequence: ClassVar[bool] = True
 
 
 @FITNESSES.register("distance_only")

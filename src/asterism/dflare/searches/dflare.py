@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.validation import named
+from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
 from asterism.dflare.pair import Answers
@@ -41,6 +43,9 @@ class DflareOptions(ParameterSection):
     )
     guided: bool = Field(
         description="choose operators by Metropolis–Hastings over success rates; false: uniformly"
+    )
+    consequence: ConsequenceParams | None = Field(
+        default=None, description="when a deviation matters; for fitness consequence"
     )
 
 
@@ -92,6 +97,12 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
+        self._consequence: Consequence | None = None
+        if self._fitness.aims_at_consequence:
+            if options.consequence is None:
+                raise UserError(f"fitness {options.fitness} needs the option consequence")
+            self._consequence = Consequence.of(under_test.comparison, options.consequence)
+        self._expected = np.zeros((trajectories, 0), np.int64)
         self._best = items.copy()
         self._best_distance = np.zeros(trajectories, np.float32)
         self._last_success = np.zeros(trajectories, np.int64)
@@ -102,9 +113,11 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
 
     def begin(self, trajectories: Rows, answers: Answers) -> None:
         """See :meth:`LockstepSearch.begin`."""
-        self._best_distance[trajectories] = self.under_test.comparison.distance(
-            answers.f, answers.g
-        )
+        if self._consequence is not None:
+            right = self._right_answers(self._consequence, trajectories, answers)
+            self._expected = np.zeros((len(self.items), right.shape[1]), np.int64)
+            self._expected[trajectories] = right
+        self._best_distance[trajectories] = self._goal(answers, trajectories)
         for trajectory, outputs in zip(trajectories.tolist(), _both(answers), strict=True):
             self._fitness.start(trajectory, outputs)
 
@@ -117,29 +130,78 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         choices = self._choices.of(owners).below(queries)
         operators = self._choose_operators(trajectories, counts, start, choices)
         streams = self._mutations.of(owners).below(queries)
-        mutants = self.under_test.domain.mutate(self._best[owners], operators, streams)
+        mutants = self.mutants(owners, self._best[owners], operators, streams)
         return SpeculativeBatch(trajectories, counts, mutants, operators)
 
     def learn(self, proposal: SpeculativeBatch, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; Algorithm 1, trajectory by trajectory."""
-        comparison = self.under_test.comparison
-        deviates = comparison.deviates(answers.f, answers.g).tolist()
-        distance = comparison.distance(answers.f, answers.g)
-        gains = distance - self._best_distance[proposal.owners]
-        outputs, gain, counted, last = _both(answers), gains.tolist(), [], []
+        deviating = self.under_test.comparison.deviates(answers.f, answers.g)
+        consequential = self._consequential(proposal, answers, deviating)
+        distance = self._goal(answers, proposal.owners)
+        gain = (distance - self._best_distance[proposal.owners]).tolist()
+        deviates, outputs, replaces = deviating.tolist(), _both(answers), self._fitness.replaces
+        counts_as = proposal, answers, deviates
+        ends = []
         for trajectory, rows in proposal.by_trajectory():
+            row, begun = rows.start, rows.start
             for row in rows:
-                counted.append(row)
-                ordinary = self.count(proposal, answers, deviates, trajectory, (row,))
-                if ordinary and self._fitness.replaces(trajectory, gain[row], outputs[row]):
+                special = deviates[row] or row in answers.failures
+                # Rows of which nothing comes are counted together with the next of note.
+                if not special and not replaces(trajectory, gain[row], outputs[row]):
+                    continue
+                block, begun = range(begun, row + 1), row + 1
+                ordinary = self.count(*counts_as, trajectory, block, consequential)
+                if special:
+                    learns = row in ordinary and replaces(trajectory, gain[row], outputs[row])
+                if not special or learns:
                     self._adopt(trajectory, proposal, row, distance[row])
                     break
                 if not self.goes_on(trajectory):
                     break
-            last.append(row)
+            else:
+                if begun < rows.stop:
+                    self.count(*counts_as, trajectory, range(begun, rows.stop), consequential)
+            ends.append(row + 1)
+        self._remember_operators(proposal, np.array(ends))
+
+    def _remember_operators(self, proposal: SpeculativeBatch, ends: Rows) -> None:
+        """Take in which operators were chosen, each trajectory's up to before a row of ``ends``."""
         operators, owners = proposal.operators, proposal.owners
-        self._operator[proposal.trajectories] = operators[last]
+        counted = np.arange(len(owners)) < np.repeat(ends, proposal.counts)
+        self._operator[proposal.trajectories] = operators[ends - 1]
         np.add.at(self._chosen, (owners[counted], operators[counted]), 1)
+
+    def _goal(self, answers: Answers, owners: Rows) -> NDArray[np.float32]:
+        """What the search enlarges, of each mutant: Dflare's D, or how near to consequence it is.
+
+        Args:
+            answers: what the models say.
+            owners: the trajectory of each row.
+        """
+        if self._consequence is None:
+            return self.under_test.comparison.distance(answers.f, answers.g)
+        return self._consequence.nearness(answers.f, answers.g, self._expected[owners])
+
+    def _consequential(
+        self, proposal: SpeculativeBatch, answers: Answers, deviates: NDArray[np.bool_]
+    ) -> list[bool] | None:
+        """Which mutants the search looks for; None: all that deviate."""
+        if self._consequence is None:
+            return None
+        expected = self._expected[proposal.owners]
+        matters = self._consequence.holds(answers.f, answers.g, expected)
+        found: list[bool] = (deviates & matters).tolist()
+        return found
+
+    def _right_answers(
+        self, consequence: Consequence, trajectories: Rows, answers: Answers
+    ) -> NDArray[np.int64]:
+        """The labels of these seeds, or what the original says about them, int64 ``(n, A)``."""
+        labels = self.under_test.labels
+        if labels is None:
+            return consequence.certain.answers(answers.f)
+        numbers = [self.numbers[trajectory] for trajectory in trajectories.tolist()]
+        return labels[numbers].reshape(len(numbers), -1)
 
     def _adopt(
         self, trajectory: int, proposal: SpeculativeBatch, row: int, distance: np.float32

@@ -99,11 +99,19 @@ class DiffChaser(LockstepSearch[Proposal]):
         """The members to evaluate: the first population, or the children of the last one."""
         rng, options = self._rngs[trajectory], self._options
         if trajectory not in self._members:
-            members = np.repeat(self.items[trajectory : trajectory + 1], options.population, axis=0)
+            seed = self.items[trajectory : trajectory + 1]
+            parents, others = np.repeat(seed, options.population, axis=0), None
         else:
-            first, second = (self._parents(trajectory, rng) for _ in range(2))
-            members = self.under_test.domain.crossover(first, second, rng)
-        return self.under_test.domain.disturb(members, options.mutation_rate, rng)
+            parents, others = (self._parents(trajectory, rng) for _ in range(2))
+
+        def mutate(rows: Rows, attempt: int) -> NDArray[Any]:
+            domain = self.under_test.domain
+            members = parents[rows]
+            if others is not None:
+                members = domain.crossover(members, others[rows], rng)
+            return domain.disturb(members, options.mutation_rate, rng)
+
+        return self.bounded(np.full(len(parents), trajectory), parents, mutate)
 
     def _parents(self, trajectory: int, rng: np.random.Generator) -> NDArray[Any]:
         size = (self._options.population - 1, self._options.tournament)

@@ -1,0 +1,80 @@
+"""What mutators draw from, and normal random numbers that are fast to draw."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Random numbers of a batch by name, each with the batch as its first axis.
+Draws = dict[str, NDArray[Any]]
+
+#: Noise has 16 random bits a value: more than 8-bit pixels can tell apart, at a fifth of the time.
+LEVELS = 1 << 16
+
+
+class Randomness(Protocol):
+    """What mutators draw from: a ``numpy.random.Generator``, or what answers like one.
+
+    Every ``size`` begins with the batch, so that the answer may hold numbers of another stream in
+    each row; what is drawn for a row must not depend on the others, not even on how often.
+    """
+
+    def uniform(self, low: float, high: float, size: int | tuple[int, ...]) -> NDArray[np.float64]:
+        """Numbers from [low, high)."""
+        ...
+
+    def integers(
+        self,
+        low: int,
+        high: int | NDArray[np.int64],
+        size: int | tuple[int, ...],
+        dtype: Any = ...,
+        endpoint: bool = ...,
+    ) -> NDArray[Any]:
+        """Integers from [low, high), or [low, high] with ``endpoint``."""
+        ...
+
+    def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:
+        """Elements of ``values``."""
+        ...
+
+    def permuted(self, values: NDArray[np.int64], /, *, axis: int) -> NDArray[np.int64]:
+        """The values in random order along an axis."""
+        ...
+
+
+def uniform_levels(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.uint16]:
+    """Integers below :data:`LEVELS`, uint16 of this shape, which begins with the batch."""
+    count = math.prod(shape[1:])
+    bits = rng.integers(0, 1 << 64, size=(shape[0], -(-count // 4)), dtype=np.uint64)
+    return bits.view(np.uint16)[:, :count].reshape(shape)
+
+
+def standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """Normal numbers of mean 0 and deviation 1, float32, of :data:`LEVELS` different values."""
+    levels = uniform_levels(rng, shape)
+    drawn: NDArray[np.float32] = _quantiles().take(levels, mode="wrap")  # in range: no check needed
+    return drawn
+
+
+@cache
+def _quantiles() -> NDArray[np.float32]:
+    """The normal distribution's, at the middle of each level; the outermost are ±4.3."""
+    from scipy.special import ndtri
+
+    quantiles: NDArray[np.float32] = ndtri((np.arange(LEVELS) + 0.5) / LEVELS).astype(np.float32)
+    return quantiles
+
+
+def require_range(mutator: object, low: float, high: float) -> None:
+    """A range's ends in the right order.
+
+    Raises:
+        ValueError: they are not.
+    """
+    if not low <= high:
+        raise ValueError(f"the range of {type(mutator).__name__} ends at {high}, before {low}")

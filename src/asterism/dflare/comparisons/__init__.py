@@ -1,0 +1,165 @@
+"""When two models' outputs deviate, and how far apart they are: comparisons by name.
+
+Outputs are float32 ``(N, K)``, one row for each input, which holds all that is compared of an
+output of any shape. A comparison is told this shape where it needs it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions, options_of
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.registry import Registry
+from asterism.dflare.params import ComparisonParams
+
+Outputs = NDArray[np.float32]
+Floats = NDArray[np.float32]
+
+
+class Comparison(Protocol):
+    """Compares the outputs ``(N, K)`` of the original f and of the compressed model g."""
+
+    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """Which inputs the two models treat differently, bool ``(N,)``."""
+        ...
+
+    def distance(self, f: Outputs, g: Outputs) -> Floats:
+        """How far apart the outputs are, float32 ``(N,)``, at least 0; the search enlarges it."""
+        ...
+
+    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """How undecided the models are between k answers, float32 ``(N,)``, higher is less so."""
+        ...
+
+
+@runtime_checkable
+class Certain(Protocol):
+    """A comparison of outputs that give answers, such as labels, with a probability."""
+
+    def answers(self, outputs: Outputs) -> NDArray[np.int64]:
+        """What outputs answer, int64 ``(N, A)``; a label is one answer."""
+        ...
+
+    def sureness(
+        self, f: Outputs, g: Outputs, expected: NDArray[np.int64]
+    ) -> tuple[Floats, Floats]:
+        """How sure the original is of the expected answer, and the compressed model of another.
+
+        Of several answers it is the one that the compressed model is surest to have wrong.
+
+        Args:
+            f: outputs of the original, ``(N, K)``.
+            g: outputs of the compressed model, ``(N, K)``.
+            expected: the right answers, int64 ``(N, A)``.
+
+        Returns:
+            Two probabilities for each input, each float32 ``(N,)``.
+        """
+        ...
+
+
+class ChosenComparison(ABC):
+    """A comparison that is chosen by name and made from its own options.
+
+    Args:
+        options: the comparison's own.
+        shape: the shape of what a row of outputs holds, such as ``(T, C)``; its product is K.
+
+    Raises:
+        UserError: the comparison does not fit outputs of this shape.
+    """
+
+    #: The options that this comparison takes.
+    Options: ClassVar[type[ParameterSection]] = NoOptions
+
+    def __init__(self, options: Any, shape: tuple[int, ...]) -> None:
+        self.options = options
+        self.shape = shape
+
+    @abstractmethod
+    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`Comparison.deviates`."""
+
+    @abstractmethod
+    def distance(self, f: Outputs, g: Outputs) -> Floats:
+        """See :meth:`Comparison.distance`."""
+
+    @abstractmethod
+    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """See :meth:`Comparison.uncertainty`."""
+
+    def unfolded(self, outputs: Outputs) -> NDArray[np.float32]:
+        """The rows ``(N, K)`` in their shape, ``(N, *shape)``."""
+        return outputs.reshape(len(outputs), *self.shape)
+
+
+COMPARISONS: Registry[type[ChosenComparison]] = Registry(
+    "comparison", "asterism.dflare.comparisons"
+)
+
+
+def comparison_options(chosen: ComparisonParams) -> ParameterSection:
+    """The comparison's options, as it declares them.
+
+    Raises:
+        UserError: no such comparison, or the options are none of its.
+    """
+    return options_of(COMPARISONS, chosen.kind, chosen.options)
+
+
+def build_comparison(chosen: ComparisonParams, shape: tuple[int, ...]) -> ChosenComparison:
+    """The comparison that parameters choose.
+
+    Args:
+        chosen: its name and options.
+        shape: the shape of the outputs of one item.
+
+    Raises:
+        UserError: no such comparison, the options are none of its, or it does not fit the shape.
+    """
+    return COMPARISONS[chosen.kind](comparison_options(chosen), shape)
+
+
+def frames_of(kind: str, shape: tuple[int, ...]) -> tuple[int, int]:
+    """Frames and scores of a frame in outputs of this shape; leading axes of length 1 go.
+
+    Raises:
+        UserError: it is no shape of frames.
+    """
+    trimmed = shape
+    while len(trimmed) > 2 and trimmed[0] == 1:
+        trimmed = trimmed[1:]
+    if len(trimmed) != 2 or not math.prod(trimmed):
+        raise UserError(
+            f"comparison {kind} needs outputs of shape (frames, scores), but they are {shape}"
+        )
+    return trimmed[0], trimmed[1]
+
+
+def undecided(f: NDArray[np.float32], g: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+    """How close the k largest of several scores are, of the model that is less decided.
+
+    DiffChaser's k-uncertainty (Xie et al., IJCAI 2019): one minus the difference of the largest
+    and the k-th largest probability.
+
+    Args:
+        f: scores of the original, ``(..., C)``.
+        g: scores of the compressed model, ``(..., C)``.
+        k: how many are compared.
+
+    Returns:
+        float32 ``(...)``.
+    """
+    closeness = []
+    for scores in (f, g):
+        ordered = np.sort(scores, axis=-1)
+        closeness.append(1 - (ordered[..., -1] - ordered[..., -min(k, scores.shape[-1])]))
+    least: NDArray[np.float32] = np.maximum(*closeness)
+    return least

@@ -1,0 +1,117 @@
+"""Sequences that are read from scores over frames, such as transcripts: compared word by word."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.comparisons import (
+    COMPARISONS,
+    ChosenComparison,
+    Floats,
+    Outputs,
+    frames_of,
+    undecided,
+)
+
+
+class SequenceOptions(ParameterSection):
+    """How scores are read, and which error is none."""
+
+    decoding: Literal["argmax", "ctc"] = Field(
+        description="argmax: a symbol for each frame; ctc: repetitions and blanks go"
+    )
+    blank: int | None = Field(ge=0, description="the symbol that is no symbol; null: there is none")
+    symbols: list[str] | None = Field(
+        description="the text of each symbol; null: symbols are compared as they are"
+    )
+    unit: Literal["symbol", "word"] = Field(
+        description="what is counted: symbols, or words between spaces, which need symbols"
+    )
+    tolerance: float = Field(ge=0, description="error rate that is no deviation")
+
+
+@COMPARISONS.register("sequence")
+class SequenceComparison(ChosenComparison):
+    """Transcripts: they deviate where the error rate of one by the other is above a tolerance.
+
+    The error rate is the edit distance over the length of the original's transcript, in words or
+    symbols.
+
+    Args:
+        options: see :class:`SequenceOptions`.
+        shape: ``(T, C)``: T frames of scores of C symbols.
+    """
+
+    Options = SequenceOptions
+
+    def __init__(self, options: SequenceOptions, shape: tuple[int, ...]) -> None:
+        super().__init__(options, frames_of("sequence", shape))
+        classes = self.shape[1]
+        if options.symbols is not None and len(options.symbols) != classes:
+            raise UserError(
+                f"comparison sequence has {len(options.symbols)} symbols, but the models score "
+                f"{classes}"
+            )
+        if options.unit == "word" and options.symbols is None:
+            raise UserError("comparison sequence counts words, which need the symbols' texts")
+        if (options.blank is None) == (options.decoding == "ctc") or (
+            options.blank or 0
+        ) >= classes:
+            raise UserError(
+                f"comparison sequence by {options.decoding} has {options.blank} as its blank: ctc "
+                f"needs one of 0 to {classes - 1}, argmax none"
+            )
+
+    def deviates(self, f: Outputs, g: Outputs) -> NDArray[np.bool_]:
+        """See :meth:`Comparison.deviates`."""
+        rates = self.error_rates(f, g)
+        above: NDArray[np.bool_] = rates > self.options.tolerance
+        return above
+
+    def error_rates(self, f: Outputs, g: Outputs) -> NDArray[np.float64]:
+        """The error rate of each of g's transcripts, float64 ``(N,)``."""
+        labels = [self.unfolded(outputs).argmax(axis=2) for outputs in (f, g)]
+        rates = np.zeros(len(f))
+        for row in np.flatnonzero((labels[0] != labels[1]).any(axis=1)).tolist():
+            right, found = (self.transcript(frames[row]) for frames in labels)
+            rates[row] = _edits(right, found) / max(1, len(right))
+        return rates
+
+    def transcript(self, labels: NDArray[np.int64]) -> list[str]:
+        """The words or symbols that the labels of all frames, int64 ``(T,)``, stand for."""
+        if self.options.decoding == "ctc":
+            changed = np.concatenate([[True], labels[1:] != labels[:-1]])
+            labels = labels[changed & (labels != self.options.blank)]
+        if self.options.symbols is None:
+            return [str(label) for label in labels.tolist()]
+        read = [self.options.symbols[label] for label in labels.tolist()]
+        return "".join(read).split() if self.options.unit == "word" else read
+
+    def distance(self, f: Outputs, g: Outputs) -> Floats:
+        """The mean over frames of half the sum of the scores' differences (total variation)."""
+        half = np.abs(self.unfolded(f) - self.unfolded(g)).sum(axis=2, dtype=np.float32) / 2
+        mean: Floats = half.mean(axis=1, dtype=np.float32)
+        return mean
+
+    def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
+        """How undecided the most undecided frame is between k symbols."""
+        most: Floats = undecided(self.unfolded(f), self.unfolded(g), k).max(axis=1)
+        return most
+
+
+def _edits(first: list[str], second: list[str]) -> int:
+    """Edit distance (Levenshtein, 1966), row by row."""
+    above = list(range(len(second) + 1))
+    for row, one in enumerate(first, 1):
+        current = [row]
+        for column, other in enumerate(second, 1):
+            replaced = above[column - 1] + (one != other)
+            current.append(min(replaced, above[column] + 1, current[-1] + 1))
+        above = current
+    return above[-1]

@@ -1,0 +1,81 @@
+"""Consequential triggering inputs: the original is sure and right, the compressed model wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.comparisons import Certain, Comparison, Floats, Outputs
+
+Expected = NDArray[np.int64]
+
+#: Probabilities are told apart from 0 and 1 down to this.
+_SMALLEST = 1e-7
+
+
+class ConsequenceParams(ParameterSection):
+    """How sure both models have to be."""
+
+    original: float = Field(
+        gt=0.5, lt=1, description="smallest probability that the original gives to the right answer"
+    )
+    compressed: float = Field(
+        ge=0.5, lt=1, description="smallest probability that the other gives to a wrong answer"
+    )
+
+
+@dataclass(frozen=True)
+class Consequence:
+    """Judges outputs by how much a deviation matters.
+
+    Attributes:
+        certain: the comparison, which knows answers and their probabilities.
+        original: smallest probability that the original gives to the right answer.
+        compressed: smallest probability that the compressed model gives to a wrong one.
+    """
+
+    certain: Certain
+    original: float
+    compressed: float
+
+    @classmethod
+    def of(cls, comparison: Comparison, params: ConsequenceParams) -> Consequence:
+        """The judge of this comparison's outputs.
+
+        Raises:
+            UserError: the outputs have no answers with probabilities.
+        """
+        if not isinstance(comparison, Certain):
+            raise UserError(
+                "consequence needs outputs that are labels with probabilities; "
+                f"{type(comparison).__name__} compares others"
+            )
+        return cls(comparison, params.original, params.compressed)
+
+    def holds(self, f: Outputs, g: Outputs, expected: Expected) -> NDArray[np.bool_]:
+        """Which deviations are consequential, bool ``(N,)``; arguments as for ``sureness``."""
+        right, wrong = self.certain.sureness(f, g, expected)
+        consequential: NDArray[np.bool_] = (right >= self.original) & (wrong >= self.compressed)
+        return consequential
+
+    def nearness(self, f: Outputs, g: Outputs, expected: Expected) -> Floats:
+        """How near inputs are to a consequential deviation, float32 ``(N,)``.
+
+        The log odds of the right answer of the original and of a wrong one of the compressed
+        model, each counted up to what is asked for, added up. Log odds tell apart also what is
+        close to 0 and 1. The largest value is that of all consequential inputs.
+        """
+        right, wrong = self.certain.sureness(f, g, expected)
+        near: Floats = np.minimum(_log_odds(right), _log_odds(np.float32(self.original)))
+        return near + np.minimum(_log_odds(wrong), _log_odds(np.float32(self.compressed)))
+
+
+def _log_odds(probabilities: Floats | np.float32) -> Floats:
+    inside = np.clip(np.asarray(probabilities, np.float64), _SMALLEST, 1 - _SMALLEST)
+    odds: NDArray[np.float64] = np.log(inside) - np.log1p(-inside)
+    return odds.astype(np.float32)

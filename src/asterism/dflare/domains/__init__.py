@@ -1,0 +1,287 @@
+"""Kinds of inputs by name, and the operations on inputs that the searches need.
+
+An item is an input of the models, one entry along the first axis of an array of any shape and
+dtype. A domain names its mutation operators and applies them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions, options_of
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.registry import Registry, unknown
+from asterism.dflare.params import BoundParams, DomainParams
+from asterism.search.batched_random_streams import BatchedStreams
+
+Items = NDArray[Any]
+Rows = NDArray[np.int64]
+Distances = dict[str, NDArray[np.float64]]
+
+
+class Domain(Protocol):
+    """A kind of inputs."""
+
+    #: The mutation operators' names, in the order of their numbers.
+    operators: tuple[str, ...]
+
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
+        """A mutant of each item.
+
+        Args:
+            items: ``(n, ...)``, left as they are.
+            operators: the operator's number for each, int64 ``(n,)``.
+            streams: random numbers for each; a mutant depends on no other item's.
+        """
+        ...
+
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Children of pairs of items: each part comes from one of the two."""
+        ...
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """The items with this share of their parts, drawn at random, replaced at random."""
+        ...
+
+    def distances(self, items: Items, references: Items) -> Distances:
+        """Distances of each item to its reference, by name, each float64 ``(n,)``."""
+        ...
+
+    def changes(self, item: Items, reference: Items) -> Rows:
+        """The places where one item differs from its reference, smallest changes first."""
+        ...
+
+    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
+        """The item with these places, numbers of :meth:`changes`, as in its reference."""
+        ...
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """The items moved towards their references until they lie within a bound.
+
+        Args:
+            items: ``(n, ...)``.
+            references: ``(n, ...)``.
+            measure: name of a distance.
+            limit: the farthest that is allowed, see :meth:`within`.
+
+        Returns:
+            ``(n, ...)``; where this kind of inputs has no such movement, the items as they are.
+        """
+        ...
+
+    def within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.bool_]:
+        """Which items lie within a bound around their references, bool ``(n,)``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distance between items.
+
+    Attributes:
+        unit: what it is counted in.
+        larger_is_closer: whether a limit is the smallest value that is allowed.
+    """
+
+    unit: str
+    larger_is_closer: bool = False
+
+
+class ChosenDomain(ABC):
+    """A domain that is chosen by name and made from its own options.
+
+    Args:
+        operators: for each operator's name the options that differ from its defaults.
+        options: the domain's own.
+    """
+
+    #: The options that this domain takes.
+    Options: ClassVar[type[ParameterSection]] = NoOptions
+    #: The distances that :meth:`Domain.distances` gives.
+    measures: ClassVar[Mapping[str, Measure]]
+
+    @abstractmethod
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Any) -> None:
+        self.operators = tuple(operators)
+        self.options = options
+
+    @abstractmethod
+    def prepare(self, items: Items) -> None:
+        """Check that inputs are of this kind, and learn from them what the operators need.
+
+        Raises:
+            UserError: they have another shape or dtype, or values that this kind does not have.
+        """
+
+    @abstractmethod
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate`."""
+
+    @abstractmethod
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """See :meth:`Domain.crossover`."""
+
+    @abstractmethod
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """See :meth:`Domain.disturb`."""
+
+    @abstractmethod
+    def distances(self, items: Items, references: Items) -> Distances:
+        """See :meth:`Domain.distances`."""
+
+    @abstractmethod
+    def changes(self, item: Items, reference: Items) -> Rows:
+        """See :meth:`Domain.changes`."""
+
+    @abstractmethod
+    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
+        """See :meth:`Domain.revert`."""
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """See :meth:`Domain.project`."""
+        return items
+
+    def within(
+        self, items: Items, references: Items, measure: str, limit: float
+    ) -> NDArray[np.bool_]:
+        """See :meth:`Domain.within`."""
+        found = self.distances(items, references)[measure]
+        inside: NDArray[np.bool_] = (
+            found >= limit if self.measures[measure].larger_is_closer else found <= limit
+        )
+        return inside
+
+
+DOMAINS: Registry[type[ChosenDomain]] = Registry("kind of inputs", "asterism.dflare.domains")
+
+
+def domain_options(chosen: DomainParams) -> ParameterSection:
+    """The domain's options, as it declares them.
+
+    Raises:
+        UserError: no such domain, or the options are none of its.
+    """
+    return options_of(DOMAINS, chosen.kind, chosen.options)
+
+
+def build_domain(chosen: DomainParams, operators: Mapping[str, Mapping[str, Any]]) -> ChosenDomain:
+    """The domain that parameters choose.
+
+    Args:
+        chosen: its name and options.
+        operators: for each operator's name the options that differ from its defaults.
+
+    Raises:
+        UserError: no such domain or operator, or the options are none of theirs.
+    """
+    return DOMAINS[chosen.kind](operators, domain_options(chosen))
+
+
+def accept_operators(given: tuple[DomainParams, Mapping[str, Mapping[str, Any]]]) -> None:
+    """Check that a domain has these operators.
+
+    Raises:
+        UserError: see :func:`build_domain`.
+    """
+    build_domain(*given)
+
+
+def accept_bound(given: tuple[DomainParams, BoundParams | None]) -> None:
+    """Check that a bound is in a measure that a domain has.
+
+    Raises:
+        UserError: it is not.
+    """
+    chosen, bound = given
+    measures = DOMAINS[chosen.kind].measures
+    if bound is not None and bound.measure not in measures:
+        raise unknown(f"distance of {chosen.kind}", bound.measure, sorted(measures))
+
+
+def mutants_by_operator(
+    items: Items,
+    operators: Rows,
+    streams: BatchedStreams,
+    mutate: Callable[[int, Items, BatchedStreams], Items],
+) -> Items:
+    """The mutants of all items, made operator by operator.
+
+    Args:
+        items: ``(n, ...)``.
+        operators: the operator's number for each, int64 ``(n,)``.
+        streams: random numbers for each.
+        mutate: gives mutants by the operator of this number.
+    """
+    mutants = np.empty_like(items)
+    for number in np.unique(operators).tolist():
+        rows = np.flatnonzero(operators == number)
+        mutants[rows] = mutate(number, items[rows], streams.of(rows))
+    return mutants
+
+
+def by_size(size: NDArray[Any]) -> Rows:
+    """Places where a change has a size above 0, smallest first, int64."""
+    changed = np.flatnonzero(size)
+    return changed[np.argsort(size[changed], kind="stable")]
+
+
+def shrunk(
+    items: NDArray[Any], references: NDArray[Any], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Items that keep a share of their difference to the references.
+
+    Args:
+        items: numbers ``(n, ...)``.
+        references: ``(n, ...)``.
+        share: of each item, float64 ``(n,)``, at most 1.
+    """
+    difference = items.astype(np.float64) - references
+    kept: NDArray[np.float64] = difference * share.reshape(-1, *[1] * (items.ndim - 1))
+    return references + kept
+
+
+def rounded_towards(
+    values: NDArray[np.float64], references: NDArray[Any], farthest: NDArray[np.float64]
+) -> NDArray[Any]:
+    """The values in the references' floating dtype, none farther away after rounding.
+
+    Args:
+        values: float64 ``(n, ...)``.
+        references: floating ``(n, ...)``.
+        farthest: the largest difference that is allowed for each value, float64 ``(n, ...)``.
+    """
+    rounded = values.astype(references.dtype)
+    exact = references.astype(np.float64)
+    beyond = np.abs(rounded.astype(np.float64) - exact) > farthest
+    rounded[beyond] = np.nextafter(rounded[beyond], references[beyond])
+    return rounded
+
+
+def require_form(items: Items, kind: str, expected: str, *, rank: int | None, dtypes: str) -> None:
+    """Check rank and dtype of inputs.
+
+    Args:
+        items: ``(N, ...)``.
+        kind: what they should be.
+        expected: the form, as the error says it.
+        rank: number of axes; None: at least two.
+        dtypes: letters of the kinds of dtype that fit, as in ``numpy.dtype.kind``.
+
+    Raises:
+        UserError: they have another form.
+    """
+    fits = items.ndim >= 2 if rank is None else items.ndim == rank
+    if not fits or items.dtype.kind not in dtypes:
+        raise UserError(
+            f"inputs of kind {kind} should be {expected}, but these are {items.dtype} of shape "
+            f"{items.shape}"
+        )

@@ -1,0 +1,120 @@
+"""Images and the image mutators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import NoOptions
+from asterism.dflare.domains import (
+    DOMAINS,
+    ChosenDomain,
+    Distances,
+    Items,
+    Measure,
+    Rows,
+    by_size,
+    mutants_by_operator,
+    require_form,
+    shrunk,
+)
+from asterism.images import bounds
+from asterism.images.mutator import build_mutators
+from asterism.search.batched_random_streams import BatchedStreams
+
+_NO_OPTIONS = NoOptions()
+
+
+@DOMAINS.register("images")
+class ImageDomain(ChosenDomain):
+    """Images, uint8 ``(N, H, W, C)``, and the image mutators.
+
+    Args:
+        operators: for each mutator's name the options that differ from the mutator's defaults.
+        options: there are none.
+    """
+
+    measures: ClassVar[Mapping[str, Measure]] = {
+        "pixels": Measure("changed pixels"),
+        "l2": Measure("grey levels"),
+        "linf": Measure("grey levels"),
+    }
+
+    def __init__(
+        self, operators: Mapping[str, Mapping[str, Any]], options: NoOptions = _NO_OPTIONS
+    ) -> None:
+        super().__init__(operators, options)
+        self._mutators = list(build_mutators(operators).values())
+
+    def require_shape(self, shape: tuple[int, int, int]) -> None:
+        """Raise a :class:`UserError` unless every mutator can mutate images ``(H, W, C)``."""
+        for name, mutator in zip(self.operators, self._mutators, strict=True):
+            if reason := mutator.misfit(shape):
+                raise UserError(f"trigger.operators.{name}.{reason}")
+
+    def prepare(self, items: Items) -> None:
+        """See :meth:`ChosenDomain.prepare`."""
+        require_form(items, "images", "uint8 (N, H, W, C)", rank=4, dtypes="u")
+        height, width, channels = items.shape[1:]
+        self.require_shape((height, width, channels))
+
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate`."""
+
+        def mutate(number: int, images: Items, own: BatchedStreams) -> Items:
+            mutator = self._mutators[number]
+            height, width, channels = images.shape[1:]
+            draws = mutator.draw(own, (len(images), height, width, channels))
+            return mutator.apply(images, draws)
+
+        return mutants_by_operator(items, operators, streams, mutate)
+
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Each pixel comes from either parent with equal chance."""
+        from_second = rng.random(first.shape[:-1], dtype=np.float32) < 0.5
+        return np.where(from_second[..., np.newaxis], second, first)
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """A share of the pixels takes random values in all channels."""
+        disturbed = items.copy()
+        pixels = rng.random(items.shape[:-1], dtype=np.float32) < rate
+        count = int(pixels.sum())
+        disturbed[pixels] = rng.integers(0, 256, (count, items.shape[-1]), dtype=np.uint8)
+        return disturbed
+
+    def distances(self, items: Items, references: Items) -> Distances:
+        """Changed pixels, and L2 and L∞ distance in grey levels."""
+        difference = (items.astype(np.int64) - references).reshape(len(items), -1)
+        changed = (items != references).any(axis=-1).reshape(len(items), -1)
+        return {
+            "pixels": changed.sum(axis=1).astype(np.float64),
+            "l2": np.sqrt((difference**2).sum(axis=1, dtype=np.float64)),
+            "linf": bounds.largest_change(items, references).astype(np.float64),
+        }
+
+    def changes(self, item: Items, reference: Items) -> Rows:
+        """Numbers of the pixels ``(row * W + column)`` that changed in any channel."""
+        return by_size(np.abs(item.astype(np.int64) - reference).max(axis=-1).ravel())
+
+    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
+        """See :meth:`Domain.revert`."""
+        reverted = item.copy().reshape(-1, item.shape[-1])
+        reverted[places] = reference.reshape(reverted.shape)[places]
+        return reverted.reshape(item.shape)
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """L∞: every value is clipped; L2: the difference is scaled, and rounded towards 0."""
+        if measure == "linf":
+            levels, exact = int(np.clip(limit, 0, 255)), references.astype(np.int16)
+            return np.clip(items, exact - levels, exact + levels).astype(np.uint8)
+        if measure == "l2":
+            length = np.maximum(self.distances(items, references)["l2"], 1e-9)
+            kept = shrunk(items, references, np.minimum(1.0, limit / length)) - references
+            # The smallest amount more: a difference that is kept whole is not rounded away.
+            levels_kept: NDArray[np.float64] = np.trunc(kept + np.sign(kept) * 1e-9)
+            return (references + levels_kept).astype(np.uint8)
+        return items

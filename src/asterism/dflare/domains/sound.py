@@ -1,0 +1,129 @@
+"""Sound and the sound mutators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.domains import (
+    DOMAINS,
+    ChosenDomain,
+    Distances,
+    Items,
+    Measure,
+    Rows,
+    by_size,
+    mutants_by_operator,
+    require_form,
+    rounded_towards,
+    shrunk,
+)
+from asterism.search.batched_random_streams import BatchedStreams
+from asterism.sound import build_sound_mutators
+
+#: Segments of a second: what changes and is reverted as a whole.
+_SEGMENTS = 100
+#: The largest ratio in dB that is told, also where nothing changed, and the smallest.
+_MOST_DECIBELS = 200.0
+
+
+class SoundOptions(ParameterSection):
+    """What the waveforms are."""
+
+    rate: int = Field(ge=1_000, le=384_000, description="samples per second")
+
+
+@DOMAINS.register("sound")
+class SoundDomain(ChosenDomain):
+    """Waveforms, float32 ``(N, S)`` in [-1, 1], and the sound mutators.
+
+    Args:
+        operators: for each mutator's name the options that differ from the mutator's defaults.
+        options: the sample rate.
+    """
+
+    Options = SoundOptions
+    measures: ClassVar[Mapping[str, Measure]] = {
+        "snr_db": Measure("dB, signal to noise", larger_is_closer=True),
+        "linf": Measure("of full scale"),
+    }
+
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: SoundOptions) -> None:
+        super().__init__(operators, options)
+        self._mutators = list(build_sound_mutators(operators).values())
+        self._segment = options.rate // _SEGMENTS
+
+    def prepare(self, items: Items) -> None:
+        """See :meth:`ChosenDomain.prepare`."""
+        require_form(items, "sound", "float32 (N, S)", rank=2, dtypes="f")
+        if items.dtype != np.float32 or not (np.abs(items) <= 1).all():
+            raise UserError(
+                f"inputs of kind sound should be float32 from -1 to 1, but these are {items.dtype} "
+                f"with values up to {np.abs(items).max(initial=0):g}: divide them by their range"
+            )
+
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate`."""
+
+        def mutate(number: int, waves: Items, own: BatchedStreams) -> Items:
+            mutator = self._mutators[number]
+            draws = mutator.draw(own, (len(waves), waves.shape[1]), self.options.rate)
+            return mutator.apply(waves, draws)
+
+        return mutants_by_operator(items, operators, streams, mutate)
+
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Each hundredth of a second comes from either parent with equal chance."""
+        segments = -(-first.shape[1] // self._segment)
+        from_second = rng.random((len(first), segments), dtype=np.float32) < 0.5
+        samples = np.repeat(from_second, self._segment, axis=1)[:, : first.shape[1]]
+        return np.where(samples, second, first)
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """A share of the samples takes random values in the range of its wave."""
+        samples = rng.random(items.shape, dtype=np.float32) < rate
+        values = rng.uniform(-1, 1, items.shape) * np.abs(items).max(axis=1, keepdims=True)
+        return np.where(samples, values.astype(np.float32), items)
+
+    def distances(self, items: Items, references: Items) -> Distances:
+        """Signal-to-noise ratio in dB, from -200 to 200, and L∞ distance."""
+        difference = items.astype(np.float64) - references
+        noise = np.square(difference).sum(axis=1)
+        signal = np.square(references.astype(np.float64)).sum(axis=1)
+        tiny = np.finfo(np.float64).tiny
+        ratio = 10 * (np.log10(np.maximum(signal, tiny)) - np.log10(np.maximum(noise, tiny)))
+        return {
+            "snr_db": np.clip(ratio, -_MOST_DECIBELS, _MOST_DECIBELS),
+            "linf": np.abs(difference).max(axis=1, initial=0),
+        }
+
+    def changes(self, item: Items, reference: Items) -> Rows:
+        """Numbers of the hundredths of a second that changed, by the energy of the change."""
+        square = np.square(item.astype(np.float64) - reference)
+        return by_size(np.add.reduceat(square, np.arange(0, len(item), self._segment)))
+
+    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
+        """See :meth:`Domain.revert`."""
+        reverted = np.isin(np.arange(len(item)) // self._segment, places)
+        return np.where(reverted, reference, item)
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """L∞: every sample is clipped; signal-to-noise ratio: the change is made fainter."""
+        exact = references.astype(np.float64)
+        farthest: NDArray[np.float64]
+        if measure == "linf":
+            farthest = np.full(items.shape, limit)
+            nearer = np.clip(items.astype(np.float64), exact - limit, exact + limit)
+        else:
+            missing = np.maximum(0, limit - self.distances(items, references)["snr_db"])
+            # A little more than is missing, so that rounding to float32 stays within.
+            share = np.where(missing > 0, np.power(10, -(missing + 1e-4) / 20), 1.0)
+            nearer = shrunk(items, references, share)
+            farthest = np.abs(nearer - exact)
+        return rounded_towards(nearer, references, farthest)

@@ -1,0 +1,158 @@
+"""Plain tensors within the range that was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.domains import (
+    DOMAINS,
+    ChosenDomain,
+    Distances,
+    Items,
+    Measure,
+    Rows,
+    by_size,
+    mutants_by_operator,
+    require_form,
+    rounded_towards,
+    shrunk,
+)
+from asterism.search.batched_random_streams import BatchedStreams
+from asterism.tensors import FeatureRange, build_tensor_mutators
+
+
+class TensorOptions(ParameterSection):
+    """In which range each feature, a place along the last axis, lies."""
+
+    low: list[float] | None = Field(
+        description="smallest value of each feature, or one for all; null: that of the inputs"
+    )
+    high: list[float] | None = Field(
+        description="largest value of each feature, or one for all; null: that of the inputs"
+    )
+
+
+@DOMAINS.register("tensors")
+class TensorDomain(ChosenDomain):
+    """Floating-point tensors ``(N, ..., F)``, each feature within its range.
+
+    Args:
+        operators: for each mutator's name the options that differ from the mutator's defaults.
+        options: the range; what it leaves open is learnt by :meth:`prepare`.
+    """
+
+    Options = TensorOptions
+    measures: ClassVar[Mapping[str, Measure]] = {
+        "l2": Measure("ranges of a feature"),
+        "linf": Measure("ranges of a feature"),
+    }
+
+    def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: TensorOptions) -> None:
+        super().__init__(operators, options)
+        self._mutators = list(build_tensor_mutators(operators).values())
+        self._ranges: FeatureRange | None = None
+
+    def prepare(self, items: Items) -> None:
+        """See :meth:`ChosenDomain.prepare`."""
+        require_form(items, "tensors", "floating (N, ..., F)", rank=None, dtypes="f")
+        if not len(items) or not np.isfinite(items).all():
+            raise UserError("inputs of kind tensors should be at least one, all values finite")
+        seen = FeatureRange.of(items)
+        low, high = (
+            _of_features(name, given, observed)
+            for name, given, observed in (
+                ("low", self.options.low, seen.low),
+                ("high", self.options.high, seen.high),
+            )
+        )
+        if (low > seen.low).any() or (high < seen.high).any():
+            raise UserError(
+                f"low and high are a narrower range than the inputs' {seen.low.min():g} to "
+                f"{seen.high.max():g}; null takes the inputs' own"
+            )
+        self._ranges = FeatureRange(low, high)
+
+    @property
+    def ranges(self) -> FeatureRange:
+        """The range of each feature.
+
+        Raises:
+            RuntimeError: :meth:`prepare` was not called.
+        """
+        if self._ranges is None:
+            raise RuntimeError("the domain of tensors has seen no inputs yet: call prepare")
+        return self._ranges
+
+    def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
+        """See :meth:`Domain.mutate`."""
+
+        def mutate(number: int, tensors: Items, own: BatchedStreams) -> Items:
+            mutator = self._mutators[number]
+            return mutator.apply(tensors, mutator.draw(own, tensors.shape), self.ranges)
+
+        return mutants_by_operator(items, operators, streams, mutate)
+
+    def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
+        """Each value comes from either parent with equal chance."""
+        return np.where(rng.random(first.shape, dtype=np.float32) < 0.5, second, first)
+
+    def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
+        """A share of the values takes random ones of its feature's range."""
+        replaced = rng.random(items.shape, dtype=np.float32) < rate
+        span = self.ranges.high - self.ranges.low
+        values = self.ranges.clipped(self.ranges.low + rng.random(items.shape) * span, items.dtype)
+        return np.where(replaced, values, items)
+
+    def distances(self, items: Items, references: Items) -> Distances:
+        """L2 and L∞ distance in units of the features' ranges."""
+        parts = self._in_ranges(items, references).reshape(len(items), -1)
+        return {
+            "l2": np.sqrt(np.square(parts).sum(axis=1)),
+            "linf": np.abs(parts).max(axis=1, initial=0),
+        }
+
+    def changes(self, item: Items, reference: Items) -> Rows:
+        """Numbers of the values that changed, counted along the flattened item."""
+        return by_size(np.abs(self._in_ranges(item, reference)).ravel())
+
+    def revert(self, item: Items, reference: Items, places: Rows) -> Items:
+        """See :meth:`Domain.revert`."""
+        reverted = item.copy().reshape(-1)
+        reverted[places] = reference.reshape(-1)[places]
+        return reverted.reshape(item.shape)
+
+    def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
+        """L∞: every value is clipped; L2: the difference is made smaller."""
+        exact = references.astype(np.float64)
+        if measure == "linf":
+            # A trifle less, so that dividing by the range gives the limit at most.
+            reach = np.broadcast_to(limit * self.ranges.width * (1 - 1e-12), items.shape)
+            nearer = np.clip(items.astype(np.float64), exact - reach, exact + reach)
+            return rounded_towards(nearer, references, reach)
+        length = np.maximum(self.distances(items, references)["l2"], 1e-300)
+        share = np.where(length > limit, limit / length * (1 - 1e-9), 1.0)
+        nearer = shrunk(items, references, share)
+        return rounded_towards(nearer, references, np.abs(nearer - exact))
+
+    def _in_ranges(self, items: Items, references: Items) -> NDArray[np.float64]:
+        """Differences in units of the features' ranges."""
+        difference: NDArray[np.float64] = items.astype(np.float64) - references
+        return difference / self.ranges.width
+
+
+def _of_features(
+    name: str, given: list[float] | None, observed: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A range's end for each feature, ``(F,)``."""
+    if given is None:
+        return observed
+    if len(given) not in (1, len(observed)):
+        raise UserError(f"{name} has {len(given)} values, but the inputs {len(observed)} features")
+    return np.broadcast_to(np.array(given, np.float64), observed.shape)

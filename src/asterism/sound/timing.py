@@ -1,0 +1,215 @@
+"""When a sound happens, and how fast: time shift, time stretch and pitch shift.
+
+Stretching is a phase vocoder (Flanagan and Golden, 1966): the short-time spectra are read at
+another pace, and phases go on by as much as they do in the original. The phase's advance is a
+product of unit phasors, so that no angle is computed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.randomness.batched_draws import Draws, Randomness, require_range
+from asterism.sound.mutator import (
+    SOUND_MUTATORS,
+    SoundMutator,
+    Waves,
+    drawn_between,
+    within_range,
+)
+
+#: Samples of a short-time spectrum, and from one to the next.
+_FRAME, _HOP = 512, 128
+#: Rows whose spectra are in memory at a time.
+_ROWS = 32
+_SMALL = np.float32(1e-12)
+
+
+@SOUND_MUTATORS.register("time_shift")
+@dataclass(frozen=True)
+class TimeShift(SoundMutator):
+    """Begins the sound earlier or later (Dflare, section 6.1); what is missing is silence.
+
+    Attributes:
+        low: smallest shift as a share of the length, negative for earlier, at least -1.
+        high: largest shift, at most 1.
+    """
+
+    low: float = -0.1
+    high: float = 0.1
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+        if self.low < -1 or self.high > 1:
+            raise ValueError(f"shares must lie in [-1, 1], not {self.low} to {self.high}")
+
+    def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
+        """``samples``: int64 ``(N, 1)``, later by so many."""
+        share = rng.uniform(self.low, self.high, size=(shape[0], 1))
+        return {"samples": np.rint(share * shape[1]).astype(np.int64)}
+
+    def apply(self, waves: Waves, draws: Draws) -> Waves:
+        """See :meth:`SoundMutator.apply`."""
+        places = np.arange(waves.shape[1]) - draws["samples"]
+        inside = (places >= 0) & (places < waves.shape[1])
+        shifted = np.take_along_axis(waves, np.where(inside, places, 0), axis=1)
+        return within_range(np.where(inside, shifted, np.float32(0)))
+
+
+@SOUND_MUTATORS.register("time_stretch")
+@dataclass(frozen=True)
+class TimeStretch(SoundMutator):
+    """Plays faster or slower at the same pitch (Dflare, section 6.1); cut or followed by silence.
+
+    Attributes:
+        low: smallest pace, below 1 for slower, above 0.
+        high: largest pace.
+    """
+
+    low: float = 0.8
+    high: float = 1.25
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+        if self.low <= 0:
+            raise ValueError(f"a pace must be above 0, not {self.low}")
+
+    def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
+        """``pace``: float32 ``(N, 1)``."""
+        return {"pace": drawn_between(rng, shape[0], self.low, self.high)}
+
+    def apply(self, waves: Waves, draws: Draws) -> Waves:
+        """See :meth:`SoundMutator.apply`."""
+        return within_range(stretched(waves, draws["pace"], waves.shape[1]))
+
+
+@SOUND_MUTATORS.register("pitch_shift")
+@dataclass(frozen=True)
+class PitchShift(SoundMutator):
+    """Raises or lowers the pitch at the same pace (Dflare, section 6.1).
+
+    Attributes:
+        low: smallest shift in semitones, at least -24.
+        high: largest shift in semitones, at most 24.
+    """
+
+    low: float = -4.0
+    high: float = 4.0
+
+    def __post_init__(self) -> None:
+        require_range(self, self.low, self.high)
+        if self.low < -24 or self.high > 24:
+            raise ValueError(f"semitones must lie in [-24, 24], not {self.low} to {self.high}")
+
+    def draw(self, rng: Randomness, shape: tuple[int, int], rate: int) -> Draws:
+        """``semitones``: float32 ``(N, 1)``."""
+        return {"semitones": drawn_between(rng, shape[0], self.low, self.high)}
+
+    def apply(self, waves: Waves, draws: Draws) -> Waves:
+        """See :meth:`SoundMutator.apply`."""
+        ratio = np.power(2.0, draws["semitones"].astype(np.float64) / 12)
+        longest = int(np.ceil(waves.shape[1] * 2 ** (self.high / 12))) + _FRAME
+        slower = stretched(waves, (1 / ratio).astype(np.float32), longest)
+        places = np.arange(waves.shape[1], dtype=np.float64) * ratio
+        return within_range(_read_at(slower, places))
+
+
+def stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
+    """The waves at another pace and the same pitch.
+
+    Args:
+        waves: float32 ``(N, S)``.
+        pace: seconds of the original in a second of the result, float32 ``(N, 1)``.
+        length: samples of the result: longer ones are cut, shorter ones followed by silence.
+
+    Returns:
+        float32 ``(N, length)``.
+    """
+    result = np.empty((len(waves), length), np.float32)
+    for start in range(0, len(waves), _ROWS):
+        rows = slice(start, start + _ROWS)
+        result[rows] = _stretched(waves[rows], pace[rows], length)
+    return result
+
+
+def _stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
+    from scipy import fft
+
+    window = _window()
+    padded = np.pad(waves, ((0, 0), (_FRAME // 2, _FRAME + _HOP)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, _FRAME, axis=1)[:, ::_HOP]
+    spectra = fft.rfft(frames * window, axis=2)
+    last = spectra.shape[1] - 2
+    wanted = -(-length // _HOP) + _FRAME // _HOP
+    places = np.arange(wanted) * pace.astype(np.float64)
+    beyond = places > last
+    before = np.minimum(places.astype(np.int64), last)
+    between = (places - before).astype(np.float32)
+    size = np.sqrt(_squared(spectra))
+    row = np.arange(len(waves))
+    phase = _unit(spectra[:, 0])
+    turned = np.empty((len(waves), wanted, spectra.shape[2]), np.complex64)
+    for step in range(wanted):
+        one, other = before[:, step], before[:, step] + 1
+        share = between[:, step, np.newaxis]
+        first, second = spectra[row, one], spectra[row, other]
+        loud = size[row, one] * (1 - share) + size[row, other] * share
+        loud[beyond[:, step]] = 0
+        turned[:, step] = loud * phase
+        phase = _unit(np.asarray(phase * (second * first.conj()), np.complex64))
+    parts = fft.irfft(turned, _FRAME, axis=2)
+    parts *= window
+    return _overlapped(parts)[:, _FRAME // 2 : _FRAME // 2 + length]
+
+
+def _overlapped(parts: NDArray[np.float32]) -> Waves:
+    """Frames ``(N, frames, _FRAME)`` added up, each ``_HOP`` samples after the one before."""
+    rows, frames, _ = parts.shape
+    pieces = _FRAME // _HOP
+    total = np.zeros((rows, frames + pieces - 1, _HOP), np.float32)
+    for piece in range(pieces):
+        total[:, piece : piece + frames] += parts[:, :, piece * _HOP : (piece + 1) * _HOP]
+    # Four squared Hann windows a quarter apart add up to 1.5 everywhere.
+    total *= np.float32(1 / 1.5)
+    return total.reshape(rows, -1)
+
+
+def _squared(values: NDArray[np.complex64]) -> NDArray[np.float32]:
+    squared: NDArray[np.float32] = values.real**2 + values.imag**2
+    return squared
+
+
+def _unit(values: NDArray[np.complex64]) -> NDArray[np.complex64]:
+    """The phasors of these values: of size 1, or 0 where there is nothing to turn."""
+    length = np.sqrt(np.maximum(_squared(values), _SMALL**2))
+    return np.divide(values, length, dtype=np.complex64)
+
+
+@cache
+def _window() -> NDArray[np.float32]:
+    """A periodic Hann window."""
+    angle = 2 * np.pi * np.arange(_FRAME) / _FRAME
+    return (0.5 - 0.5 * np.cos(angle)).astype(np.float32)
+
+
+def _read_at(waves: Waves, places: NDArray[np.float64]) -> Waves:
+    """Values between samples, by cubic interpolation (Catmull and Rom, 1974).
+
+    Args:
+        waves: float32 ``(N, S)``.
+        places: where to read, in samples, float64 ``(N, M)``; beyond the end is silence.
+    """
+    padded = np.pad(waves, ((0, 0), (1, 3)))
+    whole = np.minimum(places.astype(np.int64), waves.shape[1])
+    t = (places - whole).astype(np.float32)
+    p0, p1, p2, p3 = (np.take_along_axis(padded, whole + n, axis=1) for n in range(4))
+    half = np.float32(0.5)
+    a = half * (p3 - p0) + np.float32(1.5) * (p1 - p2)
+    b = p0 - np.float32(2.5) * p1 + np.float32(2) * p2 - half * p3
+    c = half * (p2 - p0)
+    read: Waves = ((a * t + b) * t + c) * t + p1
+    return np.where(places < waves.shape[1], read, np.float32(0))

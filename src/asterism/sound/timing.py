@@ -26,7 +26,10 @@ from asterism.sound.mutator import (
 _FRAME, _HOP = 512, 128
 #: Rows whose spectra are in memory at a time.
 _ROWS = 32
-_SMALL = np.float32(1e-12)
+#: Absolute values of a spectrum from which on there is something.
+_SMALL = np.float32(1e-10)
+#: Steps after which rounding must not have changed a phasor's size much: it is made 1 again.
+_RENEWED = 16
 
 
 @SOUND_MUTATORS.register("time_shift")
@@ -149,18 +152,20 @@ def _stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     beyond = places > last
     before = np.minimum(places.astype(np.int64), last)
     between = (places - before).astype(np.float32)
-    size = np.sqrt(_squared(spectra))
+    size = np.sqrt(spectra.real**2 + spectra.imag**2)
+    phasors = _phasors(spectra, size)
     row = np.arange(len(waves))
-    phase = _unit(spectra[:, 0])
+    phase = phasors[:, 0]
     turned = np.empty((len(waves), wanted, spectra.shape[2]), np.complex64)
     for step in range(wanted):
         one, other = before[:, step], before[:, step] + 1
         share = between[:, step, np.newaxis]
-        first, second = spectra[row, one], spectra[row, other]
         loud = size[row, one] * (1 - share) + size[row, other] * share
         loud[beyond[:, step]] = 0
         turned[:, step] = loud * phase
-        phase = _unit(np.asarray(phase * (second * first.conj()), np.complex64))
+        phase = phase * (phasors[row, other] * phasors[row, one].conj())
+        if step % _RENEWED == 0:
+            phase = _phasors(phase, np.sqrt(phase.real**2 + phase.imag**2))
     parts = fft.irfft(turned, _FRAME, axis=2)
     parts *= window
     return _overlapped(parts)[:, _FRAME // 2 : _FRAME // 2 + length]
@@ -178,15 +183,17 @@ def _overlapped(parts: NDArray[np.float32]) -> Waves:
     return total.reshape(rows, -1)
 
 
-def _squared(values: NDArray[np.complex64]) -> NDArray[np.float32]:
-    squared: NDArray[np.float32] = values.real**2 + values.imag**2
-    return squared
+def _phasors(values: NDArray[np.complex64], size: NDArray[np.float32]) -> NDArray[np.complex64]:
+    """The values at size 1; where there is nothing, 1, so that what comes after it is heard.
 
-
-def _unit(values: NDArray[np.complex64]) -> NDArray[np.complex64]:
-    """The phasors of these values: of size 1, or 0 where there is nothing to turn."""
-    length = np.sqrt(np.maximum(_squared(values), _SMALL**2))
-    return np.divide(values, length, dtype=np.complex64)
+    Args:
+        values: complex64.
+        size: their absolute values.
+    """
+    there = size > _SMALL
+    unit = np.divide(values, np.where(there, size, np.float32(1)), dtype=np.complex64)
+    unit[~there] = 1
+    return unit
 
 
 @cache

@@ -87,9 +87,11 @@ def _similarities(outputs: Outputs, known: NDArray[np.float64]) -> NDArray[np.fl
     A matrix product would give other last bits in a batch of another size.
     """
     unit = _unit(outputs)
-    cosines: NDArray[np.float64] = np.stack([(known * row).sum(axis=1) for row in unit])
+    cosines = np.empty((len(unit), len(known)))
+    for row, vector in enumerate(unit):
+        cosines[row] = (known * vector).sum(axis=1)
     return cosines
 
 
 def _nearest(outputs: Outputs, known: NDArray[np.float64]) -> NDArray[np.int64]:
-    return _similarities(outputs, known).argmax(axis=1) if len(outputs) else np.empty(0, np.int64)
+    return _similarities(outputs, known).argmax(axis=1)

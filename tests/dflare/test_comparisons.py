@@ -1,0 +1,291 @@
+"""Every comparison: the contract that all share, and its meaning in plain loops."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from asterism.core.messages.errors import UserError
+from asterism.dflare.comparisons import COMPARISONS, Certain, build_comparison
+from asterism.dflare.comparisons.embeddings import Embedding
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.consequence import Consequence, ConsequenceParams
+from asterism.dflare.params import ComparisonParams
+
+FRAMES = {"threshold": None, "share": 0.2}
+CTC = {"decoding": "ctc", "blank": 0, "symbols": None, "unit": "symbol", "tolerance": 0.2}
+TEXT = ["_", "a", "b", " "]
+BOXES = {"box": 0, "form": "corners", "score": 4, "label": 5, "threshold": 0.5, "overlap": 0.5}
+#: Name, options, shape of the outputs.
+CASES = [
+    ("top_label", {}, (5,)),
+    ("multi_label", {"thresholds": [0.5]}, (4,)),
+    ("multi_label", {"thresholds": [0.3, 0.5, 0.9]}, (3,)),
+    ("frame_scores", FRAMES, (6, 4)),
+    ("frame_scores", {"threshold": 0.5, "share": 0.0}, (1, 6, 1)),
+    ("embedding", {"tolerance": 0.1, "nearest": True}, (7,)),
+    ("sequence", CTC, (6, 4)),
+    ("sequence", CTC | {"decoding": "argmax", "blank": None}, (6, 4)),
+    ("sequence", CTC | {"unit": "word", "symbols": TEXT}, (6, 4)),
+    ("boxes", BOXES, (3, 6)),
+    ("tolerance", {"absolute": 0.1, "relative": 0.2}, (2, 3)),
+]
+IDS = [f"{kind}-{number}" for number, (kind, _, _) in enumerate(CASES)]
+
+
+def comparison_of(kind, options, shape):
+    made = build_comparison(ComparisonParams(kind=kind, options=options), shape)
+    if isinstance(made, Embedding):
+        made.know(outputs(5, 7, seed=8), outputs(5, 7, seed=8) + np.float32(0.01))
+    return made
+
+
+def outputs(count, size, seed):
+    return np.random.default_rng(seed).random((count, size)).astype(np.float32)
+
+
+def both(kind, shape, count, seed):
+    """Outputs of two models that often agree."""
+    rng, size = np.random.default_rng(seed), int(np.prod(shape))
+    f = outputs(count, size, seed)
+    if kind == "boxes":
+        boxes = f.reshape(count, *shape)
+        boxes[..., 2:4] += boxes[..., :2]
+        boxes[..., 5] = rng.integers(0, 2, boxes.shape[:2])
+        f = boxes.reshape(count, size)
+    noise = rng.normal(0, 0.15, f.shape) * (rng.random((count, 1)) < 0.7)
+    g = (f + noise).astype(np.float32)
+    if kind == "boxes":
+        g.reshape(count, *shape)[..., 5] = f.reshape(count, *shape)[..., 5]
+    return f, g
+
+
+# Each comparison once more for one input, from plain lists: (deviates, distance, uncertainty).
+
+
+def k_gap(scores, k):
+    ordered = sorted(scores, reverse=True)
+    return 1 - (ordered[0] - ordered[min(k, len(ordered)) - 1])
+
+
+def slow_top_label(f, g, k, options, shape):
+    return np.argmax(f) != np.argmax(g), abs(max(f) - max(g)), max(k_gap(f, k), k_gap(g, k))
+
+
+def slow_multi_label(f, g, k, options, shape):
+    limits = options["thresholds"] * (len(f) if len(options["thresholds"]) == 1 else 1)
+    differs = any((a >= t) != (b >= t) for a, b, t in zip(f, g, limits, strict=True))
+    gaps = [sorted(abs(v - t) for v, t in zip(m, limits, strict=True)) for m in (f, g)]
+    return (
+        differs,
+        max(abs(a - b) for a, b in zip(f, g, strict=True)),
+        1 - min(own[min(k, len(f) + 1) - 2] for own in gaps),
+    )
+
+
+def slow_frame_scores(f, g, k, options, shape):
+    frames = [np.reshape(m, shape[-2:]).tolist() for m in (f, g)]
+    limit = options["threshold"]
+    different, distance, undecided = 0, 0.0, 0.0
+    for one, other in zip(*frames, strict=True):
+        if limit is None:
+            different += one.index(max(one)) != other.index(max(other))
+            undecided += max(k_gap(one, k), k_gap(other, k))
+        else:
+            different += [v >= limit for v in one] != [v >= limit for v in other]
+            undecided += 1 - min(abs(v - limit) for v in one + other)
+        distance += max(abs(a - b) for a, b in zip(one, other, strict=True))
+    count = len(frames[0])
+    return different / count > options["share"], distance / count, undecided / count
+
+
+def cosine(a, b):
+    return (
+        sum(x * y for x, y in zip(a, b, strict=True))
+        / (sum(x * x for x in a) * sum(y * y for y in b)) ** 0.5
+    )
+
+
+def slow_embedding(f, g, k, options, shape):
+    near = []
+    for vector, shift in ((f, 0), (g, np.float32(0.01))):
+        known = (outputs(5, 7, seed=8) + shift).astype(float).tolist()
+        near.append([cosine(vector, other) for other in known])
+    far = 1 - cosine(f, g) > options["tolerance"]
+    differs = far or near[0].index(max(near[0])) != near[1].index(max(near[1]))
+    return differs, 1 - cosine(f, g), max(k_gap(own, k) for own in near)
+
+
+def slow_transcript(frames, options):
+    labels = [row.index(max(row)) for row in frames]
+    if options["decoding"] == "ctc":
+        kept = [v for n, v in enumerate(labels) if n == 0 or labels[n - 1] != v]
+        labels = [v for v in kept if v != options["blank"]]
+    if options["symbols"] is None:
+        return labels
+    return "".join(options["symbols"][v] for v in labels).split()
+
+
+def slow_edits(a, b):
+    if not a or not b:
+        return len(a) + len(b)
+    replaced = slow_edits(a[1:], b[1:]) + (a[0] != b[0])
+    return min(replaced, slow_edits(a[1:], b) + 1, slow_edits(a, b[1:]) + 1)
+
+
+def slow_sequence(f, g, k, options, shape):
+    one, other = (np.reshape(m, shape).tolist() for m in (f, g))
+    right, found = slow_transcript(one, options), slow_transcript(other, options)
+    rate = slow_edits(right, found) / max(1, len(right))
+    total = [
+        sum(abs(a - b) for a, b in zip(*p, strict=True)) / 2 for p in zip(one, other, strict=True)
+    ]
+    return (
+        rate > options["tolerance"],
+        sum(total) / len(total),
+        max(k_gap(frame, k) for frame in one + other),
+    )
+
+
+def slow_overlap(a, b):
+    width = max(0, min(a[2], b[2]) - max(a[0], b[0]))
+    height = max(0, min(a[3], b[3]) - max(a[1], b[1]))
+    shared = width * height
+    areas = [max(0, m[2] - m[0]) * max(0, m[3] - m[1]) for m in (a, b)]
+    return shared / (sum(areas) - shared) if sum(areas) > shared else 0
+
+
+def slow_boxes(f, g, k, options, shape):
+    every = [np.reshape(m, shape).astype(float).tolist() for m in (f, g)]
+    one, other = ([d for d in m if d[4] >= 0.5] for m in every)
+    pairs = [
+        (slow_overlap(a, b), i, j)
+        for i, a in enumerate(one)
+        for j, b in enumerate(other)
+        if a[5] == b[5] and slow_overlap(a, b) >= 0.5
+    ]
+    agreement, used = 0.0, 0
+    while pairs:
+        overlap, i, j = max(pairs, key=lambda p: p[0])
+        agreement += overlap * (1 - min(1, abs(one[i][4] - other[j][4])))
+        used += 1
+        pairs = [p for p in pairs if p[1] != i and p[2] != j]
+    most = max(len(one), len(other))
+    closest = min(abs(d[4] - 0.5) for m in every for d in m)
+    return used < most, 1 - agreement / most if most else 0, 1 - closest
+
+
+def slow_tolerance(f, g, k, options, shape):
+    parts = [abs(a - b) / (0.1 + 0.2 * abs(a)) for a, b in zip(f, g, strict=True)]
+    return max(parts) > 1, max(parts), max(parts)
+
+
+TWINS = {name.removeprefix("slow_"): found for name, found in globals().items() if "slow_" in name}
+
+
+def test_every_comparison_is_among_the_cases():
+    assert {kind for kind, _, _ in CASES} == set(COMPARISONS) <= set(TWINS)
+
+
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32), k=st.integers(2, 4))
+def test_comparisons_are_their_twins(kind, options, shape, seed, k):
+    f, g = both(kind, shape, 6, seed)
+    comparison = comparison_of(kind, options, shape)
+    found = comparison.deviates(f, g), comparison.distance(f, g), comparison.uncertainty(f, g, k)
+    assert [column.dtype for column in found] == [np.bool_, np.float32, np.float32]
+    for row, (deviates, distance, uncertainty) in enumerate(zip(*found, strict=True)):
+        own = (m[row].astype(float).tolist() for m in (f, g))
+        expected = TWINS[kind](*own, k, options, shape)
+        assert bool(deviates) == bool(expected[0])
+        assert distance == pytest.approx(expected[1], rel=1e-3, abs=1e-5)
+        assert uncertainty == pytest.approx(expected[2], rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
+def test_a_row_is_the_same_alone_and_in_a_batch(kind, options, shape):
+    f, g = both(kind, shape, 60, 3)
+    comparison = comparison_of(kind, options, shape)
+
+    def columns(rows):
+        pair = f[rows], g[rows]
+        return (
+            comparison.deviates(*pair),
+            comparison.distance(*pair),
+            comparison.uncertainty(*pair, 2),
+        )
+
+    together = columns(np.arange(60))
+    assert 0 < together[0].sum() < 60
+    for rows in ([0], [59], [3, 1], list(range(20, 37))):
+        for alone, all_ in zip(columns(np.array(rows)), together, strict=True):
+            assert alone.tobytes() == all_[rows].tobytes()
+    assert all(len(column) == 0 for column in columns(np.arange(0)))
+
+
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES, ids=IDS)
+def test_equal_outputs_do_not_deviate(kind, options, shape):
+    f, _ = both(kind, shape, 20, 5)
+    comparison = comparison_of(kind, options, shape)
+    if isinstance(comparison, Embedding):
+        comparison.know(outputs(5, 7, 8), outputs(5, 7, 8))
+    assert not comparison.deviates(f, f).any()
+    if kind != "boxes":
+        assert comparison.distance(f, f) == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "shape", "message"),
+    [
+        ("multi_label", {"thresholds": [0.1, 0.2]}, (3,), "2 thresholds.*3 labels"),
+        ("frame_scores", FRAMES, (7,), "needs outputs of shape"),
+        ("sequence", CTC | {"blank": None}, (6, 4), "has None as its blank"),
+        ("sequence", CTC | {"blank": 4}, (6, 4), "0 to 3"),
+        ("sequence", CTC | {"unit": "word"}, (6, 4), "need the symbols' texts"),
+        ("sequence", CTC | {"symbols": ["a"]}, (6, 4), "1 symbols.*score 4"),
+        ("boxes", BOXES, (3, 5), "names column 5, but a detection has 5"),
+        ("tolerance", {"absolute": 0.0, "relative": 0.0}, (3,), "greater than 0"),
+        ("labels", {}, (3,), "known: boxes"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(kind, options, shape, message):
+    with pytest.raises(UserError, match=message):
+        build_comparison(ComparisonParams(kind=kind, options=options), shape)
+
+
+def slow_sureness(f, g, expected, several):
+    if several:
+        wrong = [1 - v if e else v for v, e in zip(g, expected, strict=True)]
+        worst = wrong.index(max(wrong))
+        return (f[worst] if expected[worst] else 1 - f[worst]), max(wrong)
+    return f[expected[0]], max(v for n, v in enumerate(g) if n != expected[0])
+
+
+@pytest.mark.parametrize(("kind", "options", "shape"), CASES[:3], ids=IDS[:3])
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32))
+def test_sureness_and_consequence_are_their_definitions(kind, options, shape, seed):
+    f, g = both(kind, shape, 8, seed)
+    comparison = comparison_of(kind, options, shape)
+    assert isinstance(comparison, Certain)
+    expected = comparison.answers(both(kind, shape, 8, seed + 1)[0])
+    judge = Consequence.of(comparison, ConsequenceParams(original=0.7, compressed=0.5))
+    holds, near = judge.holds(f, g, expected), judge.nearness(f, g, expected)
+    best = np.log(0.7 / 0.3) + np.log(0.5 / 0.5)
+    for row in range(8):
+        own = (m[row].astype(float).tolist() for m in (f, g))
+        right, wrong = slow_sureness(*own, expected[row].tolist(), kind != "top_label")
+        assert holds[row] == (np.float32(right) >= 0.7 and np.float32(wrong) >= 0.5)
+        parts = (min(max(p, 1e-7), limit) for p, limit in ((right, 0.7), (wrong, 0.5)))
+        assert near[row] == pytest.approx(sum(np.log(p / (1 - p)) for p in parts), abs=1e-3)
+        assert bool(holds[row]) == bool(near[row] >= best - 1e-6) or abs(near[row] - best) < 1e-4
+
+
+def test_top_label_is_asked_for_probabilities_of_labels_only():
+    assert isinstance(TopLabel(), Certain)
+    plain = build_comparison(
+        ComparisonParams(kind="tolerance", options={"absolute": 1.0, "relative": 0.0}), (3,)
+    )
+    with pytest.raises(UserError, match="Tolerance compares others"):
+        Consequence.of(plain, ConsequenceParams(original=0.9, compressed=0.6))

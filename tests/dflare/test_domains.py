@@ -1,0 +1,227 @@
+"""Every kind of inputs and every one of its operators: the contract that all share."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
+
+from asterism.core.messages.errors import UserError
+from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.domains import DOMAINS, accept_bound, build_domain
+from asterism.dflare.params import BoundParams, DomainParams
+from asterism.search.batched_random_streams import BatchedStreams
+
+BOUND_CASES = [(kind, *bound) for kind in KINDS for bound in BOUNDS[kind]]
+
+
+def streams(count, seed=0):
+    return BatchedStreams(np.arange(count, dtype=np.uint64) * 7919 + np.uint64(seed))
+
+
+def mutated(domain, name, items, rows=None, seed=0):
+    """The mutants of some rows of the items, each by its own stream."""
+    rows = np.arange(len(items)) if rows is None else np.asarray(rows)
+    number = np.full(len(rows), domain.operators.index(name))
+    return domain.mutate(items[rows], number, streams(len(items), seed).of(rows))
+
+
+def require_range(kind, domain, items):
+    """What all items of a kind have in common."""
+    if kind == "sound":
+        assert np.abs(items).max() <= 1
+    if kind == "tensors":
+        assert (items >= domain.ranges.low.astype(items.dtype)).all()
+        assert (items <= domain.ranges.high.astype(items.dtype)).all()
+    if kind in ("tokens", "bytes"):
+        padding = items == OPTIONS[kind]["padding"]
+        assert (padding[:, 1:] >= padding[:, :-1]).all(), "padding is at the end only"
+        assert not padding[:, 0].any()
+    domain.prepare(items)
+
+
+def test_the_five_kinds_are_there():
+    assert set(KINDS) == {"images", "sound", "tokens", "bytes", "tensors"} == set(BOUNDS)
+    assert all(BOUNDS[kind][0][0] in DOMAINS[kind].measures for kind in KINDS)
+    assert {m for k, m, _ in BOUND_CASES if k == "sound"} == set(DOMAINS["sound"].measures)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+@settings(max_examples=8, deadline=None)
+@given(seed=st.integers(0, 2**32), count=st.integers(1, 12))
+def test_mutants_have_the_items_form_and_items_stay(kind, name, seed, count):
+    items = items_of(kind, count, seed)
+    before = items.copy()
+    domain = domain_of(kind, items)
+    mutants = mutated(domain, name, items, seed=seed)
+    assert mutants.shape == items.shape
+    assert mutants.dtype == items.dtype
+    assert not np.shares_memory(mutants, items)
+    assert np.array_equal(items, before)
+    require_range(kind, domain_of(kind, items), mutants)
+    assert np.array_equal(mutants, mutated(domain, name, items, seed=seed))
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_a_row_is_the_same_alone_and_in_any_batch(kind, name):
+    items = items_of(kind, 70)
+    domain = domain_of(kind, items)
+    together = mutated(domain, name, items)
+    for rows in ([0], [69], [5, 3], list(range(40, 57))):
+        assert mutated(domain, name, items, rows).tobytes() == together[rows].tobytes()
+    changed = (together != items).reshape(len(items), -1).any(axis=1)
+    assert changed.mean() > 0.3
+    others = mutated(domain, name, items, seed=99)
+    assert name == "bilateral_blur" or not np.array_equal(others, together)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_call_takes_different_operators(kind):
+    items = items_of(kind, 30)
+    domain = domain_of(kind, items)
+    numbers = np.arange(30) % len(domain.operators)
+    mixed = domain.mutate(items, numbers, streams(30))
+    for number, name in enumerate(domain.operators):
+        rows = np.flatnonzero(numbers == number)
+        assert np.array_equal(mixed[rows], mutated(domain, name, items, rows))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 2**32), rate=st.sampled_from([0.0, 0.1, 1.0]))
+def test_crossover_and_disturbance_give_items_of_the_kind(kind, seed, rate):
+    items = items_of(kind, 12, seed)
+    domain = domain_of(kind, items)
+    first, second = items[:6], items[6:]
+    children = domain.crossover(first, second, np.random.default_rng(seed))
+    disturbed = domain.disturb(items, rate, np.random.default_rng(seed))
+    for found, given_ in ((children, first), (disturbed, items)):
+        assert found.shape == given_.shape
+        assert found.dtype == given_.dtype
+        require_range(kind, domain_of(kind, items), found)
+    of_parents = (children == first) | (children == second)
+    assert of_parents.all()
+    assert np.array_equal(disturbed, items) == (rate == 0)
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES)
+def test_all_changes_reverted_give_the_seed_and_none_the_mutant(kind, name):
+    items = items_of(kind, 10)
+    domain = domain_of(kind, items)
+    for mutant, item in zip(mutated(domain, name, items), items, strict=True):
+        places = domain.changes(mutant, item)
+        assert len(set(places.tolist())) == len(places)
+        assert bool(len(places)) == (not np.array_equal(mutant, item))
+        assert np.array_equal(domain.revert(mutant, item, places), item)
+        assert np.array_equal(domain.revert(mutant, item, places[:0]), mutant)
+        half = domain.revert(mutant, item, places[: len(places) // 2])
+        require_range(kind, domain_of(kind, items), half[np.newaxis]) if kind != "tensors" else None
+        assert len(domain.changes(half, item)) <= len(places)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_distances_are_zero_at_the_reference_alone(kind):
+    items = items_of(kind, 8)
+    domain = domain_of(kind, items)
+    same, other = domain.distances(items, items), domain.distances(items[1:], items[:-1])
+    assert set(same) == set(domain.measures)
+    for name, measure in domain.measures.items():
+        assert same[name].dtype == np.float64
+        assert same[name].shape == (8,)
+        if measure.larger_is_closer:
+            assert (same[name] == 200).all() and (other[name] < 100).all()
+        else:
+            assert (same[name] == 0).all() and (other[name] > 0).all()
+
+
+@pytest.mark.parametrize(("kind", "measure", "limit"), BOUND_CASES)
+def test_a_bound_holds_whatever_the_operators_do(kind, measure, limit):
+    items = items_of(kind, 40)
+    domain = domain_of(kind, items)
+    numbers = np.arange(40) % len(domain.operators)
+
+    def mutate(rows, attempt):
+        own = streams(40).of(rows).below(np.full(len(rows), attempt))
+        return domain.mutate(items[rows], numbers[rows], own)
+
+    found = within_bound(domain, Bound(measure, limit), items, items, mutate)
+    free = within_bound(domain, None, items, items, mutate)
+    distance = domain.distances(found, items)[measure]
+    beyond = domain.distances(free, items)[measure]
+    closer = domain.measures[measure].larger_is_closer
+    assert (distance >= limit if closer else distance <= limit).all()
+    assert (beyond < limit if closer else beyond > limit).sum() > 10
+    inside = domain.within(free, items, measure, limit)
+    assert np.array_equal(inside, beyond >= limit if closer else beyond <= limit)
+    if measure in ("linf", "snr_db"):
+        assert (found != items).reshape(40, -1).any(axis=1).mean() > 0.8
+    alone = within_bound(
+        domain, Bound(measure, limit), items[[7]], items[[7]],
+        lambda rows, attempt: mutate(rows + 7, attempt),
+    )  # fmt: skip
+    assert alone.tobytes() == found[[7]].tobytes()
+
+
+@pytest.mark.parametrize(("kind", "measure", "limit"), BOUND_CASES)
+def test_projection_leaves_what_is_inside(kind, measure, limit):
+    items = items_of(kind, 6)
+    domain = domain_of(kind, items)
+    assert np.array_equal(domain.project(items, items, measure, limit), items)
+
+
+def test_a_bound_in_another_kinds_measure_is_one_line():
+    chosen = DomainParams(kind="tokens", options=OPTIONS["tokens"])
+    accept_bound((chosen, None))
+    accept_bound((chosen, BoundParams(measure="edits", limit=3.0)))
+    with pytest.raises(UserError, match=r"no distance of tokens is called 'linf'.*hamming"):
+        accept_bound((chosen, BoundParams(measure="linf", limit=3.0)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "operators", "message"),
+    [
+        ("sound", {"rate": 10}, {"gain": {}}, "rate is 10"),
+        ("sound", {"rate": 8000}, {"gane": {}}, "did you mean 'gain'"),
+        ("sound", {"rate": 8000}, {"gain": {"low": 9.0}}, "ends at 6.0, before 9.0"),
+        ("sound", {}, {"gain": {}}, "rate is missing"),
+        ("tokens", OPTIONS["tokens"], {"look_alike": {}}, "changes bytes"),
+        ("tokens", OPTIONS["tokens"] | {"protected": [3, 3]}, {"swap": {}}, "there twice"),
+        ("tokens", {"vocabulary": 2, "padding": 0, "protected": [1]}, {"swap": {}}, "no token"),
+        ("bytes", {"padding": 0}, {"insert": {"high": 101}}, "1 to 100"),
+        ("tensors", OPTIONS["tensors"], {"noise": {"low": -1.0}}, "not be below 0"),
+    ],
+)
+def test_wrong_options_are_one_line(kind, options, operators, message):
+    with pytest.raises(UserError, match=message):
+        build_domain(DomainParams(kind=kind, options=options), operators)
+
+
+@pytest.mark.parametrize(
+    ("kind", "items", "message"),
+    [
+        ("images", np.zeros((2, 8, 8), np.uint8), r"uint8 \(N, H, W, C\)"),
+        ("sound", np.full((2, 800), 3, np.float32), "from -1 to 1"),
+        ("sound", np.zeros((2, 800), np.int16), "float32"),
+        ("tokens", np.full((2, 5), 50, np.int32), "vocabulary has 50"),
+        ("bytes", np.full((2, 5), 300, np.int16), "0 to 255"),
+        ("bytes", np.zeros((2, 5), np.uint8), "cannot hold"),
+        ("tensors", np.array([[1, np.nan]], np.float32), "finite"),
+    ],
+)
+def test_items_of_another_kind_are_one_line(kind, items, message):
+    with pytest.raises(UserError, match=message):
+        domain_of(kind, items, OPERATORS[kind][:1])
+
+
+def test_a_range_is_the_inputs_own_or_as_given_and_never_narrower():
+    items = items_of("tensors", 9)
+    learnt = domain_of("tensors", items).ranges
+    assert np.array_equal(learnt.low, items.reshape(-1, 4).min(axis=0))
+    given_ = DomainParams(kind="tensors", options={"low": [-99.0], "high": [99.0] * 4})
+    domain = build_domain(given_, {"noise": {}})
+    domain.prepare(items)
+    assert (domain.ranges.width == 198).all()
+    for options in ({"low": [0.0], "high": None}, {"low": None, "high": [1.0, 2.0]}):
+        domain = build_domain(DomainParams(kind="tensors", options=options), {"noise": {}})
+        with pytest.raises(UserError, match=r"narrower|2 values, but the inputs 4"):
+            domain.prepare(items)

@@ -37,8 +37,8 @@ from asterism.data import load
 from asterism.deepstellar.fuzzing.campaign import FuzzingCampaign
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import SeedInputs
-from asterism.dflare.comparison import TopLabel
-from asterism.dflare.domain import ImageDomain
+from asterism.dflare.comparisons import build_comparison
+from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.trigger import SearchSeeds, search_pair
@@ -111,7 +111,8 @@ def trigger(params: Params, times: int, checkpoint: Counting) -> float:
     images = load(params.data).test_images
     items = np.resize(images, (wanted, *images.shape[1:]))
     seeds = SearchSeeds(items, np.arange(wanted))
-    domain, write = ImageDomain(params.trigger.operators), saved_folders.write
+    domain = build_domain(params.trigger.domain, params.trigger.operators)
+    write = saved_folders.write
 
     def timed(folder: Path, *saved: Any) -> dict[str, str]:
         started = time.perf_counter()
@@ -122,7 +123,8 @@ def trigger(params: Params, times: int, checkpoint: Counting) -> float:
 
     files = Path(pair.original), Path(pair.compressed)
     with open_pair(*files, params.preprocessing) as models:
-        under_test = PairUnderTest(Pair(*models), domain, TopLabel())
+        comparison = build_comparison(params.trigger.comparison, (models[0].classes,))
+        under_test = PairUnderTest(Pair(*models), domain, comparison)
         began = time.perf_counter()
         with patch.object(saved_folders, "write", timed):
             units = SharedWorkUnits("trigger", "0" * 32)

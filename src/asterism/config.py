@@ -34,6 +34,7 @@ from asterism.libraries.triage.params import TriageParams
 from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
+from asterism.vetting.params import VetParams
 
 
 class Params(ParameterSection):
@@ -56,6 +57,7 @@ class Params(ParameterSection):
     importance: ImportanceParams
     criteria: CriteriaParams
     driving: DrivingParams
+    vet: VetParams
     driving_training: TrainingParams
     reduce: ReduceParams
     generate: RewardedGenerateParams

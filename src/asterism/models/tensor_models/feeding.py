@@ -55,7 +55,7 @@ class Feed:
         notes: what was settled without being told, for the reader of results.
 
     Raises:
-        UserError: an input is left without a value, or a parameter names none.
+        UserError: an input is left without a value.
     """
 
     def __init__(self, signature: Signature, params: FeedingParams, images: bool) -> None:
@@ -66,9 +66,6 @@ class Feed:
         self.main = _chosen(given, params.input)
         self._others = [spec for name, spec in given.items() if name != self.main.name]
         self._initial = [spec for spec in signature.inputs if spec.name in self._states]
-        for name in params.constants:
-            if name not in given:
-                raise UserError(f"constants: the model has no input {name} ({', '.join(given)})")
         for spec in self._others:
             if self._role(spec) is None:
                 raise UserError(
@@ -161,14 +158,6 @@ def _as_stored(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
         values = np.clip(levels, limits.min, limits.max)
     stored: NDArray[Any] = values.astype(dtype, copy=False)
     return stored
-
-
-def as_real(values: NDArray[Any], spec: TensorSpec) -> NDArray[np.float32]:
-    """An output as real numbers: what integers stand for, where the file says it."""
-    real = values.astype(np.float32)
-    if spec.scale and values.dtype.kind in "iu":
-        real = (real - np.float32(spec.zero)) * np.float32(spec.scale)
-    return real
 
 
 def _with_batch(shape: tuple[int | None, ...], count: int) -> tuple[int, ...]:

@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.batching import PROBES, IndependentRows
-from asterism.models.signatures.signature import TensorSpec
-from asterism.models.tensor_models.feeding import Feed, FeedingParams, as_real
+from asterism.models.tensor_models.answers import ComparedOutputs, Rows, side_by_side
+from asterism.models.tensor_models.feeding import Feed, FeedingParams
 from asterism.models.tensor_models.runtime import open_runtime
-
-Rows = NDArray[np.float32]
 
 
 class FileModel:
@@ -47,7 +45,7 @@ class FileModel:
         self._runtime = open_runtime(path)
         signature = self._runtime.signature
         self._feed = Feed(signature, params, images)
-        self._outputs = _compared(signature.answers, params.outputs)
+        self._outputs = ComparedOutputs(signature, params.outputs, str(path))
         self.streams = signature.streams
         self.notes = tuple(self._feed.notes)
         some = np.resize(probes, (PROBES, *probes.shape[1:]))
@@ -74,20 +72,18 @@ class FileModel:
         return self._rows(items)
 
     def _run(self, items: NDArray[Any]) -> Rows:
-        return np.concatenate(
-            [value.reshape(len(items), -1) for value in self._steps(items).values()], axis=1
-        )
+        return side_by_side(self._steps(items))
 
     def _steps(self, items: NDArray[Any]) -> dict[str, Rows]:
         """Compared outputs by name, ``(n, ...)``; of a streaming model ``(n, steps, ...)``."""
         if not self.streams:
-            return self._answers(self._runtime.run(self._feed.inputs(items)), len(items))
+            return self._outputs.answers(self._runtime.run(self._feed.inputs(items)), len(items))
         self._runtime.reset()
         states, found = self._feed.first_states(len(items)), []
         for part in self._parts(items):
             outputs = self._runtime.run({**self._feed.inputs(part), **states})
             states = self._feed.next_states(outputs)
-            found.append(self._answers(outputs, len(items)))
+            found.append(self._outputs.answers(outputs, len(items)))
         return {name: np.stack([step[name] for step in found], axis=1) for name in found[0]}
 
     def _parts(self, items: NDArray[Any]) -> list[NDArray[Any]]:
@@ -112,26 +108,3 @@ class FileModel:
                 "step, and context where the call before comes along"
             )
         return size - self._params.context
-
-    def _answers(self, outputs: dict[str, NDArray[Any]], count: int) -> dict[str, Rows]:
-        answers = {}
-        for spec in self._outputs:
-            value = as_real(outputs[spec.name], spec)
-            if value.ndim == 0 or len(value) != count:
-                raise UserError(
-                    f"{self._path}: the output {spec.name} has the shape {value.shape} for "
-                    f"{count} inputs; its first axis has to be the inputs'"
-                )
-            answers[spec.name] = value
-        return answers
-
-
-def _compared(answers: tuple[TensorSpec, ...], names: list[str] | None) -> list[TensorSpec]:
-    known = {spec.name: spec for spec in answers}
-    if names is None:
-        real = [spec for spec in answers if np.dtype(spec.dtype).kind == "f" or spec.scale]
-        return real or list(answers)
-    for name in names:
-        if name not in known:
-            raise UserError(f"the model has no output {name} (it has {', '.join(known)})")
-    return [known[name] for name in names]

@@ -38,7 +38,7 @@ class Sound(InputKind):
         if shaping.rate is not None and rate != shaping.rate:
             common = gcd(rate, shaping.rate)
             wave = resample_poly(wave, shaping.rate // common, rate // common)
-        return [wave.astype(np.float32)]
+        return [np.clip(wave, -1, 1).astype(np.float32)]  # resampling overshoots
 
     @staticmethod
     def stack(items: Sequence[NDArray[Any]], shaping: Shaping) -> tuple[NDArray[Any], list[str]]:

@@ -1,0 +1,119 @@
+"""How often ordinary inputs flip under natural changes, by strength, kind of change and bound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.randomness.random_streams import stream
+from asterism.dflare.bounded import Bound, within_bound
+from asterism.dflare.domains import ChosenDomain
+from asterism.search.batched_random_streams import BatchedStreams
+from asterism.vetting.opening import Vetted
+from asterism.vetting.statistics import Share, share_of
+
+Items = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Flips:
+    """What one strength of changes did.
+
+    Attributes:
+        strength: its name.
+        bound: the limit that changes were kept within, as ``linf 8``; empty for none.
+        share: inputs on which the models deviate after at least one of the changes, of those on
+            which they agree unchanged.
+        by_change: the same for each mutator alone.
+    """
+
+    strength: str
+    bound: str
+    share: Share
+    by_change: dict[str, Share]
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value."""
+        return {
+            "strength": self.strength,
+            "bound": self.bound,
+            "share": self.share.to_json(),
+            "by_change": {name: share.to_json() for name, share in self.by_change.items()},
+        }
+
+
+def measure_flips(vetted: Vetted, agreed: NDArray[np.int64], seed: int) -> list[Flips]:
+    """Change inputs on which both models agree, and count those on which they then deviate.
+
+    Each input is changed once by each mutator. What is done to it depends on no other input.
+
+    Args:
+        vetted: what is vetted.
+        agreed: rows of the inputs on which both models agree, int64, ascending.
+        seed: the run's seed.
+
+    Returns:
+        One entry for each strength, and for the strongest one for each bound.
+    """
+    changes = vetted.params.changes
+    count = min(changes.inputs, len(agreed))
+    if not count:
+        return []
+    rows = np.sort(stream(seed, "vet", "changes").choice(agreed, count, replace=False))
+    found = [
+        _flips(vetted, name, None, rows, vetted.domain(operators), seed)
+        for name, operators in changes.strengths.items()
+    ]
+    strongest = list(changes.strengths)[-1]
+    domain = vetted.domain(changes.strengths[strongest])
+    bounds = [Bound(bound.measure, bound.limit) for bound in changes.bounds]
+    return found + [_flips(vetted, strongest, bound, rows, domain, seed) for bound in bounds]
+
+
+def _flips(
+    vetted: Vetted,
+    strength: str,
+    bound: Bound | None,
+    rows: NDArray[np.int64],
+    domain: ChosenDomain,
+    seed: int,
+) -> Flips:
+    items, confidence = vetted.inputs.items[rows], vetted.params.confidence
+    flipped, failed = np.zeros(len(rows), bool), np.zeros(len(rows), bool)
+    by_change = {}
+    for number, name in enumerate(domain.operators):
+        changed = _changed(domain, number, items, rows, bound, (seed, "vet", strength, name))
+        answers = vetted.pair.ask(changed)
+        lost = np.isin(np.arange(len(rows)), list(answers.failures))
+        deviates = vetted.comparison.deviates(answers.f, answers.g) & ~lost
+        by_change[name] = share_of(int(deviates.sum()), int((~lost).sum()), confidence)
+        flipped |= deviates
+        failed |= lost
+    share = share_of(int(flipped.sum()), int((flipped | ~failed).sum()), confidence)
+    return Flips(
+        strength, "" if bound is None else f"{bound.measure} {bound.limit:g}", share, by_change
+    )
+
+
+def _changed(
+    domain: ChosenDomain,
+    number: int,
+    items: Items,
+    rows: NDArray[np.int64],
+    bound: Bound | None,
+    key: Sequence[Any],
+) -> Items:
+    """The items, each changed once by one mutator, within the bound."""
+    keys = [stream(*key, row).bit_generator.random_raw() for row in rows.tolist()]
+    streams = BatchedStreams(np.array(keys, np.uint64))
+
+    def mutate(chosen: NDArray[np.int64], attempt: int) -> Items:
+        attempts = np.full(len(chosen), attempt)
+        own = streams.of(chosen).below(attempts)
+        return domain.mutate(items[chosen], np.full(len(chosen), number), own)
+
+    return within_bound(domain, bound, items, items, mutate)

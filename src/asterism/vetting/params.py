@@ -1,0 +1,91 @@
+"""Parameters of vetting a compressed model."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from asterism.core.files.user_files import NO_FILE, File
+from asterism.core.parameters.labels import Label
+from asterism.core.parameters.params import ParameterSection
+from asterism.dflare.domains import accept_bound, build_domain
+from asterism.dflare.params import BoundParams, ComparisonParams, DomainParams, SearchParams
+from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.vetting.verdict import Thresholds
+
+#: Options of mutation operators, by the operator's name.
+Operators = dict[Label, dict[Label, object]]
+
+
+class VetChanges(ParameterSection):
+    """Natural changes of the given inputs."""
+
+    inputs: int = Field(ge=0, description="inputs that are changed, drawn at random; 0: none")
+    strengths: dict[Label, Operators] = Field(
+        description="by a strength's name: mutators, with the options that differ from defaults"
+    )
+    bounds: list[BoundParams] = Field(
+        description="limits within which the strongest changes are tried as well"
+    )
+    slight: Label = Field(description="the strength that the verdict looks at")
+
+
+class VetSearch(ParameterSection):
+    """The search for witnesses: inputs on which the models deviate."""
+
+    seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
+    queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
+    bound: BoundParams | None = Field(description="how far witnesses may be from their seed")
+    operators: Operators = Field(description="mutators of the search")
+    searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run")
+
+
+class VetRepair(ParameterSection):
+    """Localisation of the deviations and repair."""
+
+    evaluations: int = Field(ge=1, description="candidate graphs to run")
+    witnesses: int = Field(ge=1, description="deviating inputs that candidates are judged by")
+    float_share: float = Field(gt=0, le=1, description="most quantised nodes that may be in float")
+    gone: float = Field(gt=0, le=1, description="share of deviations that a repair takes away")
+
+
+class VetParams(ParameterSection):
+    """A pair of models, inputs for it, and what is asked."""
+
+    source: Literal["none", "files"] = Field(description="none: nothing is vetted")
+    original: File = Field(description="a model file: .onnx, .tflite, .lite, .keras or .h5")
+    compressed: File = Field(description="its compressed version, of any of these formats")
+    inputs: File = Field(description="a file or a folder of inputs")
+    labels: File = Field(description="a JSON file of labels; none: those of folders or arrays")
+    length: int | None = Field(
+        ge=1, description="numbers of an input, where the model leaves it free; null: the longest"
+    )
+    limit: int | None = Field(ge=2, description="inputs to take, drawn at random; null: all")
+    domain: DomainParams = Field(description="what the inputs are")
+    comparison: ComparisonParams = Field(description="how outputs are compared")
+    feeding: FeedingParams = Field(description="what the models get beside an input")
+    confidence: float = Field(gt=0.5, lt=1, description="of all intervals")
+    changes: VetChanges = Field(description="natural changes")
+    search: VetSearch = Field(description="the search for witnesses")
+    repair: VetRepair = Field(description="localisation and repair")
+    thresholds: Thresholds = Field(description="what the compressed model has to keep")
+
+    @model_validator(mode="after")
+    def _all_that_files_need_is_there(self) -> Self:
+        if self.source == "files":
+            if not self.search.operators:
+                raise ValueError("search.operators are empty: choose a kind of inputs, vet=images")
+            if self.changes.slight not in self.changes.strengths:
+                raise ValueError(f"changes.slight names no strength: {self.changes.slight!r}")
+            build_domain(self.domain, self.search.operators)
+            for operators in self.changes.strengths.values():
+                build_domain(self.domain, operators)
+            for bound in (*self.changes.bounds, self.search.bound):
+                accept_bound((self.domain, bound))
+        return self
+
+    @property
+    def label_file(self) -> str | None:
+        """The file of labels, None where there is none."""
+        return None if self.labels == NO_FILE else self.labels

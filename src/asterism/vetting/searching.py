@@ -1,0 +1,102 @@
+"""Searching a pair for witnesses: inputs near ordinary ones on which the models deviate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.files.artifacts import replacing, write_arrays, write_json
+from asterism.core.resuming.work_units import ALONE, WorkUnits
+from asterism.dflare.comparisons import Certain
+from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.outcome import Trigger
+from asterism.dflare.params import TriggerParams
+from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
+from asterism.vetting.opening import Vetted, open_vetted
+from asterism.vetting.params import VetParams
+
+
+def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE) -> dict[str, Any]:
+    """Search a pair by every search of ``params.search``, and order what they find.
+
+    Args:
+        params: the pair and the searches.
+        seed: the run's seed.
+        folder: replaced by what each search found, and by ``witnesses.npz`` (``items``,
+            ``references``: the seeds; ``f``, ``g``: the answers; ``right``, ``wrong``: how sure
+            the models are; the most consequential first).
+        units: who searches each group of seeds.
+
+    Returns:
+        A summary for each search.
+    """
+    with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
+        domain = vetted.domain(params.search.operators)
+        count = min(params.search.seeds, len(vetted.inputs.items))
+        seeds = draw_seeds(vetted.inputs.items, count, seed)
+        under_test = PairUnderTest(
+            vetted.pair, domain, vetted.comparison, labels=vetted.inputs.labels
+        )
+        found = search_pair(trigger_params(params, count), under_test, seeds, seed, units)
+        summaries = save_found(found, seeds, domain, temporary)
+        triggers = [trigger for findings in found.values() for trigger in findings.triggers]
+        write_arrays(temporary / "witnesses.npz", **_ordered(vetted, seeds, triggers))
+        write_json(temporary / "summary.json", summaries)
+    return summaries
+
+
+def trigger_params(params: VetParams, seeds: int) -> TriggerParams:
+    """The parameters of the search lane for a vetted pair."""
+    return TriggerParams(
+        seeds=seeds,
+        queries=params.search.queries,
+        seconds=None,
+        n_triggers=1,
+        minimise_queries=0,
+        bound=params.search.bound,
+        domain=params.domain,
+        comparison=params.comparison,
+        operators=params.search.operators,
+        searches=params.search.searches,
+    )
+
+
+def _ordered(
+    vetted: Vetted, seeds: SearchSeeds, triggers: list[Trigger]
+) -> dict[str, NDArray[Any]]:
+    """Witnesses as arrays, the most consequential first."""
+    if not triggers:
+        return {"items": seeds.items[:0]}
+    f, g = (np.stack([getattr(trigger, name) for trigger in triggers]) for name in "fg")
+    numbers = np.array([trigger.seed for trigger in triggers], np.int64)
+    right, wrong = _sureness(vetted, f, g, numbers)
+    order = np.argsort(-np.minimum(right, wrong), kind="stable")
+    return {
+        "items": np.stack([trigger.item for trigger in triggers])[order],
+        "references": seeds.of(numbers[order].tolist()),
+        "seeds": numbers[order],
+        "f": f[order],
+        "g": g[order],
+        "right": right[order],
+        "wrong": wrong[order],
+    }
+
+
+def _sureness(
+    vetted: Vetted, f: NDArray[np.float32], g: NDArray[np.float32], numbers: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """How sure the original is of the right answer, and the compressed model of a wrong one.
+
+    Without labels the original's own answer counts as right. For outputs without answers both are
+    the distance of the outputs.
+    """
+    comparison = vetted.comparison
+    if not isinstance(comparison, Certain):
+        distance = comparison.distance(f, g)
+        return distance, distance
+    labels = vetted.inputs.labels
+    expected = comparison.answers(f) if labels is None else labels[numbers][:, np.newaxis]
+    return comparison.sureness(f, g, expected)

@@ -193,5 +193,5 @@ def test_files_that_are_no_pair_are_rejected_in_one_line(tmp_path):
     other = model(quantised("convolutional", "per_tensor"))
     other.graph.output.append(other.graph.output[0])
     other.graph.output[1].name = other.graph.node[0].output[0]
-    with pytest.raises(UserError, match="1 outputs and .* has 2: they are no pair"):
+    with pytest.raises(UserError, match=r"1 outputs and .* has 2: they are no pair"):
         pair_of(model(trained("convolutional")), other)

@@ -71,7 +71,7 @@ def test_tensors_of_a_tflite_file_are_limited_together(tmp_path, monkeypatch):
     path = tmp_path / "large.tflite"
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
     write_tensors([600, 1000], [399_999], [])
-    litert._require_small_tensors(path)
+    litert.require_small_tensors(path)
     write_tensors([600, 1000], [400_000], [])
     with pytest.raises(UserError, match=r"large\.tflite declares tensors of 1 MB"):
         open_classifier(path, UNIT)

@@ -53,8 +53,8 @@ class TensorError:
 
 
 @dataclass
-class _Sums:
-    """Sums over values that come in parts."""
+class Sums:
+    """Sums over values that come in parts, so that no tensor is kept."""
 
     signal: float = 0.0
     noise: float = 0.0
@@ -62,6 +62,7 @@ class _Sums:
     shapes_differ: bool = field(default=False)
 
     def add(self, wanted: Array, given: Array) -> None:
+        """Take in a part of the values; ones of another shape count as infinitely far."""
         if wanted.shape != given.shape:
             self.shapes_differ = True
             return
@@ -77,6 +78,7 @@ class _Sums:
         self.largest = max(self.largest, float(difference.max()))
 
     def difference(self) -> Difference:
+        """The difference of all parts together."""
         if self.shapes_differ:
             return Difference(-math.inf, math.inf, math.inf)
         if not self.noise:
@@ -110,8 +112,8 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
         for tensor in [*pair.opened.original.inputs, *pair.opened.original.maker]
         if tensor in pair.tensors and pair.opened.original_types[tensor] in FLOATS
     ]
-    cumulative = {tensor: _Sums() for tensor in floats}
-    own = {tensor: _Sums() for tensor in bodies if tensor in cumulative}
+    cumulative = {tensor: Sums() for tensor in floats}
+    own = {tensor: Sums() for tensor in bodies if tensor in cumulative}
     for feed in feeds:
         values = _inputs(pair, feed) | reference.run(feed)
         theirs = _inputs(pair, feed) | compressed.run(feed)
@@ -144,7 +146,7 @@ def _in_order(pair: MatchedPair, tensors: Sequence[str]) -> list[str]:
 
 
 def _error(
-    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: _Sums, own: _Sums | None
+    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: Sums, own: Sums | None
 ) -> TensorError:
     graph = pair.opened.original
     index = graph.maker.get(tensor)

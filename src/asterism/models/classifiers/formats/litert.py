@@ -28,7 +28,7 @@ class LiteRtRuntime:
     """A LiteRT model on the CPU, one thread a call."""
 
     def __init__(self, path: Path) -> None:
-        _require_small_tensors(path)
+        require_small_tensors(path)
         self._path = path
         self._local = threading.local()
         first = self._interpreter(None)
@@ -124,7 +124,7 @@ class LiteRtRuntime:
         return interpreter
 
 
-def _require_small_tensors(path: Path) -> None:
+def require_small_tensors(path: Path) -> None:
     """Reject a file with data in other files, or with tensors that exceed the limit.
 
     Raises:

@@ -236,9 +236,7 @@ def _observed(pair: MatchedPair, feeds: Iterable[Feed]) -> dict[str, Array]:
     parts: dict[str, list[Array]] = {}
     runs = list(feeds)
     for feed in runs:
-        given = feed if set(session.input_types) <= set(feed) else {}
-        named = given or dict(zip(session.input_types, feed.values(), strict=True))
-        values = {**named, **session.run(feed)}
+        values = session.given(feed) | session.run(feed)
         for tensor in tensors:
             flat = np.asarray(values[tensor], np.float64).reshape(-1)
             flat = flat[np.isfinite(flat)]

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from asterism.localisation.graph import Array, cone, inputs_of
-from asterism.localisation.matching import Counterpart, constant_value, match_tensors, scale_of
+from asterism.localisation.matching import (
+    Counterpart,
+    constant_value,
+    constants_of,
+    match_tensors,
+    scale_of,
+)
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
 
@@ -19,7 +27,7 @@ _QUANTISED = ("Quantize", "Integer", "QLinear", "QGemm", "QAttention", "QEmbed",
 
 @dataclass(frozen=True)
 class QuantisedNode:
-    """A node of the original that the compressed model computes with fewer bits.
+    """A node of the original that the compressed model computes with fewer bits or other weights.
 
     Quantisation of its weights belongs to a node, and that of its output, where all nodes that
     take the output share one quantiser; else each owns the quantiser that it takes its input from.
@@ -95,17 +103,19 @@ def match(pair: OpenedPair) -> MatchedPair:
                 return name in owner and name not in own
 
             body |= cone(compressed, part.final, stops)
-        if _is_quantised(pair, body, outputs):
+        if _is_quantised(pair, body, outputs) or _has_other_weights(pair, members, body):
             nodes.append(_node(pair, members, outputs, body))
     nodes.sort(key=lambda node: (node.position, node.name))
-    twins = {i: twin for node in nodes for i in node.body if (twin := _twin(pair, node, i)) >= 0}
+    twins = {
+        i: twin for node in nodes for i in node.body if (twin := _twin(pair, node.members, i)) >= 0
+    }
     return MatchedPair(pair, tensors, tuple(nodes), twins)
 
 
-def _twin(pair: OpenedPair, node: QuantisedNode, index: int) -> int:
+def _twin(pair: OpenedPair, members: Sequence[int], index: int) -> int:
     """The original's node of the operator that a node with weights stands for; -1 of no one."""
     operator = pair.compressed.nodes[index].op_type.removesuffix("Integer")
-    same = [i for i in node.members if pair.original.nodes[i].op_type == operator]
+    same = [i for i in members if pair.original.nodes[i].op_type == operator]
     return same[0] if len(same) == 1 and operator in _WEIGHTED else -1
 
 
@@ -163,6 +173,18 @@ def _is_quantised(pair: OpenedPair, body: set[int], outputs: tuple[str, ...]) ->
     return any(pair.compressed_types.get(name) == "float16" for name in made) and any(
         pair.original_types.get(tensor) == "float" for tensor in outputs
     )
+
+
+def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int]) -> bool:
+    """Whether weights were rounded or pruned and are stored as floats again."""
+    for index in body:
+        twin = _twin(pair, members, index)
+        if twin >= 0:
+            one = constants_of(pair.original, pair.original.nodes[twin])
+            other = constants_of(pair.compressed, pair.compressed.nodes[index])
+            if not all(np.array_equal(a, b) for a, b in zip(one, other, strict=False)):
+                return True
+    return False
 
 
 def _node(

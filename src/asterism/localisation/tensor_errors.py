@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -115,10 +115,10 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
     cumulative = {tensor: Sums() for tensor in floats}
     own = {tensor: Sums() for tensor in bodies if tensor in cumulative}
     for feed in feeds:
-        values = _inputs(pair, feed) | reference.run(feed)
-        theirs = _inputs(pair, feed) | compressed.run(feed)
+        values = reference.given(feed) | reference.run(feed)
+        theirs = compressed.given(feed) | compressed.run(feed)
         for tensor in floats:
-            cumulative[tensor].add(values[tensor], theirs[_known(finals[tensor], tensor, theirs)])
+            cumulative[tensor].add(values[tensor], theirs[finals[tensor]])
         for tensor, sums in own.items():
             sums.add(values[tensor], values[bodies[tensor]])
     by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
@@ -126,18 +126,6 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
         _error(pair, tensor, by_tensor.get(tensor), cumulative[tensor], own.get(tensor))
         for tensor in _in_order(pair, floats)
     ]
-
-
-def _known(name: str, tensor: str, values: Mapping[str, Array]) -> str:
-    return name if name in values else tensor
-
-
-def _inputs(pair: MatchedPair, feed: Feed) -> dict[str, Array]:
-    """The inputs by the original's names and by the compressed model's."""
-    first, second = pair.opened.original.inputs, pair.opened.compressed.inputs
-    values = [feed[name] for name in first] if set(first) <= set(feed) else list(feed.values())
-    both = zip([*first, *second], [*values, *values], strict=True)
-    return dict(both)
 
 
 def _in_order(pair: MatchedPair, tensors: Sequence[str]) -> list[str]:

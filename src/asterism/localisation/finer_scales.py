@@ -23,7 +23,6 @@ from asterism.localisation.running import FLOATS, Array, Feed, Session
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvInteger": 0, "ConvTranspose": 1, "MatMul": -1, "MatMulInteger": -1}
-_INTEGER = {"MatMulInteger": "MatMul", "ConvInteger": "Conv"}
 #: Shares of the measured range that are tried.
 _SHARES = np.concatenate([np.linspace(1, 0.9, 6), np.linspace(0.85, 0.3, 12)])
 #: Values of a tensor that a range is chosen by.
@@ -64,7 +63,7 @@ class FinerScales:
             for name, values in self._patches[number].constants.items():
                 model.graph.initializer.append(numpy_helper.from_array(values, name))
         patched = Graph(model)
-        _rescale_biases(graph, patched)
+        _rescale_biases(self._pair, patched)
         return replace(self._pair, opened=replace(self._pair.opened, compressed=Graph(model)))
 
     def _patch(self, number: int) -> _Patch:
@@ -77,19 +76,15 @@ class FinerScales:
 
     def _weights(self, node: QuantisedNode, index: int, patch: _Patch) -> None:
         """New weights for one node of the compressed graph, from the original's."""
-        graph, original = self._graph, self._pair.opened.original
+        graph = self._graph
         part = graph.nodes[index]
-        operator = _INTEGER.get(part.op_type, part.op_type)
-        same = [i for i in node.members if original.nodes[i].op_type == operator]
-        if len(same) != 1 or len(part.input) < 2:
-            return
-        wanted = constant_value(original, original.nodes[same[0]].input[1])
+        wanted = self._pair.constant(index, 1)
         axis = _CHANNELS.get(part.op_type)
         if part.op_type == "Gemm":
             axis = 0 if any(a.name == "transB" and a.i for a in part.attribute) else 1
         if wanted is None or axis is None or not np.isfinite(wanted).all():
             return
-        if part.op_type in _INTEGER:
+        if part.op_type.endswith("Integer"):
             self._integer_weights(node, index, wanted, axis, patch)
             return
         dequantise = graph.maker.get(part.input[1])
@@ -241,9 +236,7 @@ def _observed(pair: MatchedPair, feeds: Iterable[Feed]) -> dict[str, Array]:
     parts: dict[str, list[Array]] = {}
     runs = list(feeds)
     for feed in runs:
-        given = feed if set(session.input_types) <= set(feed) else {}
-        named = given or dict(zip(session.input_types, feed.values(), strict=True))
-        values = {**named, **session.run(feed)}
+        values = session.given(feed) | session.run(feed)
         for tensor in tensors:
             flat = np.asarray(values[tensor], np.float64).reshape(-1)
             flat = flat[np.isfinite(flat)]
@@ -254,12 +247,13 @@ def _observed(pair: MatchedPair, feeds: Iterable[Feed]) -> dict[str, Array]:
     return {tensor: np.concatenate(some) for tensor, some in parts.items()}
 
 
-def _rescale_biases(before: Graph, after: Graph) -> None:
+def _rescale_biases(pair: MatchedPair, after: Graph) -> None:
     """Quantise biases anew where the scale of an input or of the weights is another, in place.
 
     ONNX Runtime's integer kernels take it for granted that a bias of 32 bits has the product of
     both scales.
     """
+    before = pair.opened.compressed
     for index, node in enumerate(after.nodes):
         if len(node.input) < 3 or node.op_type not in ("Conv", "Gemm"):
             continue
@@ -273,7 +267,9 @@ def _rescale_biases(before: Graph, after: Graph) -> None:
             continue
         dequantise = after.nodes[bias]
         stored = after.value(dequantise.input[0])
-        value = constant_value(after, node.input[2])
+        value = pair.constant(index, 2)
+        if value is None:
+            value = constant_value(after, node.input[2])
         if dequantise.op_type != "DequantizeLinear" or value is None or stored is None:
             continue
         first, second = scales

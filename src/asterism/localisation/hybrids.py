@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
-from onnx import helper
+import numpy as np
+from onnx import helper, numpy_helper
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import Graph, assembled, imports_of, inputs_of, renamed
@@ -83,9 +84,12 @@ def hybrid(pair: MatchedPair, floats: Collection[int]) -> Any:
     moved = [_moved(original.nodes[i], name_here, names) for i in parts]
     replaced = {name for name in instead if name in compressed.outputs}
     taken_over = set(names.values()) | set(instead.values())
+    biases = _Biases(pair)
     kept = [
-        renamed(node, instead) if instead.keys() & set(inputs_of(node)) else node
-        for node in compressed.nodes
+        renamed(node, instead | biases.of(index, instead))
+        if instead.keys() & set(inputs_of(node))
+        else node
+        for index, node in enumerate(compressed.nodes)
         if not taken_over & set(node.output) - set(compressed.inputs)
     ]
     for name in sorted(replaced):  # a second name of an exchanged tensor that the graph gives
@@ -93,11 +97,38 @@ def hybrid(pair: MatchedPair, floats: Collection[int]) -> Any:
         kept.append(helper.make_node("Identity", [instead[name]], [name]))
     constants = dict(compressed.constants)
     constants |= {_ORIGINAL + name: tensor for name, tensor in original.constants.items()}
+    constants |= biases.constants
     imports = imports_of(original.model) | imports_of(compressed.model)
     nodes = [*kept, *moved, *casts.nodes]
     return assembled(
         compressed.model, nodes, constants, list(compressed.model.graph.output), imports
     )
+
+
+class _Biases:
+    """Float biases for integer nodes that take an exchanged tensor.
+
+    The scale of a 32-bit bias is that of the node's input times that of its weights, so without
+    the former it has none.
+    """
+
+    def __init__(self, pair: MatchedPair) -> None:
+        self._pair = pair
+        self.constants: dict[str, Any] = {}
+
+    def of(self, index: int, instead: Mapping[str, str]) -> dict[str, str]:
+        """The name of a node's quantised bias, and what takes its place."""
+        graph = self._pair.opened.compressed
+        given = graph.nodes[index].input
+        value = self._pair.constant(index, 2)
+        if value is None or len(given) < 3 or given[0] not in instead:
+            return {}
+        maker = graph.maker_of(given[2])
+        if maker is None or maker.op_type != "DequantizeLinear":
+            return {}
+        name = _ORIGINAL + given[2]
+        self.constants[name] = numpy_helper.from_array(value.astype(np.float32), name)
+        return {given[2]: name}
 
 
 def _with_constants(graph: Graph, members: Iterable[int]) -> list[int]:

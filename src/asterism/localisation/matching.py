@@ -32,12 +32,15 @@ class Counterpart:
 def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
     """Counterparts of the original's tensors that have one, by the original's names.
 
-    Inputs and outputs are matched in their order, other tensors by name. Where a node of the
-    original has only matched inputs and none of its outputs is known by name, its counterpart is
-    the one node of the same operator that takes their counterparts in the same places.
+    Tensors are matched by name, then by name without leading parts of a path (exporters put the
+    enclosing module there); inputs and outputs, where their names differ, in their order. Where a
+    node of the original has only matched inputs and none of its outputs is known, its counterpart
+    is the one node of the same operator that takes their counterparts in the same places.
     """
     original, compressed = pair.original, pair.compressed
-    named = dict(zip(original.inputs, compressed.inputs, strict=True))
+    by_name = set(compressed.inputs) <= set(original.inputs)
+    inputs = compressed.inputs if by_name else original.inputs
+    named = dict(zip(inputs, compressed.inputs, strict=True))
     named |= {
         tensor: tensor
         for tensor in original.maker
@@ -46,12 +49,35 @@ def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
         and tensor in compressed.maker
         and _same_kind(pair, tensor, tensor)
     }
+    named |= _by_tails(pair, named)
     for one, other in zip(original.outputs, compressed.outputs, strict=True):
         if one not in named and other not in named.values():
             named[one] = other
     found = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
     _match_by_structure(pair, found)
     return _behind_clips(pair, found)
+
+
+def _by_tails(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:
+    """Tensors whose names end alike, where the ends are unique and the operators the same."""
+    graphs = pair.original, pair.compressed
+    known = set(named), set(named.values())
+    tails: list[dict[str, list[str]]] = [{}, {}]
+    for graph, found, ends in zip(graphs, known, tails, strict=True):
+        for tensor in graph.maker:
+            if tensor in graph.varying and tensor not in found:
+                parts = tensor.lstrip("/").split("/")
+                for start in range(len(parts) - 1):  # at least two parts agree
+                    ends.setdefault("/".join(parts[start:]), []).append(tensor)
+    matched: dict[str, str] = {}
+    for tail in sorted(tails[0].keys() & tails[1].keys(), key=len, reverse=True):
+        one, other = tails[0][tail], tails[1][tail]
+        if len(one) != 1 or len(other) != 1 or one[0] in matched or other[0] in matched.values():
+            continue
+        operators = {g.maker_of(t[0]).op_type for g, t in zip(graphs, (one, other), strict=True)}
+        if len(operators) == 1 and _same_kind(pair, one[0], other[0]):
+            matched[one[0]] = other[0]
+    return matched
 
 
 def _same_kind(pair: OpenedPair, tensor: str, other: str) -> bool:

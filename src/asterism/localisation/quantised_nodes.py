@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from asterism.localisation.graph import cone, inputs_of
-from asterism.localisation.matching import Counterpart, match_tensors, scale_of
+import numpy as np
+
+from asterism.localisation.graph import Array, cone, inputs_of
+from asterism.localisation.matching import (
+    Counterpart,
+    constant_value,
+    constants_of,
+    match_tensors,
+    scale_of,
+)
 from asterism.localisation.qoperators import MOVES
 from asterism.localisation.reading import OpenedPair
 
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
+_WEIGHTED = ("Conv", "ConvTranspose", "MatMul", "Gemm")
 #: Parts of the names of operators that quantise, or compute with few bits.
 _QUANTISED = ("Quantize", "Integer", "QLinear", "QGemm", "QAttention", "QEmbed", "NBits", "Bnb4")
 
 
 @dataclass(frozen=True)
 class QuantisedNode:
-    """A node of the original that the compressed model computes with fewer bits.
+    """A node of the original that the compressed model computes with fewer bits or other weights.
 
     Quantisation of its weights belongs to a node, and that of its output, where all nodes that
     take the output share one quantiser; else each owns the quantiser that it takes its input from.
-    Nodes that only move elements (``Reshape``, ``MaxPool``) and keep the scale belong to the node
-    before them. The quantiser of a graph's input is a node of its own.
+    Nodes whose output has the very scale of their input belong to the node before them: those
+    that only move elements (``Reshape``, ``MaxPool``), and others whose file shares the constant.
+    The quantiser of a graph's input is a node of its own.
 
     Attributes:
         name: its name in the original.
@@ -50,11 +60,20 @@ class MatchedPair:
         opened: the two graphs.
         tensors: counterparts by the original's names.
         nodes: the quantised nodes.
+        twins: of the compressed graph's nodes with weights, the original's node that each stands
+            for; indices.
     """
 
     opened: OpenedPair
     tensors: dict[str, Counterpart]
     nodes: tuple[QuantisedNode, ...]
+    twins: dict[int, int]
+
+    def constant(self, index: int, place: int) -> Array | None:
+        """Values in the original of a weight or bias of a compressed graph's node, or None."""
+        twin = self.twins.get(index)
+        given = [] if twin is None else self.opened.original.nodes[twin].input
+        return constant_value(self.opened.original, given[place]) if place < len(given) else None
 
 
 def match(pair: OpenedPair) -> MatchedPair:
@@ -69,7 +88,8 @@ def match(pair: OpenedPair) -> MatchedPair:
         for index in inside:
             node = original.nodes[index]
             source = next((name for name in node.input if name in original.varying), "")
-            if node.op_type in MOVES and _share_a_scale(pair, tensors.get(source), part):
+            is_move = node.op_type in MOVES
+            if source in tensors and _share_a_scale(pair, tensors[source], part, is_move):
                 groups.unite(tensor, source)
     nodes = []
     for outputs in groups.united():
@@ -83,9 +103,20 @@ def match(pair: OpenedPair) -> MatchedPair:
                 return name in owner and name not in own
 
             body |= cone(compressed, part.final, stops)
-        if _is_quantised(pair, body, outputs):
+        if _is_quantised(pair, body, outputs) or _has_other_weights(pair, members, body):
             nodes.append(_node(pair, members, outputs, body))
-    return MatchedPair(pair, tensors, tuple(sorted(nodes, key=lambda n: (n.position, n.name))))
+    nodes.sort(key=lambda node: (node.position, node.name))
+    twins = {
+        i: twin for node in nodes for i in node.body if (twin := _twin(pair, node.members, i)) >= 0
+    }
+    return MatchedPair(pair, tensors, tuple(nodes), twins)
+
+
+def _twin(pair: OpenedPair, members: Sequence[int], index: int) -> int:
+    """The original's node of the operator that a node with weights stands for; -1 of no one."""
+    operator = pair.compressed.nodes[index].op_type.removesuffix("Integer")
+    same = [i for i in members if pair.original.nodes[i].op_type == operator]
+    return same[0] if len(same) == 1 and operator in _WEIGHTED else -1
 
 
 def _members(pair: OpenedPair, tensors: dict[str, Counterpart], tensor: str) -> set[int]:
@@ -124,11 +155,14 @@ class _Groups:
         return tensor
 
 
-def _share_a_scale(pair: OpenedPair, source: Counterpart | None, result: Counterpart) -> bool:
-    if source is None or not source.quantiser or not result.quantiser:
+def _share_a_scale(pair: OpenedPair, source: Counterpart, result: Counterpart, equal: bool) -> bool:
+    """Whether both quantisers have the same constants, or equal ones where these are enough."""
+    if not source.quantiser or not result.quantiser:
         return False
-    scales = {scale_of(pair.compressed, p.quantiser[0]) for p in (source, result)}
-    return len(scales) == 1
+    graph, indices = pair.compressed, (source.quantiser[0], result.quantiser[0])
+    if equal:
+        return len({scale_of(graph, index) for index in indices}) == 1
+    return len({tuple(graph.nodes[index].input[1:]) for index in indices}) == 1
 
 
 def _is_quantised(pair: OpenedPair, body: set[int], outputs: tuple[str, ...]) -> bool:
@@ -139,6 +173,18 @@ def _is_quantised(pair: OpenedPair, body: set[int], outputs: tuple[str, ...]) ->
     return any(pair.compressed_types.get(name) == "float16" for name in made) and any(
         pair.original_types.get(tensor) == "float" for tensor in outputs
     )
+
+
+def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int]) -> bool:
+    """Whether weights were rounded or pruned and are stored as floats again."""
+    for index in body:
+        twin = _twin(pair, members, index)
+        if twin >= 0:
+            one = constants_of(pair.original, pair.original.nodes[twin])
+            other = constants_of(pair.compressed, pair.compressed.nodes[index])
+            if not all(np.array_equal(a, b) for a, b in zip(one, other, strict=False)):
+                return True
+    return False
 
 
 def _node(

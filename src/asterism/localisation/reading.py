@@ -87,10 +87,12 @@ def pair_of(
             second = QuantisedOperators(second).model
         graphs = Graph(first), Graph(second)
     for what in ("inputs", "outputs"):
-        one, other = (len(getattr(graph, what)) for graph in graphs)
-        if one != other:
+        one, other = (getattr(graph, what) for graph in graphs)
+        is_known = what == "inputs" and set(other) <= set(one)
+        if len(one) != len(other) and not is_known:
             raise UserError(
-                f"{names[0]} has {one} {what} and {names[1]} has {other}: they are no pair"
+                f"{names[0]} has {len(one)} {what} and {names[1]} has {len(other)}: "
+                "they are no pair"
             )
     types = [_types(graph, name) for graph, name in zip(graphs, names, strict=True)]
     return OpenedPair(*graphs, types[0], types[1], files[0], files[1])

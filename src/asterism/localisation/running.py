@@ -56,26 +56,34 @@ class Session:
         self.input_types = {i.name: _element(i.type) for i in self._session.get_inputs()}
         self.output_types = {o.name: _element(o.type) for o in self._session.get_outputs()}
 
+    def given(self, feed: Feed) -> dict[str, Array]:
+        """The inputs under the model's own names, floats cast to the width that it takes.
+
+        Raises:
+            UserError: some are missing.
+        """
+        types = self.input_types
+        by_name = all(name in feed for name in types)
+        if not by_name and len(feed) != len(types):
+            raise UserError(f"{self._name} takes {list(types)}, and {list(feed)} are given")
+        values = [feed[name] for name in types] if by_name else list(feed.values())
+        return {
+            name: value.astype(FLOATS[kind]) if kind in FLOATS else value
+            for (name, kind), value in zip(types.items(), values, strict=True)
+        }
+
     def run(self, feed: Feed, wanted: Sequence[str] | None = None) -> dict[str, Array]:
         """Outputs of one run.
 
         Args:
-            feed: arrays in the order of the model's inputs; names may be another model's. Floats
-                are cast to the width that the model takes.
+            feed: arrays by the model's names, maybe with further ones; or under other names, in
+                the order of the model's inputs.
             wanted: names of outputs, all where it is None.
 
         Raises:
             UserError: the model does not take such inputs.
         """
-        types = self.input_types
-        if len(feed) != len(types):
-            raise UserError(f"{self._name} takes {list(types)}, and {list(feed)} are given")
-        by_name = all(name in feed for name in types)
-        values = [feed[name] for name in types] if by_name else list(feed.values())
-        given = {
-            name: value.astype(FLOATS[kind]) if kind in FLOATS else value
-            for (name, kind), value in zip(types.items(), values, strict=True)
-        }
+        given = self.given(feed)
         names = list(self.output_types) if wanted is None else list(wanted)
         try:
             return dict(zip(names, self._session.run(names, given), strict=True))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,8 +53,8 @@ class TensorError:
 
 
 @dataclass
-class _Sums:
-    """Sums over values that come in parts."""
+class Sums:
+    """Sums over values that come in parts, so that no tensor is kept."""
 
     signal: float = 0.0
     noise: float = 0.0
@@ -62,6 +62,7 @@ class _Sums:
     shapes_differ: bool = field(default=False)
 
     def add(self, wanted: Array, given: Array) -> None:
+        """Take in a part of the values; ones of another shape count as infinitely far."""
         if wanted.shape != given.shape:
             self.shapes_differ = True
             return
@@ -77,6 +78,7 @@ class _Sums:
         self.largest = max(self.largest, float(difference.max()))
 
     def difference(self) -> Difference:
+        """The difference of all parts together."""
         if self.shapes_differ:
             return Difference(-math.inf, math.inf, math.inf)
         if not self.noise:
@@ -110,13 +112,13 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
         for tensor in [*pair.opened.original.inputs, *pair.opened.original.maker]
         if tensor in pair.tensors and pair.opened.original_types[tensor] in FLOATS
     ]
-    cumulative = {tensor: _Sums() for tensor in floats}
-    own = {tensor: _Sums() for tensor in bodies if tensor in cumulative}
+    cumulative = {tensor: Sums() for tensor in floats}
+    own = {tensor: Sums() for tensor in bodies if tensor in cumulative}
     for feed in feeds:
-        values = _inputs(pair, feed) | reference.run(feed)
-        theirs = _inputs(pair, feed) | compressed.run(feed)
+        values = reference.given(feed) | reference.run(feed)
+        theirs = compressed.given(feed) | compressed.run(feed)
         for tensor in floats:
-            cumulative[tensor].add(values[tensor], theirs[_known(finals[tensor], tensor, theirs)])
+            cumulative[tensor].add(values[tensor], theirs[finals[tensor]])
         for tensor, sums in own.items():
             sums.add(values[tensor], values[bodies[tensor]])
     by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
@@ -126,25 +128,13 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
     ]
 
 
-def _known(name: str, tensor: str, values: Mapping[str, Array]) -> str:
-    return name if name in values else tensor
-
-
-def _inputs(pair: MatchedPair, feed: Feed) -> dict[str, Array]:
-    """The inputs by the original's names and by the compressed model's."""
-    first, second = pair.opened.original.inputs, pair.opened.compressed.inputs
-    values = [feed[name] for name in first] if set(first) <= set(feed) else list(feed.values())
-    both = zip([*first, *second], [*values, *values], strict=True)
-    return dict(both)
-
-
 def _in_order(pair: MatchedPair, tensors: Sequence[str]) -> list[str]:
     makers = pair.opened.original.maker
     return sorted(tensors, key=lambda tensor: makers.get(tensor, -1))
 
 
 def _error(
-    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: _Sums, own: _Sums | None
+    pair: MatchedPair, tensor: str, quantised: int | None, cumulative: Sums, own: Sums | None
 ) -> TensorError:
     graph = pair.opened.original
     index = graph.maker.get(tensor)

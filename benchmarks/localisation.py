@@ -1,0 +1,285 @@
+"""How well localisation finds damaged nodes, and what it takes and repairs on real pairs.
+
+    python benchmarks/localisation.py damage [--every 1] [--network residual]
+    python benchmarks/localisation.py pair ORIGINAL COMPRESSED INPUTS.npz [--batch 20] [--held 0.5]
+    python benchmarks/localisation.py time [--nodes 100]
+
+``damage`` breaks every quantised node of three small trained networks in every way of
+``tests/localisation/damages.py``, one at a time, and counts how often that node is ranked first
+and how often the repair of one node removes at least 90% of what the damage did. Damage that less
+than doubles the deviation of quantisation itself is left out, and counted.
+
+``pair`` compares the order of nodes that localisation finds with the one that
+``onnxruntime.quantization.qdq_loss_debug`` gives, by the nodes that must be float until a
+share of the deviations is gone, on inputs that were held out. Both have the same number of
+evaluations, and the nodes of both are put into float by the same code. ``INPUTS.npz`` holds the
+model's inputs by name, float or integer, ``(N, ...)``; only those on which the two models deviate
+are used. Deviations are other labels (``--compare label``), other decisions at 0.5 of any value
+(``--compare decisions``), other decoded sequences (``--compare ctc``), or a cosine below 0.99
+(``--compare cosine``).
+
+``time`` localises a chain of random layers with as many quantised nodes.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "localisation")]
+
+import numpy as np  # noqa: E402
+import onnx  # noqa: E402
+from onnx import helper, numpy_helper  # noqa: E402
+from onnxruntime import quantization  # noqa: E402
+from onnxruntime.quantization import qdq_loss_debug  # noqa: E402
+
+from asterism.localisation.quantised_nodes import match  # noqa: E402
+from asterism.localisation.reading import open_pair, pair_of  # noqa: E402
+from asterism.localisation.repair import judged, latency, repair_curve  # noqa: E402
+from asterism.localisation.running import Session, batches  # noqa: E402
+from asterism.localisation.trials import Laboratory, localise  # noqa: E402
+
+
+def first_of(outputs):
+    return next(iter(outputs.values()))
+
+
+def label(original, compressed):
+    return first_of(original).argmax(axis=-1) != first_of(compressed).argmax(axis=-1)
+
+
+def decisions(original, compressed):
+    differ = [(original[n] > 0.5) != (compressed[n] > 0.5) for n in original]
+    return np.any([d.reshape(len(d), -1).any(axis=1) for d in differ], axis=0)
+
+
+def ctc(original, compressed):
+    one, other = (decoded(first_of(outputs)) for outputs in (original, compressed))
+    return np.array([a != b for a, b in zip(one, other, strict=True)])
+
+
+def decoded(scores):
+    for row in scores.argmax(axis=-1):
+        yield [c for i, c in enumerate(row) if c and (not i or c != row[i - 1])]
+
+
+def cosine(original, compressed):
+    one, other = (first_of(o).reshape(len(first_of(o)), -1) for o in (original, compressed))
+    norms = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    return (one * other).sum(axis=1) < 0.99 * norms
+
+
+COMPARISONS = {"label": label, "decisions": decisions, "ctc": ctc, "cosine": cosine}
+
+
+def probabilities(outputs):
+    scores = np.exp(outputs["logits"] - outputs["logits"].max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def difference(original, compressed):
+    return np.abs(probabilities(original) - probabilities(compressed)).sum(axis=1) / 2
+
+
+def damage(arguments):
+    from damages import cases
+    from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
+
+    feeds = batches({"images": digits()[0][1400:1460]}, 20)
+    total = np.zeros(4, int)
+    for network in arguments.network or NETWORKS:
+        for how in QUANTISATIONS:
+            clean = match(pair_of(model(trained(network)), model(quantised(network, how))))
+            base = Laboratory(clean, feeds, difference).base.deviation
+            counts = np.zeros(4, int)  # weak, strong, ranked first, removed
+            for site, kind, broken in list(cases(model(quantised(network, how))))[
+                :: arguments.every
+            ]:
+                pair = match(pair_of(model(trained(network)), broken))
+                curve = repair_curve(pair, feeds, difference, len(pair.nodes) + 2, most=1)
+                harm = curve.files[0].remaining
+                if harm < 2 * base:
+                    counts[0] += 1
+                    continue
+                blamed = curve.localisation.ranking[0].node
+                names = {blamed.name, *(pair.opened.original.name_of(i) for i in blamed.members)}
+                single = [f for f in curve.files if len(f.floats) + len(f.finer) == 1]
+                is_removed = any(harm - f.remaining >= 0.9 * (harm - base) for f in single)
+                counts += [0, 1, site.node in names, is_removed]
+                if site.node not in names or not is_removed:
+                    left = min(f.remaining for f in single)
+                    print(f"    {site.node} {site.part} {kind}: {blamed.name} is first, {base:.2f}")
+                    print(f"      undamaged, {harm:.2f} damaged, {left:.2f} repaired")
+            total += counts
+            said = dict(zip(("weak", "cases", "first", "removed"), counts.tolist(), strict=True))
+            print(f"  {network} {how}: {len(clean.nodes)} nodes, {said}", flush=True)
+    weak, strong, first, removed = total.tolist()
+    print(f"ranked first {first} of {strong} ({first / strong:.2%}), removed {removed} of {strong}")
+    print(f"({removed / strong:.2%}); {weak} did less than quantisation and were left out")
+
+
+def loss_debug_order(pair, original, compressed, feeds):
+    """Nodes in the order of qdq_loss_debug: the largest error of their own quantisers first.
+
+    It tells the errors of activations (before and behind a quantiser) and of weights; a node has
+    the worse one of its weight and its output. Both are signal-to-noise ratios in decibels.
+    """
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self._feeds = iter(feeds)
+
+        def get_next(self):
+            return next(self._feeds, None)
+
+    with tempfile.TemporaryDirectory() as folder:
+        values = []
+        for number, path in enumerate((original, compressed)):
+            augmented = str(Path(folder) / f"{number}.onnx")
+            qdq_loss_debug.modify_model_output_intermediate_tensors(str(path), augmented)
+            values.append(qdq_loss_debug.collect_activations(augmented, Reader()))
+    matching = qdq_loss_debug.create_activation_matching(values[1], values[0])
+    told = {}
+    for name, arrays in matching.items():
+        told[name] = qdq_loss_debug.compute_signal_to_quantization_noice_ratio(
+            [a.ravel() for a in arrays["pre_qdq"]], [a.ravel() for a in arrays["post_qdq"]]
+        )
+    weights = qdq_loss_debug.compute_weight_error(
+        qdq_loss_debug.create_weight_matching(str(original), str(compressed))
+    )
+    graph = pair.opened.original
+    scores = []
+    for index, node in enumerate(pair.nodes):
+        given = [n for i in node.members for n in graph.nodes[i].input]
+        made = [n for i in node.members for n in graph.nodes[i].output] + list(node.outputs)
+        found = [told[n] for n in made if n in told] + [weights[n] for n in given if n in weights]
+        scores.append((min(found, default=np.inf), index))
+    return [index for _, index in sorted(scores)]
+
+
+def compare_pair(arguments):
+    arrays = dict(np.load(arguments.inputs))
+    deviation = COMPARISONS[arguments.compare]
+    pair = match(open_pair(arguments.original, arguments.compressed))
+    sessions = [Session(p.read_bytes(), p) for p in (arguments.original, arguments.compressed)]
+    names = pair.opened.original.outputs
+    chosen = []
+    for feed in batches(arrays, arguments.batch):
+        runs = [dict(zip(names, s.run(feed).values(), strict=True)) for s in sessions]
+        chosen += list(deviation(*runs))
+    places = np.flatnonzero(chosen)
+    print(f"{arguments.compressed.name}: {len(pair.nodes)} quantised nodes")
+    print(f"  {len(places)} of {len(chosen)} inputs deviate", flush=True)
+    places = np.random.default_rng(0).permutation(places)[: arguments.most]
+    split = len(places) // 2
+    feeds, held = (
+        batches({n: a[part] for n, a in arrays.items()}, arguments.batch)
+        for part in (places[:split], places[split:])
+    )
+    evaluations = int(1.3 * len(pair.nodes)) + 3
+    started, spent = time.perf_counter(), time.process_time()
+    curve = repair_curve(pair, feeds, deviation, evaluations, enough=0.95)
+    seconds = time.perf_counter() - started, time.process_time() - spent
+    print(
+        f"  curve: {curve.evaluations} evaluations, {seconds[0]:.1f} s, {seconds[1]:.1f} s of CPU"
+    )
+    for ranked in curve.localisation.ranking[:5]:
+        told = f"{ranked.explained:.0%}" if ranked.explained is not None else "not tried"
+        print(f"    {ranked.node.operator} {ranked.node.name}: {told}, own {ranked.own:.3f}")
+    for file in curve.files:
+        base, left = judged(file.content, pair, held, deviation)
+        gone = 1 - left.deviation / base.deviation
+        print(
+            f"    {len(file.floats)} float ({file.float_share:.0%}), {len(file.finer)} finer: gone "
+            f"{file.gone:.0%}, held-out {gone:.0%}, {file.size} bytes, "
+            f"{1e3 * latency(file.content, feeds[0]):.2f} ms",
+            flush=True,
+        )
+    if arguments.orders:
+        compare_orders(arguments, pair, feeds, held, deviation, evaluations)
+
+
+def compare_orders(arguments, pair, feeds, held, deviation, evaluations):
+    """Deviations that are gone with growing sets in float, by both orders."""
+    most = min(len(pair.nodes), arguments.orders)
+    found = localise(pair, feeds, deviation, len(pair.nodes) + most + 2, most=most)
+    theirs = loss_debug_order(pair, arguments.original, arguments.compressed, feeds)
+    check = Laboratory(pair, held, deviation)
+    for name, order in (("localisation", found.order), ("qdq_loss_debug", theirs)):
+        shares = []
+        for size in arguments.sizes:
+            if size <= len(order):
+                trial, _ = check.run(order[:size])
+                shares.append(f"{size}: {1 - trial.deviation / check.base.deviation:.0%}")
+        print(f"  {name}, held-out gone by nodes in float: {', '.join(shares)}", flush=True)
+
+
+def time_of(arguments):
+    rng = np.random.default_rng(0)
+    width, nodes, constants, tensor = 64, [], [], "x"
+    for layer in range(arguments.nodes):
+        weights = rng.normal(0, 1.4 / width**0.5, (width, width)).astype(np.float32)
+        constants.append(numpy_helper.from_array(weights, f"w{layer}"))
+        nodes.append(helper.make_node("MatMul", [tensor, f"w{layer}"], [f"m{layer}"], f"l{layer}"))
+        nodes.append(helper.make_node("Relu", [f"m{layer}"], [f"r{layer}"], f"relu{layer}"))
+        tensor = f"r{layer}"
+    values = [
+        helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", width])
+        for name in ("x", tensor)
+    ]
+    graph = helper.make_graph(nodes, "chain", values[:1], values[1:], constants)
+    original = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    data = rng.normal(0, 1, (200, width)).astype(np.float32)
+
+    class Reader(quantization.CalibrationDataReader):
+        def __init__(self):
+            self._rows = iter(data[:50])
+
+        def get_next(self):
+            row = next(self._rows, None)
+            return None if row is None else {"x": row[None]}
+
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "original.onnx", Path(folder) / "quantised.onnx"
+        onnx.save(original, source)
+        quantization.quantize_static(source, target, Reader())
+        compressed = onnx.load(target)
+    started, spent = time.perf_counter(), time.process_time()
+    pair = match(pair_of(original, compressed))
+    feeds = batches({"x": data[50:]}, 50)
+    found = localise(pair, feeds, label, len(pair.nodes) + 12)
+    seconds = time.perf_counter() - started, time.process_time() - spent
+    print(
+        f"{len(pair.nodes)} nodes, {found.evaluations} evaluations of 150 inputs: "
+        f"{seconds[0]:.1f} s, {seconds[1]:.1f} s of processor time"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True)
+    broken = commands.add_parser("damage")
+    broken.add_argument("--every", type=int, default=1)
+    broken.add_argument("--network", action="append")
+    broken.set_defaults(work=damage)
+    pairs = commands.add_parser("pair")
+    for name in ("original", "compressed", "inputs"):
+        pairs.add_argument(name, type=Path)
+    pairs.add_argument("--compare", choices=COMPARISONS, default="label")
+    pairs.add_argument("--batch", type=int, default=20)
+    pairs.add_argument("--most", type=int, default=80)
+    pairs.add_argument("--orders", type=int, default=0, help="nodes up to which orders compete")
+    pairs.add_argument("--sizes", type=int, nargs="*", default=[1, 2, 3, 5, 8, 12, 20, 30, 45])
+    pairs.set_defaults(work=compare_pair)
+    timed = commands.add_parser("time")
+    timed.add_argument("--nodes", type=int, default=100)
+    timed.set_defaults(work=time_of)
+    arguments = parser.parse_args()
+    arguments.work(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,197 @@
+"""Localising and repairing: small trained networks, quantised, and damaged at single nodes."""
+
+import numpy as np
+import onnx
+import pytest
+from damages import KINDS, cases
+from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
+
+from asterism.core.messages.errors import UserError
+from asterism.localisation.hybrids import hybrid
+from asterism.localisation.quantised_nodes import match
+from asterism.localisation.reading import open_pair, pair_of
+from asterism.localisation.repair import judged, repair_curve
+from asterism.localisation.running import Session, batches
+from asterism.localisation.tensor_errors import tensor_errors
+from asterism.localisation.trials import Laboratory, localise
+
+
+def inputs(count=60, first=1400):
+    return batches({"images": digits()[0][first : first + count]}, 20)
+
+
+def probabilities(outputs):
+    scores = np.exp(outputs["logits"] - outputs["logits"].max(axis=1, keepdims=True))
+    return scores / scores.sum(axis=1, keepdims=True)
+
+
+def difference(original, compressed):
+    """Half the L1 distance of the probabilities, on each input."""
+    return np.abs(probabilities(original) - probabilities(compressed)).sum(axis=1) / 2
+
+
+def matched(network, how):
+    return match(pair_of(model(trained(network)), model(quantised(network, how))))
+
+
+PAIRS = [(network, how) for network in NETWORKS for how in QUANTISATIONS]
+
+
+@pytest.mark.parametrize(("network", "how"), PAIRS)
+def test_no_node_in_float_is_the_compressed_model_and_all_are_the_original(network, how):
+    pair = matched(network, how)
+    feed = inputs()[0]
+    wanted, given = (
+        Session(content(network, how), "as it is").run(feed)["logits"]
+        for content in (lambda network, how: trained(network), quantised)
+    )
+    nodes = range(len(pair.nodes))
+    none, every = (Session(hybrid(pair, s), "hybrid").run(feed)["logits"] for s in ((), nodes))
+    assert np.abs(every - wanted).max() < 1e-4
+    # Integer kernels and their float twins round some halves differently: a step of the output.
+    assert np.abs(none - given).max() <= 0.05 * np.abs(given).max()
+    assert np.abs(given - wanted).max() > 1e-3
+
+
+@pytest.mark.parametrize(("network", "how"), PAIRS)
+def test_every_weighted_node_is_found_under_its_name(network, how):
+    pair = matched(network, how)
+    weighted = {
+        node.name for node in model(trained(network)).graph.node if node.op_type in ("Conv", "Gemm")
+    }
+    assert weighted <= {node.name for node in pair.nodes}
+    positions = [node.position for node in pair.nodes]
+    assert positions == sorted(positions)
+
+
+def test_own_errors_are_those_of_a_node_that_takes_the_originals_tensors():
+    """The slow twin: each node alone in the original, by a hybrid in which all others are float."""
+    pair = matched("convolutional", "per_tensor")
+    errors = {e.tensor: e for e in tensor_errors(pair, inputs())}
+    feed = inputs(20)[0]
+    for index, node in enumerate(pair.nodes):
+        others = [i for i in range(len(pair.nodes)) if i != index]
+        graph = hybrid(pair, others)
+        outputs = Session(graph, "all others in float").run(feed)["logits"]
+        wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
+        assert np.abs(outputs - wanted).max() > 0
+        if "logits" in node.outputs:
+            few = {e.tensor: e for e in tensor_errors(pair, [feed])}["logits"].own
+            noise = np.linalg.norm(outputs - wanted) / np.linalg.norm(wanted)
+            assert few is not None
+            assert few.relative_l2 == pytest.approx(noise, rel=0.02)
+            assert few.largest == pytest.approx(np.abs(outputs - wanted).max(), rel=0.02)
+            assert few.sqnr_db == pytest.approx(-20 * np.log10(noise), abs=0.2)
+    assert all(e.own is not None for e in errors.values() if e.quantised is not None)
+    assert errors["logits"].cumulative.sqnr_db < errors["images"].cumulative.sqnr_db
+
+
+def few_cases(network, how, step):
+    """Every ``step``-th case, so that all kinds and positions come up."""
+    return list(cases(model(quantised(network, how))))[::step]
+
+
+DAMAGED = [
+    ("convolutional", "per_tensor", 3),
+    ("convolutional", "qoperator", 5),
+    ("convolutional", "dynamic", 4),
+    ("residual", "per_channel", 15),
+    pytest.param("attention", "per_tensor", 23, marks=pytest.mark.slow),
+    pytest.param("residual", "uint8", 5, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("network", "how", "step"), DAMAGED)
+def test_a_damaged_node_is_ranked_first_and_its_repair_removes_the_damage(network, how, step):
+    feeds = inputs()
+    clean = Laboratory(matched(network, how), feeds, difference).base.deviation
+    judged_cases = first = removed = 0
+    for site, _kind, broken in few_cases(network, how, step):
+        pair = match(pair_of(model(trained(network)), broken))
+        curve = repair_curve(pair, feeds, difference, len(pair.nodes) + 2, most=1, enough=0.9)
+        harm = curve.files[0].remaining
+        if harm < 2 * clean:
+            continue  # it does less than quantisation itself
+        judged_cases += 1
+        blamed = curve.localisation.ranking[0].node
+        names = {blamed.name, *(pair.opened.original.name_of(i) for i in blamed.members)}
+        first += site.node in names
+        single = [f for f in curve.files if len(f.floats) + len(f.finer) == 1]
+        removed += any(harm - f.remaining >= 0.9 * (harm - clean) for f in single)
+    assert judged_cases >= 4
+    assert first == removed == judged_cases
+
+
+def test_the_table_of_damages_covers_every_kind():
+    made = {(site.part, kind) for site, kind, _ in cases(model(quantised("residual", "uint8")))}
+    assert made == {(part, kind) for part, kinds in KINDS.items() for kind in kinds}
+
+
+def test_repaired_files_are_valid_keep_the_opset_and_are_the_same_bytes_every_time():
+    for how in ("per_channel", "dynamic"):
+        pair = matched("convolutional", how)
+        one, other = (repair_curve(pair, inputs(), difference, 12, most=2) for _ in range(2))
+        assert [f.content for f in one.files] == [f.content for f in other.files]
+        assert len({f.content for f in one.files}) == len(one.files) > 4
+        for file in one.files:
+            onnx.checker.check_model(file.content, full_check=True)
+            repaired, given = model(file.content), model(quantised("convolutional", how))
+            opsets = {e.domain: e.version for e in repaired.opset_import}
+            assert opsets.items() >= {(e.domain, e.version) for e in given.opset_import} - {
+                ("ai.onnx.ml", 1)
+            }
+            session = Session(file.content, "repaired")
+            assert session.run(inputs()[0])["logits"].shape == (20, 10)
+
+
+def test_the_curve_repairs_more_with_more_nodes_and_holds_on_other_inputs():
+    pair = matched("residual", "per_tensor")
+    curve = repair_curve(pair, inputs(), difference, 40, most=5)
+    errors = [f.error for f in curve.files if not f.finer]
+    assert errors[0] == 1.0
+    assert errors[-1] < 0.3
+    best = max(curve.files, key=lambda f: f.gone)
+    base, repaired = judged(best.content, pair, inputs(60, 1500), difference)
+    assert repaired.deviation < 0.6 * base.deviation
+    assert curve.smallest(best.gone) is not None
+    assert curve.smallest(2.0) is None
+
+
+def test_evaluations_are_counted_and_never_exceed_the_budget():
+    pair = matched("residual", "per_tensor")
+    for evaluations in (3, 8, 40):
+        found = localise(pair, inputs(), difference, evaluations, most=3)
+        assert found.evaluations <= evaluations
+        assert sorted(r.index for r in found.ranking) == list(range(len(pair.nodes)))
+    tried = [r for r in localise(pair, inputs(), difference, 8).ranking if r.explained is not None]
+    assert 0 < len(tried) < len(pair.nodes)
+
+
+def test_labels_serve_as_a_deviation():
+    """A deviation may be yes or no for each input."""
+    name = "weight"
+    site, _, broken = next(
+        case for case in cases(model(quantised("convolutional", "per_tensor"))) if case[1] == "axis"
+    )
+    pair = match(pair_of(model(trained("convolutional")), broken))
+
+    def relabelled(original, compressed):
+        return original["logits"].argmax(axis=1) != compressed["logits"].argmax(axis=1)
+
+    found = localise(pair, inputs(), relabelled, 10, most=1)
+    assert site.part == name
+    assert found.ranking[0].node.name == site.node
+    assert found.ranking[0].explained > 0.9
+
+
+def test_files_that_are_no_pair_are_rejected_in_one_line(tmp_path):
+    first, second = tmp_path / "original.onnx", tmp_path / "compressed.tflite"
+    first.write_bytes(trained("convolutional"))
+    second.write_bytes(b"")
+    with pytest.raises(UserError, match="ask for tensor errors only"):
+        open_pair(first, second)
+    other = model(quantised("convolutional", "per_tensor"))
+    other.graph.output.append(other.graph.output[0])
+    other.graph.output[1].name = other.graph.node[0].output[0]
+    with pytest.raises(UserError, match=r"1 outputs and .* has 2: they are no pair"):
+        pair_of(model(trained("convolutional")), other)

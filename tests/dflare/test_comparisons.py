@@ -277,7 +277,7 @@ def test_sureness_and_consequence_are_their_definitions(kind, options, shape, se
         own = (m[row].astype(float).tolist() for m in (f, g))
         right, wrong = slow_sureness(*own, expected[row].tolist(), kind != "top_label")
         assert holds[row] == (np.float32(right) >= 0.7 and np.float32(wrong) >= 0.5)
-        parts = (min(max(p, 1e-7), limit) for p, limit in ((right, 0.7), (wrong, 0.5)))
+        parts = (min(max(p, 1e-30), limit) for p, limit in ((right, 0.7), (wrong, 0.5)))
         assert near[row] == pytest.approx(sum(np.log(p / (1 - p)) for p in parts), abs=1e-3)
         assert bool(holds[row]) == bool(near[row] >= best - 1e-6) or abs(near[row] - best) < 1e-4
 

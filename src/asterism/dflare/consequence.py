@@ -14,8 +14,8 @@ from asterism.dflare.comparisons import Certain, Comparison, Floats, Outputs
 
 Expected = NDArray[np.int64]
 
-#: Probabilities are told apart from 0 and 1 down to this.
-_SMALLEST = 1e-7
+#: Probabilities are told apart from 0 down to this; close to 1 float32 cannot.
+_SMALLEST, _LARGEST = 1e-30, 1 - 1e-9
 
 
 class ConsequenceParams(ParameterSection):
@@ -68,7 +68,7 @@ class Consequence:
 
         The log odds of the right answer of the original and of a wrong one of the compressed
         model, each counted up to what is asked for, added up. Log odds tell apart also what is
-        close to 0 and 1. The largest value is that of all consequential inputs.
+        close to 0. The largest value is that of all consequential inputs.
         """
         right, wrong = self.certain.sureness(f, g, expected)
         near: Floats = np.minimum(_log_odds(right), _log_odds(np.float32(self.original)))
@@ -76,6 +76,6 @@ class Consequence:
 
 
 def _log_odds(probabilities: Floats | np.float32) -> Floats:
-    inside = np.clip(np.asarray(probabilities, np.float64), _SMALLEST, 1 - _SMALLEST)
+    inside = np.clip(np.asarray(probabilities, np.float64), _SMALLEST, _LARGEST)
     odds: NDArray[np.float64] = np.log(inside) - np.log1p(-inside)
     return odds.astype(np.float32)

@@ -157,7 +157,12 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         return BatchedStreams(np.array(keys, np.uint64))
 
     def mutants(
-        self, owners: Rows, parents: Items, operators: Rows, streams: BatchedStreams
+        self,
+        owners: Rows,
+        parents: Items,
+        operators: Rows,
+        streams: BatchedStreams,
+        share: NDArray[np.float64] | None = None,
     ) -> Items:
         """A mutant of each parent, within the bound if there is one.
 
@@ -166,12 +171,15 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             parents: what is mutated, ``(n, ...)``; stands for a mutant that was always outside.
             operators: the operator's number for each, int64 ``(n,)``.
             streams: random numbers for each.
+            share: how much of each mutation is made, float64 ``(n,)``; None: all of it.
         """
+        domain = self.under_test.domain
 
         def mutate(rows: Rows, attempt: int) -> Items:
             own = streams.of(rows)
             again = own.below(np.full(len(rows), attempt)) if attempt else own
-            return self.under_test.domain.mutate(parents[rows], operators[rows], again)
+            made = domain.mutate(parents[rows], operators[rows], again)
+            return made if share is None else domain.fade(made, parents[rows], share[rows])
 
         return self.bounded(owners, parents, mutate)
 

@@ -94,4 +94,5 @@ def _similarities(outputs: Outputs, known: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _nearest(outputs: Outputs, known: NDArray[np.float64]) -> NDArray[np.int64]:
-    return _similarities(outputs, known).argmax(axis=1)
+    nearest: NDArray[np.int64] = _similarities(outputs, known).argmax(axis=1)
+    return nearest

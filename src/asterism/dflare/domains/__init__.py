@@ -62,6 +62,20 @@ class Domain(Protocol):
         """The item with these places, numbers of :meth:`changes`, as in its reference."""
         ...
 
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """The items with a share of their difference to their references.
+
+        Args:
+            items: ``(n, ...)``.
+            references: ``(n, ...)``.
+            share: what is left of each item's difference, from [0, 1], float64 ``(n,)``.
+
+        Returns:
+            ``(n, ...)``; where this kind of inputs knows no smaller difference, the items as they
+            are.
+        """
+        ...
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """The items moved towards their references until they lie within a bound.
 
@@ -145,6 +159,10 @@ class ChosenDomain(ABC):
     @abstractmethod
     def revert(self, item: Items, reference: Items, places: Rows) -> Items:
         """See :meth:`Domain.revert`."""
+
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """See :meth:`Domain.fade`."""
+        return items
 
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """See :meth:`Domain.project`."""

@@ -106,6 +106,10 @@ class ImageDomain(ChosenDomain):
         reverted[places] = reference.reshape(reverted.shape)[places]
         return reverted.reshape(item.shape)
 
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """The grey levels between, rounded."""
+        return np.rint(shrunk(items, references, share)).astype(np.uint8)
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every value is clipped; L2: the difference is scaled, and rounded towards 0."""
         if measure == "linf":

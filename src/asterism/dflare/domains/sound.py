@@ -113,6 +113,10 @@ class SoundDomain(ChosenDomain):
         reverted = np.isin(np.arange(len(item)) // self._segment, places)
         return np.where(reverted, reference, item)
 
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """See :meth:`Domain.fade`."""
+        return shrunk(items, references, share).astype(items.dtype)
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every sample is clipped; signal-to-noise ratio: the change is made fainter."""
         exact = references.astype(np.float64)

@@ -128,6 +128,10 @@ class TensorDomain(ChosenDomain):
         reverted[places] = reference.reshape(-1)[places]
         return reverted.reshape(item.shape)
 
+    def fade(self, items: Items, references: Items, share: NDArray[np.float64]) -> Items:
+        """See :meth:`Domain.fade`."""
+        return shrunk(items, references, share).astype(items.dtype)
+
     def project(self, items: Items, references: Items, measure: str, limit: float) -> Items:
         """L∞: every value is clipped; L2: the difference is made smaller."""
         exact = references.astype(np.float64)

@@ -29,6 +29,9 @@ _NONE = -1
 #: Random numbers that nearly always suffice for a choice: four proposals, of which each is
 #: accepted with a chance of 63% and more.
 _FEW_NUMBERS = 8
+#: The smallest share of a mutation that the search for consequence makes. Near to its goal most
+#: steps of a whole mutation are too far; all orders of magnitude are equally likely.
+_FAINTEST = 2.0**-7
 
 
 class DflareOptions(ParameterSection):
@@ -97,6 +100,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
+        self._steps = self.streams("steps")
         self._consequence: Consequence | None = None
         if self._fitness.aims_at_consequence:
             if options.consequence is None:
@@ -130,7 +134,10 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         choices = self._choices.of(owners).below(queries)
         operators = self._choose_operators(trajectories, counts, start, choices)
         streams = self._mutations.of(owners).below(queries)
-        mutants = self.mutants(owners, self._best[owners], operators, streams)
+        share = None
+        if self._consequence is not None:
+            share = _FAINTEST ** self._steps.of(owners).below(queries).random(len(owners))
+        mutants = self.mutants(owners, self._best[owners], operators, streams, share)
         return SpeculativeBatch(trajectories, counts, mutants, operators)
 
     def learn(self, proposal: SpeculativeBatch, answers: Answers) -> None:

@@ -1,0 +1,94 @@
+"""A bound on mutants: what success then says about a model, and how it is asked for."""
+
+import numpy as np
+import pytest
+from small_pairs import KerasModel, images, trained
+from subjects import seeds, under_test
+
+from asterism.core.messages.errors import UserError
+from asterism.dflare.bounded import Bound
+from asterism.dflare.comparisons.labels import TopLabel
+from asterism.dflare.domains.images import ImageDomain
+from asterism.dflare.lockstep import Budget, PairUnderTest
+from asterism.dflare.pair import Pair
+from asterism.dflare.searches import SEARCHES
+from asterism.dflare.searches.dflare import Dflare
+
+PAPER = {"fitness": "paper", "delta": 1e-3, "guided": True}
+#: Deviation of the noise on the weights, in units of each weight's own deviation.
+DAMAGE = [0.02, 0.1, 0.4, 0.8]
+OPERATORS = {"gaussian_noise": {"low": 1.0, "high": 80.0}, "pixel_change": {"low": 1, "high": 30}}
+
+
+def damaged(model, amount):
+    import keras
+
+    rng = np.random.default_rng(0)
+    copy = keras.models.clone_model(model)
+    weights = [w + rng.normal(0, 1, w.shape) * amount * w.std() for w in model.get_weights()]
+    copy.set_weights(weights)
+    return KerasModel(copy)
+
+
+def success(original, compressed, bound):
+    """The share of seeds that deviate already, or from which the search finds a deviation."""
+    items, _ = images(150, seed=7)
+    subject = PairUnderTest(Pair(original, compressed), ImageDomain(OPERATORS), TopLabel(), bound)
+    arguments = (items, range(len(items)), 0, "dflare", Dflare.Options(**PAPER))
+    findings = Dflare(subject, Budget(150), *arguments).run()
+    return sum(r.outcome in ("triggered", "deviates_already") for r in findings.seeds) / 150
+
+
+@pytest.mark.slow
+def test_with_a_bound_success_ranks_models_of_known_damage_and_without_it_does_not():
+    original = KerasModel(trained("images"))
+    models = [damaged(trained("images"), amount) for amount in DAMAGE]
+    free = [success(original, model, None) for model in models]
+    bounded = [success(original, model, Bound("linf", 20.0)) for model in models]
+    assert min(free) > 0.9, "whatever the damage, a search without a bound succeeds"
+    assert bounded == sorted(bounded)
+    assert len(set(bounded)) == len(bounded)
+    assert bounded[0] < 0.2 < 0.5 < bounded[-1]
+
+
+@pytest.mark.parametrize("name", ["dflare", "diffchaser"])
+@pytest.mark.parametrize("bound", [Bound("linf", 4.0), Bound("l2", 10.0), Bound("pixels", 2.0)])
+def test_every_query_of_every_search_lies_within(name, bound, monkeypatch):
+    genetics = {"population": 8, "k": 2, "mutation_rate": 0.1, "tournament": 2}
+    options = {"dflare": PAPER, "diffchaser": genetics}
+    subject = under_test()
+    subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, bound)
+    items, kind, asked = seeds(8), SEARCHES[name], []
+    search = kind(subject, Budget(60), items, range(8), 0, name, kind.Options(**options[name]))
+    real = search.propose
+
+    def propose(trajectories):
+        proposal = real(trajectories)
+        asked.append((proposal.owners, proposal.items))
+        return proposal
+
+    monkeypatch.setattr(search, "propose", propose)
+    search.run()
+    assert asked
+    for owners, mutants in asked:
+        assert subject.domain.within(mutants, items[owners], bound.measure, bound.limit).all()
+
+
+def test_a_seed_within_a_bound_is_the_same_in_any_batch():
+    subject = under_test()
+    subject = PairUnderTest(subject.pair, subject.domain, subject.comparison, Bound("pixels", 3.0))
+    items = seeds(12)
+
+    def rows(part):
+        arguments = (items[part], part, 0, "dflare", Dflare.Options(**PAPER))
+        findings = Dflare(subject, Budget(80), *arguments).run()
+        return [(r.seed, r.outcome, r.queries) for r in findings.seeds]
+
+    together = rows(list(range(12)))
+    assert rows([3]) + rows([5, 8]) == [r for r in together if r[0] in (3, 5, 8)]
+
+
+def test_fitness_consequence_needs_its_parameters():
+    options = Dflare.Options(**PAPER | {"fitness": "consequence"})
+    with pytest.raises(UserError, match="fitness consequence needs the option consequence"):
+        Dflare(under_test(), Budget(10), seeds(2), range(2), 0, "dflare", options)

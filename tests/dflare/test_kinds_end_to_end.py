@@ -1,0 +1,87 @@
+"""Every search on every kind of inputs, with small real pairs of models."""
+
+import numpy as np
+import pytest
+from kinds import BOUNDS, KINDS, OPERATORS, OPTIONS
+from small_pairs import DATA, pair_of
+
+from asterism.core.parameters.params import validate
+from asterism.dflare.comparisons import build_comparison
+from asterism.dflare.domains import build_domain
+from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import Pair
+from asterism.dflare.params import TriggerParams
+from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
+from set_options import section
+
+pytestmark = pytest.mark.slow
+
+
+def params_of(kind, **changed):
+    """The project's own searches with a small budget, for inputs of this kind."""
+    small = {
+        "seeds": 30,
+        "queries": 150,
+        "minimise_queries": 20,
+        "domain": {"kind": kind, "options": OPTIONS[kind]},
+        "operators": {name: {} for name in OPERATORS[kind]},
+    }
+    values = section("trigger") | small | changed
+    values["searches"]["diffchaser"]["options"] |= {"population": 10, "mutation_rate": 0.1}
+    return validate(TriggerParams, values, names=True)
+
+
+def under_test(kind, params, items):
+    domain = build_domain(params.domain, params.operators)
+    domain.prepare(items)
+    comparison = build_comparison(params.comparison, (4,))
+    return PairUnderTest(Pair(*pair_of(kind)), domain, comparison)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_searches_find_and_minimise_and_are_the_same_in_any_shard(kind, tmp_path):
+    items, _ = DATA[kind](80)
+    params = params_of(kind)
+    subject = under_test(kind, params, items)
+    seeds = draw_seeds(items, params.seeds, 0)
+    found = search_pair(params, subject, seeds, 0)
+    summaries = save_found(found, seeds, subject.domain, tmp_path)
+    assert set(found) == {"dflare", "dflare_d", "dflare_r", "diffchaser"}
+    f, g = pair_of(kind)
+    for name, findings in found.items():
+        loaded = Findings.load(tmp_path / name)
+        assert summaries[name]["triggered"] > 0, name
+        for trigger in [*loaded.triggers, *loaded.minimal]:
+            item = trigger.item[np.newaxis]
+            assert f.predict(item).argmax() != g.predict(item).argmax()
+            assert np.array_equal(f.predict(item)[0], trigger.f)
+        measure = next(m for m in subject.domain.measures if m != "snr_db")
+        minimal, whole = (summaries[name][f"mean_{p}{measure}"] for p in ("minimal_", ""))
+        assert minimal <= whole + 1e-9
+        assert len(findings.minimal) == len(findings.triggers)
+    apart: dict[str, list] = {name: [] for name in found}
+    for rows in (np.arange(0, 30, 2), np.arange(1, 30, 2)):
+        shard = SearchSeeds(seeds.items[rows], seeds.numbers[rows])
+        for name, findings in search_pair(params, subject, shard, 0).items():
+            apart[name] += [(t.seed, t.queries, t.item.tobytes()) for t in findings.triggers]
+    for name, findings in found.items():
+        together = [(t.seed, t.queries, t.item.tobytes()) for t in findings.triggers]
+        assert sorted(apart[name]) == together
+
+
+@pytest.mark.parametrize(
+    ("kind", "measure", "limit"), [(kind, *bound) for kind in KINDS for bound in BOUNDS[kind]]
+)
+def test_with_a_bound_every_search_stays_within_it(kind, measure, limit):
+    items, _ = DATA[kind](60)
+    params = params_of(
+        kind, seeds=15, queries=60, minimise_queries=5, bound={"measure": measure, "limit": limit}
+    )
+    subject = under_test(kind, params, items)
+    seeds = draw_seeds(items, params.seeds, 0)
+    for findings in search_pair(params, subject, seeds, 0).values():
+        for trigger in [*findings.triggers, *findings.minimal]:
+            reference = seeds.of([trigger.seed])
+            item = trigger.item[np.newaxis]
+            assert subject.domain.within(item, reference, measure, limit).all()

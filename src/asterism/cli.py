@@ -199,6 +199,78 @@ def check(
 
 
 @app.command()
+def vet(
+    original: Annotated[Path, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")],
+    compressed: Annotated[Path, typer.Argument(help="Its compressed version.")],
+    inputs: Annotated[
+        Path, typer.Option(help="Inputs like yours: a folder of files, a file, or an .npz.")
+    ],
+    kind: Annotated[
+        str | None, typer.Option(help="images, sound, tokens, bytes or tensors; else guessed.")
+    ] = None,
+    comparison: Annotated[
+        str | None, typer.Option(help="How outputs are compared, such as top_label.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="JSON: label by file name, or a list; else by folder.")
+    ] = None,
+    preprocessing: Annotated[
+        str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
+    ] = None,
+    constant: Annotated[
+        list[str] | None, typer.Option(help="NAME=NUMBER: the value of a further input.")
+    ] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is guessed and what would run.")
+    ] = False,
+) -> None:
+    """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
+
+    It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
+    cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
+    """
+    from asterism.sweep.app import Request, sweep_command
+    from asterism.sweep.point import VETTED
+    from asterism.vetting.command import VetRequest, vet_overrides
+
+    _require_root("dvc.yaml")
+    request = VetRequest(
+        original,
+        compressed,
+        inputs,
+        kind,
+        comparison,
+        labels,
+        preprocessing,
+        constant or (),
+        override or (),
+    )
+    overrides, said = vet_overrides(request, Path("conf"))
+    for line in said:
+        print(line, flush=True)
+    called = name or f"vet-{compressed.stem}"
+    code = sweep_command(
+        Request(overrides, ["vet_page"], called, 2, 1, None, ""),
+        dry_run,
+        lambda line: print(line, flush=True),
+    )
+    folder = Path("sweeps") / called / "points/0000" / VETTED.name
+    if code == 0 and not dry_run:
+        from asterism.core.files.artifacts import read_json
+
+        verdict = read_json(folder / "certificate.json")["verdict"]
+        print(f"verdict: {verdict['word']}")
+        for reason in verdict["reasons"]:
+            print(f"  {reason}")
+        print(f"page: {folder / 'index.html'}")
+    sys.exit(code)
+
+
+@app.command()
 def state(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")

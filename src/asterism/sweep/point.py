@@ -30,6 +30,9 @@ from asterism.sweep.worker import Answer, Order
 #: The page that the pipeline makes, which has all of a point's results.
 REPORT = Path("report/index.html")
 
+#: The folder with the page about a vetted pair, its certificate and the repaired file.
+VETTED = Path("report/vet")
+
 #: Seconds that an interrupted stage has to save its state.
 GRACE = 30.0
 
@@ -265,9 +268,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def _keep(here: Path, folder: Path) -> None:
-    """What stays of a point's workspace for the sweep's page: its logs and its report."""
+    """What stays of a point's workspace for the sweep's page: its logs, report and vetted pair."""
     if (here / "logs").is_dir():
         shutil.copytree(here / "logs", folder / "logs", dirs_exist_ok=True)
+    if (here / VETTED / "index.html").exists():
+        shutil.copytree(here / VETTED, folder / VETTED.name, dirs_exist_ok=True)
     if (here / REPORT).exists():
         page = (here / REPORT).read_text(encoding="utf-8")
         own = page.replace(f'"{SWEEPS}"', '"../../index.html"')  # the sweep that it is a point of

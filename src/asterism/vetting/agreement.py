@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.files.records import record_from
 from asterism.vetting.statistics import Share, divergence, margins, quantiles, share_of
 
 Rows = NDArray[np.float32]
@@ -58,6 +59,15 @@ class Agreement:
             "margin_lost": self.margin_lost,
             "distance": self.distance,
         }
+
+    @staticmethod
+    def from_json(value: Any) -> Agreement:
+        """What :meth:`to_json` wrote.
+
+        Raises:
+            UserError: it is something else.
+        """
+        return record_from(Agreement, value)
 
 
 def measure_agreement(

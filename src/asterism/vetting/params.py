@@ -86,6 +86,11 @@ class VetParams(ParameterSection):
         return self
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """All files of the user's that results depend on."""
+        return self.original, self.compressed, self.inputs, self.labels
+
+    @property
     def label_file(self) -> str | None:
         """The file of labels, None where there is none."""
         return None if self.labels == NO_FILE else self.labels

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from asterism.core.files.records import record_from
 from asterism.core.parameters.params import ParameterSection
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.statistics import Share, share_of
@@ -55,6 +56,15 @@ class Criterion:
             "at_least": self.at_least,
             "met": self.met,
         }
+
+    @staticmethod
+    def from_json(value: Any) -> Criterion:
+        """What :meth:`to_json` wrote.
+
+        Raises:
+            UserError: it is something else.
+        """
+        return record_from(Criterion, value)
 
 
 @dataclass(frozen=True)

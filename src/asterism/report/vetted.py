@@ -1,0 +1,244 @@
+"""The page about a vetted pair, and its certificate."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.figure import Figure
+
+from asterism.core.files.artifacts import (
+    read_arrays,
+    read_json,
+    read_table,
+    replacing,
+    write_json,
+)
+from asterism.core.messages.errors import reading
+from asterism.report.document import write_document
+from asterism.report.pictures import png, svg
+from asterism.report.section import ReportSection
+from asterism.report.templating import percent, render
+from asterism.vetting.agreement import Agreement
+from asterism.vetting.params import VetParams
+from asterism.vetting.statistics import Share
+from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
+
+#: Witnesses, nodes and points of the curve that the page shows.
+_WITNESSES, _NODES = 12, 15
+#: Libraries whose versions a certificate holds.
+_LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
+
+
+def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) -> Verdict:
+    """Write ``index.html``, ``certificate.json`` and, where there is one, ``repaired.onnx``.
+
+    Args:
+        params: the pair and what was asked.
+        seed: the run's seed.
+        workspace: the project with the results of the stages before.
+        folder: replaced.
+
+    Returns:
+        The verdict.
+    """
+    measured = read_json(workspace / "metrics/vet_measure.json")
+    searches = read_json(workspace / "metrics/vet_search.json")
+    repair = read_json(workspace / "metrics/vet_repair.json")
+    with reading("the results of vetting"):
+        verdict = _verdict(params, measured, repair)
+        facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
+        body = _body(params, workspace, verdict, measured, searches, repair, facts)
+    section = ReportSection(
+        anchor="vet",
+        title=f"{Path(params.compressed).name} beside {Path(params.original).name}",
+        question="Does the compressed model do what the original does, on inputs like these?",
+        headline=_headline(verdict, measured),
+        body=body,
+        order=0,
+    )
+    with replacing(folder) as temporary:
+        temporary.mkdir()
+        write_document(temporary / "index.html", [section], "")
+        write_json(
+            temporary / "certificate.json",
+            _certificate(params, seed, verdict, measured, searches, repair),
+        )
+        repaired = workspace / "artifacts/vet_repair/repaired.onnx"
+        if repaired.exists():
+            (temporary / "repaired.onnx").write_bytes(repaired.read_bytes())
+    return verdict
+
+
+def _verdict(params: VetParams, measured: Any, repair: Any) -> Verdict:
+    slight = [f for f in measured["flips"] if f["strength"] == params.changes.slight]
+    flips = Share(**slight[0]["share"]) if slight else None
+    agreement = Agreement.from_json(measured["agreement"])
+    criteria = criteria_of(agreement, flips, params.thresholds, params.confidence)
+    repaired = None
+    if "criteria" in repair and not repair["agreement_fell"]:
+        repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
+    return decide(criteria, repaired)
+
+
+def _headline(verdict: Verdict, measured: Any) -> tuple[tuple[str, str], ...]:
+    agreement = measured["agreement"]
+    lines = [
+        ("verdict", verdict.word),
+        ("differ on the given inputs", percent(agreement["differ"]["share"])),
+    ]
+    names = ("accuracy of the original", "accuracy of the compressed model")
+    for name, share in zip(names, agreement["accuracy"], strict=False):
+        lines.append((name, percent(share["share"])))
+    return tuple(lines)
+
+
+def _body(
+    params: VetParams,
+    workspace: Path,
+    verdict: Verdict,
+    measured: Any,
+    searches: Any,
+    repair: Any,
+    facts: Any,
+) -> Markup:
+    agreement = measured["agreement"]
+    tables = workspace / "artifacts/vet_repair"
+    names = (Path(params.original).name, Path(params.compressed).name)
+    bound = params.search.bound
+    return render(
+        "vet.html.j2",
+        verdict=verdict,
+        confidence=params.confidence,
+        agreement=agreement,
+        accuracies=list(zip(names, agreement["accuracy"], strict=False)),
+        cells=_cells,
+        quantiles=[
+            (title, agreement[key])
+            for key, title in (
+                ("divergence", "Kullback–Leibler divergence, nats"),
+                ("margin_lost", "margin lost"),
+                ("distance", "distance of the outputs"),
+            )
+            if agreement[key]
+        ],
+        classes=_classes(agreement["classes"], facts["classes"]),
+        flips=measured["flips"],
+        witnesses=_witnesses(workspace / "artifacts/vet_search/witnesses.npz", facts),
+        pictures=facts["kind"] == "images",
+        searches=searches,
+        bound="" if bound is None else f"{bound.measure} {bound.limit:g}",
+        ranking=_rows(tables / "ranking.csv", _NODES),
+        errors=_errors(tables / "tensors.csv"),
+        curve=_rows(tables / "curve.csv", None),
+        repair=repair,
+        notes=facts["notes"],
+    )
+
+
+def _cells(share: Any) -> Markup:
+    """Four cells of a table: count, total, share and interval."""
+    return Markup("<td>{}</td><td>{}</td><td>{}</td><td>{} to {}</td>").format(
+        share["count"],
+        share["total"],
+        percent(share["share"]),
+        percent(share["low"]),
+        percent(share["high"]),
+    )
+
+
+def _classes(classes: Any, names: Sequence[str]) -> Markup:
+    """Disagreement by class, with intervals; nothing without classes."""
+    if not classes:
+        return Markup("")
+    shown = sorted(classes.items(), key=lambda entry: -entry[1]["share"])[:20]
+    titles = [names[int(label)] if int(label) < len(names) else label for label, _ in shown]
+    shares = np.array([[s["share"], s["low"], s["high"]] for _, s in shown])
+    figure = Figure(figsize=(7, 1 + 0.25 * len(shown)), layout="constrained")
+    axes = figure.subplots()
+    spread = np.abs(shares[:, 1:].T - shares[:, 0])
+    axes.barh(
+        titles[::-1], shares[::-1, 0], xerr=spread[:, ::-1], color="#0072b2", ecolor="#777777"
+    )
+    axes.set_xlabel("share of inputs on which the models differ")
+    return svg(figure, "Share of inputs on which the models differ, by class, with intervals")
+
+
+def _errors(path: Path) -> Markup:
+    """Relative error of each tensor along the graph; nothing where none was measured."""
+    if not path.exists():
+        return Markup("")
+    table = read_table(path)
+    figure = Figure(figsize=(7, 3), layout="constrained")
+    axes = figure.subplots()
+    for column, title, color in (
+        ("relative_l2", "as it is in the compressed graph", "#0072b2"),
+        ("own_relative_l2", "of the node alone", "#e69f00"),
+    ):
+        values = np.asarray(table[column].cast(float), np.float64)
+        axes.plot(np.where(np.isfinite(values), values, np.nan), ".", color=color, label=title)
+    axes.set_yscale("log")
+    axes.set_xlabel("tensors, in the order of the graph")
+    axes.set_ylabel("relative error")
+    axes.legend()
+    return svg(figure, "Relative error of each tensor along the graph, cumulative and its own")
+
+
+def _rows(path: Path, most: int | None) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    table = read_table(path)
+    return (table if most is None else table.head(most)).to_dicts()
+
+
+def _witnesses(path: Path, facts: Any) -> list[dict[str, Any]]:
+    arrays = read_arrays(path)
+    if "right" not in arrays:
+        return []
+    found = []
+    for row in range(min(_WITNESSES, len(arrays["items"]))):
+        witness = {
+            "name": facts["names"][int(arrays["seeds"][row])],
+            "right": float(arrays["right"][row]),
+            "wrong": float(arrays["wrong"][row]),
+        }
+        if facts["kind"] == "images":
+            witness["before"] = png(arrays["references"][row], "the seed")
+            witness["after"] = png(arrays["items"][row], "the witness")
+        found.append(witness)
+    return found
+
+
+def _certificate(
+    params: VetParams, seed: int, verdict: Verdict, measured: Any, searches: Any, repair: Any
+) -> dict[str, Any]:
+    """Hashes, versions, parameters and all numbers."""
+    files = {"original": params.original, "compressed": params.compressed}
+    return {
+        "verdict": verdict.to_json(),
+        "sha256": {name: _digest([Path(path)]) for name, path in files.items()}
+        | {"inputs": _digest(_files(Path(params.inputs)))},
+        "versions": {name: version(name) for name in _LIBRARIES},
+        "seed": seed,
+        "parameters": params.model_dump(mode="json"),
+        "measured": measured,
+        "searches": searches,
+        "repair": repair,
+    }
+
+
+def _files(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
+
+
+def _digest(files: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.name.encode() + b"\0")
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,0 +1,25 @@
+"""Write the page about a pair of the user's that was vetted: verdict, reasons, certificate."""
+
+from pathlib import Path
+
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.vetting.params import VetParams
+
+FOLDER = Path("report/vet")
+
+
+class Params(ParameterSection):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: Seed
+    vet: VetParams
+
+
+def run(params: Params) -> None:
+    """Write the page; nothing where no pair is vetted."""
+    if params.vet.source == "none":
+        FOLDER.mkdir(parents=True)
+        return
+    from asterism.report.vetted import write_vet_page
+
+    write_vet_page(params.vet, params.seed, Path(), FOLDER)

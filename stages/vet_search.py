@@ -1,0 +1,32 @@
+"""Search a pair of the user's for inputs near the given ones on which the models differ."""
+
+from pathlib import Path
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.stage_units import work_units
+from asterism.vetting.params import VetParams
+
+METRICS = Path("metrics/vet_search.json")
+FOLDER = Path("artifacts/vet_search")
+
+
+class Params(ParameterSection):
+    """What the stage reads of ``params.yaml``."""
+
+    seed: Seed
+    vet: VetParams
+
+
+def run(params: Params) -> None:
+    """Write what is found; nothing where no pair is vetted."""
+    if params.vet.source == "none":
+        FOLDER.mkdir(parents=True)
+        write_json(METRICS, {})
+        return
+    from asterism.vetting.searching import search
+
+    inputs = [Path(path) for path in params.vet.files]
+    units = work_units("vet_search", params, inputs)
+    write_json(METRICS, search(params.vet, params.seed, FOLDER, units))
+    units.finish()

@@ -200,11 +200,13 @@ def check(
 
 @app.command()
 def vet(
-    original: Annotated[Path, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")],
-    compressed: Annotated[Path, typer.Argument(help="Its compressed version.")],
+    original: Annotated[
+        Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")
+    ] = None,
+    compressed: Annotated[Path | None, typer.Argument(help="Its compressed version.")] = None,
     inputs: Annotated[
-        Path, typer.Option(help="Inputs like yours: a folder of files, a file, or an .npz.")
-    ],
+        Path | None, typer.Option(help="Inputs like yours: a folder of files, a file, or an .npz.")
+    ] = None,
     kind: Annotated[
         str | None, typer.Option(help="images, sound, tokens, bytes or tensors; else guessed.")
     ] = None,
@@ -227,12 +229,20 @@ def vet(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is guessed and what would run.")
     ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="Repeat a certificate, and say whether it still holds.")
+    ] = None,
 ) -> None:
     """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
 
     It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
     cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
     """
+    if check is not None:
+        _check_certificate(check)
+        return
+    if original is None or compressed is None or inputs is None:
+        raise UserError("give the original, the compressed model and --inputs, or --check FILE")
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.vetting.command import VetRequest, vet_overrides
@@ -268,6 +278,18 @@ def vet(
             print(f"  {reason}")
         print(f"page: {folder / 'index.html'}")
     sys.exit(code)
+
+
+def _check_certificate(path: Path) -> None:
+    """Print what no longer holds, and end with status 1 if anything does not."""
+    from asterism.vetting.certificate import check_certificate
+
+    differences = check_certificate(path)
+    for line in differences:
+        print(line)
+    print("the certificate does not hold" if differences else "the certificate holds")
+    if differences:
+        sys.exit(1)
 
 
 @app.command()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
+from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import reading
 from asterism.report.document import write_document
 from asterism.report.pictures import png, svg
@@ -218,11 +218,10 @@ def _certificate(
     params: VetParams, seed: int, verdict: Verdict, measured: Any, searches: Any, repair: Any
 ) -> dict[str, Any]:
     """Hashes, versions, parameters and all numbers."""
-    files = {"original": params.original, "compressed": params.compressed}
+    files = {name: getattr(params, name) for name in ("original", "compressed", "inputs")}
     return {
         "verdict": verdict.to_json(),
-        "sha256": {name: _digest([Path(path)]) for name, path in files.items()}
-        | {"inputs": _digest(_files(Path(params.inputs)))},
+        "sha256": {name: digest_of(Path(path)) for name, path in files.items()},
         "versions": {name: version(name) for name in _LIBRARIES},
         "seed": seed,
         "parameters": params.model_dump(mode="json"),
@@ -230,15 +229,3 @@ def _certificate(
         "searches": searches,
         "repair": repair,
     }
-
-
-def _files(path: Path) -> list[Path]:
-    return sorted(p for p in path.rglob("*") if p.is_file()) if path.is_dir() else [path]
-
-
-def _digest(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.name.encode() + b"\0")
-        digest.update(hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()

@@ -64,16 +64,18 @@ def repair(params: VetParams, seed: int, witnesses: Path, folder: Path) -> dict[
         except UserError as reason:
             return {"reason": str(reason)}
         _write_tables(curve, vetted, cases.repair, temporary)
-        chosen = curve.smallest(params.repair.gone, params.repair.float_share)
+        chosen = _best(curve, params)
         facts: dict[str, Any] = {
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
             "deviating_inputs": len(cases.repair),
         }
-        if chosen is None or not (chosen.floats or chosen.finer):
-            return facts | {"reason": _no_repair(params)}
+        if chosen is None:
+            return facts | {"reason": "no file takes any of the deviations away"}
+        if chosen.gone < params.repair.gone:
+            facts["reason"] = _too_little(params, chosen)
         chosen.write(temporary / "repaired.onnx")
-        return facts | _judged(vetted, chosen, temporary / "repaired.onnx", cases, ~deviates, seed)
+        return facts | _judged(vetted, chosen, temporary / "repaired.onnx", cases, ~deviates)
 
 
 def _divided(natural: NDArray[Any], found: NDArray[Any], most: int) -> _Cases:
@@ -93,6 +95,11 @@ def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
     if not len(items):
         raise UserError("no input was found on which the models deviate")
     original = Path(params.original)
+    for path in (original, Path(params.compressed)):
+        if path.suffix != ".onnx":
+            raise UserError(
+                f"{path.name} is no ONNX file: nodes of pairs of ONNX files are exchanged"
+            )
     signature = read_signature(original)
     if signature.streams:
         raise UserError("nodes of a streaming model are not exchanged: its state is carried on")
@@ -123,7 +130,6 @@ def _judged(
     path: Path,
     cases: _Cases,
     agreed: NDArray[np.bool_],
-    seed: int,
 ) -> dict[str, Any]:
     """The repaired file on inputs that it was not repaired by."""
     params, inputs = vetted.params, vetted.inputs
@@ -166,10 +172,19 @@ def _judged(
     }
 
 
-def _no_repair(params: VetParams) -> str:
+def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
+    """The smallest change that repairs enough, else the file that repairs most; None for none."""
+    enough = curve.smallest(params.repair.gone, params.repair.float_share)
+    if enough is not None and (enough.floats or enough.finer):
+        return enough
+    within = [f for f in curve.files if f.float_share <= params.repair.float_share and f.gone > 0]
+    return max(within, key=lambda file: (file.gone, -len(file.floats)), default=None)
+
+
+def _too_little(params: VetParams, chosen: RepairedFile) -> str:
     return (
-        f"no set of at most {params.repair.float_share:.0%} of the nodes in float takes "
-        f"{params.repair.gone:.0%} of the deviations away"
+        f"no file with at most {params.repair.float_share:.0%} of the nodes in float takes "
+        f"{params.repair.gone:.0%} of the deviations away; this one takes {chosen.gone:.0%}"
     )
 
 

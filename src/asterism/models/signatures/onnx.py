@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import onnx
 
 #: Parts of the names of operators that compute on integers, or convert from or to them.
-_INTEGER = ("Quantize", "QLinear", "Integer", "QGemm", "QAttention")
+_INTEGER = ("quantize", "qlinear", "integer", "qgemm", "qattention")
 
 
 def onnx_signature(path: Path) -> Signature:
@@ -37,9 +37,15 @@ def onnx_signature(path: Path) -> Signature:
         outputs=outputs,
         states=matching_states(inputs, outputs),
         operators=len(graph.node),
-        quantised=sum(any(word in node.op_type for word in _INTEGER) for node in graph.node),
+        quantised=sum(
+            any(word in node.op_type.lower() for word in _INTEGER) for node in graph.node
+        ),
         half=any(tensor.data_type == half for tensor in _constants(graph)),
     )
+
+
+def _is_integer(operator: str) -> bool:
+    return any(word in operator for word in _INTEGER)
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

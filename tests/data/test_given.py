@@ -1,0 +1,121 @@
+"""Inputs that a user gives: folders of images, sound and files, arrays, labels."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+from scipy.io import wavfile
+
+from asterism.core.messages.errors import UserError
+from asterism.data.given.kind import INPUT_KINDS, Shaping
+from asterism.data.given.reading import files_of, kind_of, read_inputs
+
+RNG = np.random.default_rng(0)
+
+
+def pictures(folder, sizes=((4, 6),) * 4):
+    for number, (height, width) in enumerate(sizes):
+        path = folder / f"{'ab'[number % 2]}/{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(path), np.full((height, width, 3), (number, 50, 200), np.uint8))
+    return folder
+
+
+def test_folders_of_images_are_classes_and_keep_their_colours(tmp_path):
+    found = read_inputs(pictures(tmp_path), "images", Shaping((None, None, 3)))
+    assert found.items.shape == (4, 4, 6, 3) and found.items.dtype == np.uint8
+    assert found.items[0, 0, 0].tolist() == [200, 50, 0], "red first"
+    assert found.names == ("a/0.png", "a/2.png", "b/1.png", "b/3.png")
+    assert found.labels.tolist() == [0, 0, 1, 1] and found.classes == ("a", "b")
+
+
+@pytest.mark.parametrize("sizes", [(8, 12, 3), (3, 8, 12)])
+def test_images_get_the_models_size_in_either_layout(tmp_path, sizes):
+    found = read_inputs(pictures(tmp_path), "images", Shaping(sizes))
+    assert found.items.shape == (4, 8, 12, 3)
+    assert found.notes == ("4 images were resized to 8 × 12",)
+
+
+def test_images_become_grey_where_the_model_takes_one_channel(tmp_path):
+    found = read_inputs(pictures(tmp_path), "images", Shaping((4, 6, 1)))
+    assert found.items.shape == (4, 4, 6, 1)
+    assert found.items[0, 0, 0, 0] == round(0.299 * 200 + 0.587 * 50)
+
+
+def test_images_of_several_sizes_need_a_model_of_one(tmp_path):
+    folder = pictures(tmp_path, ((4, 6), (5, 6)))
+    with pytest.raises(UserError, match=r"2 sizes \(4 × 6, 5 × 6"):
+        read_inputs(folder, "images", Shaping((None, None, 3)))
+
+
+def test_sound_is_resampled_mixed_down_and_made_one_length(tmp_path):
+    beep = np.sin(np.arange(8000) / 8000 * 2 * np.pi * 440)
+    stereo = np.stack([beep, 0 * beep], axis=1)
+    wavfile.write(tmp_path / "a.wav", 8000, (stereo * 32000).astype(np.int16))
+    wavfile.write(tmp_path / "b.wav", 16000, beep[:4000].astype(np.float32))
+    found = read_inputs(tmp_path, "sound", Shaping(rate=16000, length=12000))
+    assert found.items.shape == (2, 12000) and found.items.dtype == np.float32
+    twin = 0.5 * 32000 / 32768 * np.sin(np.arange(12000) / 16000 * 2 * np.pi * 440)
+    assert np.abs(found.items[0] - twin)[200:-200].max() < 0.01
+    assert found.items[1, :4000] == pytest.approx(beep[:4000], abs=1e-6)
+    assert not found.items[1, 4000:].any()
+    assert found.notes == ("1 sounds were cut to 12000 samples",)
+
+
+def test_files_of_any_type_are_bytes(tmp_path):
+    (tmp_path / "x.py").write_bytes(b"abc")
+    (tmp_path / "y.bin").write_bytes(bytes(range(10)))
+    found = read_inputs(tmp_path, "bytes", Shaping((6,), pad=256))
+    assert found.items.tolist() == [[97, 98, 99, 256, 256, 256], [0, 1, 2, 3, 4, 5]]
+    assert found.notes == ("of 1 files the first 6 bytes are taken",)
+
+
+def test_arrays_bring_their_labels(tmp_path):
+    items, labels = RNG.random((5, 3)), np.array([0, 1, 2, 1, 0])
+    np.savez(tmp_path / "a.npz", x=items, y=labels)
+    found = read_inputs(tmp_path / "a.npz", "tensors", Shaping())
+    assert np.array_equal(found.items, items) and np.array_equal(found.labels, labels)
+    np.save(tmp_path / "b.npy", items)
+    assert np.array_equal(read_inputs(tmp_path / "b.npy", "tensors", Shaping()).items, items)
+
+
+@pytest.mark.parametrize(
+    ("told", "labels", "classes"),
+    [
+        ({"a/0.png": 3, "a/2.png": 1, "b/1.png": 1, "b/3.png": 0}, [3, 1, 1, 0], ()),
+        (["cat", "dog", "dog", "cat"], [0, 1, 1, 0], ("cat", "dog")),
+    ],
+)
+def test_labels_come_from_a_file(tmp_path, told, labels, classes):
+    path = tmp_path / "labels.json"
+    path.write_text(json.dumps(told))
+    found = read_inputs(pictures(tmp_path / "p"), "images", Shaping(), path)
+    assert found.labels.tolist() == labels and found.classes == classes
+    path.write_text(json.dumps(told[:-1] if isinstance(told, list) else {"a/0.png": 3}))
+    with pytest.raises(UserError, match="no label for each of the 4 inputs"):
+        read_inputs(tmp_path / "p", "images", Shaping(), path)
+
+
+def test_kinds_are_known_by_most_files(tmp_path):
+    pictures(tmp_path)
+    (tmp_path / "notes.txt").write_text("x")
+    assert kind_of(files_of(tmp_path)) == "images"
+    found = read_inputs(tmp_path, "images", Shaping())
+    assert any("1 files" in note and "left out" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", INPUT_KINDS)
+def test_what_is_damaged_or_missing_is_one_line(tmp_path, kind):
+    with pytest.raises(UserError, match="no file or folder"):
+        read_inputs(tmp_path / "none", kind, Shaping())
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no files"):
+        read_inputs(tmp_path / "empty", kind, Shaping())
+    for suffix in (".png", ".wav", ".npz", ".npy"):
+        (tmp_path / f"x{suffix}").write_bytes(b"nothing")
+        if kind == "bytes" and suffix in (".png", ".wav"):
+            continue
+        with pytest.raises(UserError) as caught:
+            read_inputs(tmp_path / f"x{suffix}", kind, Shaping())
+        assert "\n" not in str(caught.value)

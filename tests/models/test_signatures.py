@@ -1,0 +1,130 @@
+"""Signatures: what model files take and give, read without running them."""
+
+import keras
+import numpy as np
+import onnx
+import pytest
+import tensorflow as tf
+from onnx_networks import linear, masked, quantised, streaming
+
+from asterism.core.messages.errors import UserError
+from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.models.signatures.reading import read_signature
+from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
+
+L = keras.layers
+WEIGHTS = np.arange(6, dtype=np.float32).reshape(3, 2)
+
+
+def test_an_onnx_file_says_names_types_and_shapes(tmp_path):
+    found = read_signature(linear(tmp_path / "a.onnx", WEIGHTS, batch="n"))
+    assert found.inputs == (TensorSpec("x", "float32", (None, 3)),)
+    assert found.outputs == (TensorSpec("y", "float32", (None, 2)),)
+    assert (found.operators, found.quantised, found.half, found.streams) == (1, 0, False, False)
+
+
+def test_integers_and_half_precision_are_counted(tmp_path):
+    found = read_signature(quantised(tmp_path / "q.onnx", WEIGHTS))
+    assert (found.operators, found.quantised) == (2, 1)
+    model = onnx.load(linear(tmp_path / "a.onnx", WEIGHTS))
+    model.graph.initializer[0].CopyFrom(
+        onnx.numpy_helper.from_array(WEIGHTS.astype(np.float16), "w")
+    )
+    onnx.save(model, tmp_path / "half.onnx")
+    assert read_signature(tmp_path / "half.onnx").half
+
+
+def test_a_state_is_an_input_that_an_output_carries_on(tmp_path):
+    found = read_signature(streaming(tmp_path / "s.onnx"))
+    assert found.states == (("state_in", "state_out"),)
+    assert [spec.name for spec in found.given] == ["x"]
+    assert [spec.name for spec in found.answers] == ["y"]
+    assert found.streams
+
+
+@pytest.mark.parametrize(
+    ("given", "answer", "same"),
+    [
+        (("h", (1, 128)), ("hn", (1, 128)), True),
+        (("state", (2, None, 8)), ("stateN", (None, None, None)), True),
+        (("old_memory", (1, 8)), ("new_memory", (1, 8)), True),
+        (("state", (2, 8)), ("stateN", (2, 9)), False),
+        (("h", (1, 128)), ("c", (1, 128)), False),
+        (("input", (1, 8)), ("output", (1, 8)), False),
+    ],
+)
+def test_states_are_matched_by_name_and_shape(given, answer, same):
+    inputs = [TensorSpec("x", "float32", (None, 3)), TensorSpec(given[0], "float32", given[1])]
+    outputs = [TensorSpec("y", "float32", (None, 3)), TensorSpec(answer[0], "float32", answer[1])]
+    assert matching_states(inputs, outputs) == (((given[0], answer[0]),) if same else ())
+
+
+def test_a_network_that_only_carries_states_has_none():
+    one, other = TensorSpec("h", "float32", (1, 3)), TensorSpec("hn", "float32", (1, 3))
+    assert matching_states([one], [other]) == ()
+
+
+def test_lite_files_say_what_integers_stand_for(tmp_path):
+    model = keras.Sequential([keras.Input((4,)), L.Dense(3)])
+    converter = tf.lite.TFLiteConverter.from_keras_model(model)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    rows = np.linspace(-1, 1, 80, dtype=np.float32).reshape(20, 1, 4)
+    converter.representative_dataset = lambda: ([row] for row in rows)
+    converter.target_spec.supported_ops = [tf.lite.OpsSet.TFLITE_BUILTINS_INT8]
+    converter.inference_input_type = converter.inference_output_type = tf.int8
+    (tmp_path / "m.tflite").write_bytes(converter.convert())
+    found = read_signature(tmp_path / "m.tflite")
+    details = tf.lite.Interpreter(str(tmp_path / "m.tflite")).get_input_details()[0]
+    (spec,) = found.inputs
+    assert (spec.name, spec.dtype, spec.shape) == (details["name"], "int8", (None, 4))
+    assert (spec.scale, spec.zero) == pytest.approx(details["quantization"])
+    assert found.quantised >= 1
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_keras_files_are_read_without_keras(tmp_path, suffix):
+    inputs = keras.Input((8, 8, 1), name="picture")
+    model = keras.Model(inputs, L.Dense(5, name="scores")(L.Flatten()(inputs)))
+    model.save(tmp_path / f"m{suffix}")
+    found = read_signature(tmp_path / f"m{suffix}")
+    assert found.inputs == (TensorSpec("picture", "float32", (None, 8, 8, 1)),)
+    assert found.outputs == (TensorSpec("scores", "float32", (None, 5)),)
+    assert found.operators == 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "kind"),
+    [
+        ("float32", (None, 3, 224, 224), "images"),
+        ("float32", (1, 28, 28, 1), "images"),
+        ("float32", (None, 43844, 1), "sound"),
+        ("int64", (None, 128), "tokens"),
+        ("uint8", (None, 2048), "bytes"),
+        ("float32", (None, 28, 28), "tensors"),
+        ("float32", (None, 20), "tensors"),
+    ],
+)
+def test_kinds_are_guessed_by_type_and_shape(dtype, shape, kind):
+    signature = Signature("onnx", (TensorSpec("x", dtype, shape),), ())
+    assert kind_of_inputs(signature)[0] == kind
+
+
+def test_integers_that_stand_for_real_numbers_are_no_tokens():
+    spec = TensorSpec("x", "int8", (1, 40), scale=0.1)
+    assert kind_of_inputs(Signature("tflite", (spec,), ()))[0] == "tensors"
+
+
+def test_a_mask_is_an_input_of_its_own(tmp_path):
+    names = [spec.name for spec in read_signature(masked(tmp_path / "m.onnx")).given]
+    assert names == ["input_ids", "attention_mask", "factor"]
+
+
+@pytest.mark.parametrize("name", ["a.onnx", "a.tflite", "a.h5", "a.keras", "a.xyz"])
+def test_what_is_no_model_is_one_line(tmp_path, name):
+    path = tmp_path / name
+    with pytest.raises(UserError, match="a\\."):
+        read_signature(path)
+    path.write_bytes(b"nothing")
+    with pytest.raises(UserError, match="a\\.") as caught:
+        read_signature(path)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,107 @@
+"""Model files of any signature as rows of numbers: masks, constants, states, batches."""
+
+import numpy as np
+import pytest
+from onnx_networks import linear, masked, mixing, quantised, streaming
+
+from asterism.core.messages.errors import UserError
+from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.isolated import IsolatedFileModel
+from asterism.models.tensor_models.model import FileModel
+
+RNG = np.random.default_rng(0)
+WEIGHTS = RNG.standard_normal((3, 2)).astype(np.float32)
+ROWS = RNG.standard_normal((40, 3)).astype(np.float32)
+
+
+def feeding(**changes):
+    facts = {
+        "input": None,
+        "outputs": None,
+        "constants": {},
+        "step": None,
+        "context": 0,
+        "pad": 0,
+        "preprocessing": None,
+    }
+    return FeedingParams(**(facts | changes))
+
+
+def opened(path, items, **changes):
+    return FileModel(path, feeding(**changes), items.ndim == 4, items)
+
+
+def alone(model, items):
+    return np.concatenate([model.predict(items[i : i + 1]) for i in range(len(items))])
+
+
+@pytest.mark.parametrize("batch", ["n", 1, 4])
+def test_rows_are_the_models_outputs_in_any_batch(tmp_path, batch):
+    model = opened(linear(tmp_path / "a.onnx", WEIGHTS, batch), ROWS)
+    rows = model.predict(ROWS)
+    assert rows == pytest.approx(ROWS @ WEIGHTS, abs=1e-5)
+    assert np.array_equal(rows, alone(model, ROWS))
+    assert (model.shapes, model.width) == ({"y": (2,)}, 2)
+    assert model.predict(ROWS[:0]).shape == (0, 2)
+
+
+def test_a_model_that_mixes_a_batch_gets_rows_alone(tmp_path):
+    model = opened(mixing(tmp_path / "m.onnx"), ROWS)
+    assert np.array_equal(model.predict(ROWS), np.zeros_like(ROWS))
+
+
+def test_masks_are_derived_and_constants_given(tmp_path):
+    path = masked(tmp_path / "m.onnx")
+    tokens = np.array([[5, 6, 7, 0, 0, 0], [1, 0, 0, 0, 0, 0]])
+    rows = opened(path, tokens, constants={"factor": 10}).predict(tokens)
+    assert rows.tolist() == [[180], [10]]
+    other = opened(path, tokens, constants={"factor": 1}, pad=7).predict(tokens)
+    assert other.tolist() == [[11], [1]], "another token stands behind the end"
+    with pytest.raises(UserError, match=r"factor.*constants\.factor"):
+        opened(path, tokens)
+
+
+@pytest.mark.parametrize("context", [0, 2])
+def test_a_streaming_model_is_called_step_by_step(tmp_path, context):
+    items = RNG.standard_normal((5, 12)).astype(np.float32)
+    step = 4 - context
+    model = opened(streaming(tmp_path / "s.onnx"), items, context=context)
+    expected = []
+    for item in items:
+        state, before, steps = 0.0, np.zeros(context), []
+        for start in range(0, 12 - step + 1, step):
+            given = np.concatenate([before, item[start : start + step]])
+            state = 0.5 * state + given.mean()
+            steps.append(state)
+            before = given[len(given) - context :] if context else before
+        expected.append(steps)
+    rows = model.predict(items)
+    assert rows == pytest.approx(np.array(expected), abs=1e-6)
+    assert model.shapes == {"y": (12 // step, 1)}
+    assert np.array_equal(rows, alone(model, items))
+
+
+def test_a_stream_that_is_too_short_is_one_line(tmp_path):
+    items = np.zeros((2, 3), np.float32)
+    with pytest.raises(UserError, match="takes 4 numbers a call, items have 3"):
+        opened(streaming(tmp_path / "s.onnx"), items)
+
+
+def test_inputs_that_do_not_fit_are_one_line(tmp_path):
+    path = linear(tmp_path / "a.onnx", WEIGHTS)
+    with pytest.raises(UserError, match=r"a\.onnx failed on the first input"):
+        opened(path, np.zeros((2, 7), np.float32))
+    with pytest.raises(UserError, match="no input z"):
+        opened(path, ROWS, input="z")
+    with pytest.raises(UserError, match="no output z"):
+        opened(path, ROWS, outputs=["z"])
+
+
+def test_a_model_in_another_process_is_the_same(tmp_path):
+    path = quantised(tmp_path / "q.onnx", WEIGHTS)
+    here = opened(path, ROWS)
+    with IsolatedFileModel(path, feeding(), False, ROWS[:8]) as there:
+        assert np.array_equal(here.predict(ROWS), there.predict(ROWS))
+        assert (there.classes, there.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
+    with pytest.raises(UserError, match=r"q\.onnx failed"):
+        IsolatedFileModel(path, feeding(), False, np.zeros((2, 9), np.float32))

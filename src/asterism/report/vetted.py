@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
@@ -224,7 +225,8 @@ def _certificate(
         "sha256": {name: digest_of(Path(path)) for name, path in files.items()},
         "versions": {name: version(name) for name in _LIBRARIES},
         "seed": seed,
-        "parameters": params.model_dump(mode="json"),
+        # As text: the order of mutators counts, and JSON files here have sorted keys.
+        "parameters": yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),
         "measured": measured,
         "searches": searches,
         "repair": repair,

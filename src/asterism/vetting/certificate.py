@@ -11,6 +11,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import validate
+from asterism.core.settings.yaml_files import parse_yaml
 from asterism.vetting.measurement import measure
 from asterism.vetting.params import VetParams
 from asterism.vetting.searching import search
@@ -33,7 +34,7 @@ def check_certificate(path: Path) -> list[str]:
     """
     told = read_json(path)
     with reading(f"the certificate {path}"):
-        params = validate(VetParams, told["parameters"], source=str(path))
+        params = validate(VetParams, parse_yaml(told["parameters"], str(path)), source=str(path))
         seed, hashes = int(told["seed"]), dict(told["sha256"])
         expected = {"measured": told["measured"], "searches": told["searches"]}
     changed = [

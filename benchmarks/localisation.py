@@ -85,8 +85,15 @@ def difference(original, compressed):
 
 
 def damage(arguments):
-    from damages import cases
-    from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
+    from damages import cases  # type: ignore[import-not-found]
+    from quantised_networks import (  # type: ignore[import-not-found]
+        NETWORKS,
+        QUANTISATIONS,
+        digits,
+        model,
+        quantised,
+        trained,
+    )
 
     feeds = batches({"images": digits()[0][1400:1460]}, 20)
     total = np.zeros(4, int)
@@ -128,19 +135,12 @@ def loss_debug_order(pair, original, compressed, feeds):
     the worse one of its weight and its output. Both are signal-to-noise ratios in decibels.
     """
 
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self._feeds = iter(feeds)
-
-        def get_next(self):
-            return next(self._feeds, None)
-
     with tempfile.TemporaryDirectory() as folder:
         values = []
         for number, path in enumerate((original, compressed)):
             augmented = str(Path(folder) / f"{number}.onnx")
             qdq_loss_debug.modify_model_output_intermediate_tensors(str(path), augmented)
-            values.append(qdq_loss_debug.collect_activations(augmented, Reader()))
+            values.append(qdq_loss_debug.collect_activations(augmented, iter(feeds)))
     matching = qdq_loss_debug.create_activation_matching(values[1], values[0])
     told = {}
     for name, arrays in matching.items():
@@ -224,6 +224,17 @@ def compare_orders(arguments, pair, feeds, held, deviation):
         print(f"    {', '.join(shares)}", flush=True)
 
 
+class Rows(quantization.CalibrationDataReader):  # type: ignore[misc]
+    """Rows of a matrix, one by one, as calibration asks for them."""
+
+    def __init__(self, rows):
+        self._rows = iter(rows)
+
+    def get_next(self):
+        row = next(self._rows, None)
+        return None if row is None else {"x": row[None]}
+
+
 def time_of(arguments):
     rng = np.random.default_rng(0)
     width, nodes, constants, tensor = 64, [], [], "x"
@@ -241,18 +252,10 @@ def time_of(arguments):
     original = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     data = rng.normal(0, 1, (200, width)).astype(np.float32)
 
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self._rows = iter(data[:50])
-
-        def get_next(self):
-            row = next(self._rows, None)
-            return None if row is None else {"x": row[None]}
-
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "original.onnx", Path(folder) / "quantised.onnx"
         onnx.save(original, source)
-        quantization.quantize_static(source, target, Reader())
+        quantization.quantize_static(source, target, Rows(data[:50]))
         compressed = onnx.load(target)
     started, spent = time.perf_counter(), time.process_time()
     pair = match(pair_of(original, compressed))

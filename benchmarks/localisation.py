@@ -85,8 +85,15 @@ def difference(original, compressed):
 
 
 def damage(arguments):
-    from damages import cases
-    from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
+    from damages import cases  # type: ignore[import-not-found]
+    from quantised_networks import (  # type: ignore[import-not-found]
+        NETWORKS,
+        QUANTISATIONS,
+        digits,
+        model,
+        quantised,
+        trained,
+    )
 
     feeds = batches({"images": digits()[0][1400:1460]}, 20)
     total = np.zeros(4, int)
@@ -128,19 +135,12 @@ def loss_debug_order(pair, original, compressed, feeds):
     the worse one of its weight and its output. Both are signal-to-noise ratios in decibels.
     """
 
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self._feeds = iter(feeds)
-
-        def get_next(self):
-            return next(self._feeds, None)
-
     with tempfile.TemporaryDirectory() as folder:
         values = []
         for number, path in enumerate((original, compressed)):
             augmented = str(Path(folder) / f"{number}.onnx")
             qdq_loss_debug.modify_model_output_intermediate_tensors(str(path), augmented)
-            values.append(qdq_loss_debug.collect_activations(augmented, Reader()))
+            values.append(qdq_loss_debug.collect_activations(augmented, iter(feeds)))
     matching = qdq_loss_debug.create_activation_matching(values[1], values[0])
     told = {}
     for name, arrays in matching.items():
@@ -148,7 +148,11 @@ def loss_debug_order(pair, original, compressed, feeds):
             [a.ravel() for a in arrays["pre_qdq"]], [a.ravel() for a in arrays["post_qdq"]]
         )
     weights = qdq_loss_debug.compute_weight_error(
-        qdq_loss_debug.create_weight_matching(str(original), str(compressed))
+        qdq_loss_debug.create_weight_matching(str(original), str(compressed)),
+        lambda one, other: qdq_loss_debug.compute_signal_to_quantization_noice_ratio(
+            np.atleast_1d(one),
+            np.atleast_1d(other),  # it fails on scalars
+        ),
     )
     graph = pair.opened.original
     scores = []
@@ -179,6 +183,9 @@ def compare_pair(arguments):
         batches({n: a[part] for n, a in arrays.items()}, arguments.batch)
         for part in (places[:split], places[split:])
     )
+    if arguments.orders:
+        compare_orders(arguments, pair, feeds, held, deviation)
+        return
     evaluations = int(1.3 * len(pair.nodes)) + 3
     started, spent = time.perf_counter(), time.process_time()
     curve = repair_curve(pair, feeds, deviation, evaluations, enough=0.95)
@@ -198,12 +205,10 @@ def compare_pair(arguments):
             f"{1e3 * latency(file.content, feeds[0]):.2f} ms",
             flush=True,
         )
-    if arguments.orders:
-        compare_orders(arguments, pair, feeds, held, deviation, evaluations)
 
 
-def compare_orders(arguments, pair, feeds, held, deviation, evaluations):
-    """Deviations that are gone with growing sets in float, by both orders."""
+def compare_orders(arguments, pair, feeds, held, deviation):
+    """Deviations and squared error that are gone with growing sets in float, by both orders."""
     most = min(len(pair.nodes), arguments.orders)
     found = localise(pair, feeds, deviation, len(pair.nodes) + most + 2, most=most)
     theirs = loss_debug_order(pair, arguments.original, arguments.compressed, feeds)
@@ -213,8 +218,21 @@ def compare_orders(arguments, pair, feeds, held, deviation, evaluations):
         for size in arguments.sizes:
             if size <= len(order):
                 trial, _ = check.run(order[:size])
-                shares.append(f"{size}: {1 - trial.deviation / check.base.deviation:.0%}")
-        print(f"  {name}, held-out gone by nodes in float: {', '.join(shares)}", flush=True)
+                gone = 1 - trial.deviation / check.base.deviation
+                shares.append(f"{size}: {gone:.0%} ({1 - trial.error:.0%})")
+        print(f"  {name}: deviations (squared error) gone on held-out inputs by nodes in float:")
+        print(f"    {', '.join(shares)}", flush=True)
+
+
+class Rows(quantization.CalibrationDataReader):  # type: ignore[misc]
+    """Rows of a matrix, one by one, as calibration asks for them."""
+
+    def __init__(self, rows):
+        self._rows = iter(rows)
+
+    def get_next(self):
+        row = next(self._rows, None)
+        return None if row is None else {"x": row[None]}
 
 
 def time_of(arguments):
@@ -234,18 +252,10 @@ def time_of(arguments):
     original = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     data = rng.normal(0, 1, (200, width)).astype(np.float32)
 
-    class Reader(quantization.CalibrationDataReader):
-        def __init__(self):
-            self._rows = iter(data[:50])
-
-        def get_next(self):
-            row = next(self._rows, None)
-            return None if row is None else {"x": row[None]}
-
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "original.onnx", Path(folder) / "quantised.onnx"
         onnx.save(original, source)
-        quantization.quantize_static(source, target, Reader())
+        quantization.quantize_static(source, target, Rows(data[:50]))
         compressed = onnx.load(target)
     started, spent = time.perf_counter(), time.process_time()
     pair = match(pair_of(original, compressed))
@@ -271,7 +281,7 @@ def main():
     pairs.add_argument("--compare", choices=COMPARISONS, default="label")
     pairs.add_argument("--batch", type=int, default=20)
     pairs.add_argument("--most", type=int, default=80)
-    pairs.add_argument("--orders", type=int, default=0, help="nodes up to which orders compete")
+    pairs.add_argument("--orders", type=int, default=0, help="compare orders up to so many nodes")
     pairs.add_argument("--sizes", type=int, nargs="*", default=[1, 2, 3, 5, 8, 12, 20, 30, 45])
     pairs.set_defaults(work=compare_pair)
     timed = commands.add_parser("time")

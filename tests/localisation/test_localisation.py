@@ -167,6 +167,26 @@ def test_evaluations_are_counted_and_never_exceed_the_budget():
     assert 0 < len(tried) < len(pair.nodes)
 
 
+def test_with_little_memory_the_outputs_of_the_best_trials_are_kept(monkeypatch):
+    pair = matched("residual", "per_tensor")
+    wanted = localise(pair, inputs(), difference, 40, most=2)
+    monkeypatch.setattr("asterism.localisation.trials._ROOM", 0)
+    found = localise(pair, inputs(), difference, 40, most=2)
+    assert found.ranking == wanted.ranking
+    assert found.order[0] == wanted.order[0]
+    assert len(found.trials) == 3
+
+
+def test_an_error_that_comes_from_activations_needs_wide_outputs():
+    """Outputs of 16 bits leave the error of the weights alone."""
+    pair = matched("convolutional", "per_channel")
+    curve = repair_curve(pair, inputs(), difference, 20, most=1)
+    wide = next(f for f in curve.files if f.bits == 16 and not f.floats)
+    narrow = next(f for f in curve.files if f.bits == 8 and len(f.finer) == len(wide.finer))
+    assert wide.error < 0.5 * narrow.error
+    assert wide.size < 1.2 * narrow.size
+
+
 def test_labels_serve_as_a_deviation():
     """A deviation may be yes or no for each input."""
     name = "weight"
@@ -182,6 +202,50 @@ def test_labels_serve_as_a_deviation():
     assert site.part == name
     assert found.ranking[0].node.name == site.node
     assert found.ranking[0].explained > 0.9
+
+
+def test_names_without_the_enclosing_module_and_other_names_are_matched():
+    renamed = model(quantised("convolutional", "per_tensor"))
+    for node in renamed.graph.node:
+        for names in (node.input, node.output):
+            names[:] = [n.replace("/5/", "/network/5/").replace("/8/", "/x/dense") for n in names]
+    for tensor in renamed.graph.initializer:
+        tensor.name = tensor.name.replace("/5/", "/network/5/").replace("/8/", "/x/dense")
+    pair = match(pair_of(model(trained("convolutional")), renamed))
+    known = matched("convolutional", "per_tensor")
+    assert [node.name for node in pair.nodes] == [node.name for node in known.nodes]
+
+
+def test_weights_that_were_rounded_and_stored_as_floats_are_found():
+    rounded = model(trained("convolutional"))
+    weights = next(t for t in rounded.graph.initializer if t.name == "2.weight")
+    values = onnx.numpy_helper.to_array(weights).astype(np.float16).astype(np.float32)
+    weights.CopyFrom(onnx.numpy_helper.from_array(values, weights.name))
+    pair = match(pair_of(model(trained("convolutional")), rounded))
+    assert [node.name for node in pair.nodes] == ["/2/Conv"]
+    found = localise(pair, inputs(), difference, 3)
+    assert found.ranking[0].explained > 0.99
+
+
+def test_half_precision_is_exchanged_node_by_node():
+    """Tensors of 16 bits, as converters to half precision write them."""
+    original = model(trained("convolutional"))
+    half = model(trained("convolutional"))
+    for tensor in half.graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        if values.dtype == np.float32:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values.astype(np.float16), tensor.name))
+    for value in (*half.graph.input, *half.graph.output):
+        value.type.tensor_type.elem_type = onnx.TensorProto.FLOAT16
+    del half.graph.value_info[:]
+    pair = match(pair_of(original, half))
+    assert {"/0/Conv", "/2/Conv", "/5/Conv", "/8/Gemm", "/10/Gemm"} <= {n.name for n in pair.nodes}
+    feed = inputs()[0]
+    every = Session(hybrid(pair, range(len(pair.nodes))), "all in float").run(feed)["logits"]
+    wanted = Session(trained("convolutional"), "original").run(feed)["logits"]
+    assert np.abs(every - wanted).max() < 2e-3 * np.abs(wanted).max()  # the output has 16 bits
+    curve = repair_curve(pair, inputs(), difference, 40, most=len(pair.nodes))
+    assert max(f.gone for f in curve.files) > 0.15  # the rest is the output's own rounding
 
 
 def test_files_that_are_no_pair_are_rejected_in_one_line(tmp_path):

@@ -28,6 +28,8 @@ _SHARES = np.concatenate([np.linspace(1, 0.9, 6), np.linspace(0.85, 0.3, 12)])
 #: Values of a tensor that a range is chosen by.
 _SAMPLE = 50_000
 _PER_CHANNEL_OPSET = 13
+#: Bits of wide outputs, ONNX's first operator set that has them, and where they are before it.
+_WIDE, _WIDE_OPSET, _MICROSOFT = 16, 21, "com.microsoft"
 
 
 class FinerScales:
@@ -36,10 +38,13 @@ class FinerScales:
     Args:
         pair: the matched pair.
         feeds: inputs that the ranges of outputs are measured on.
+        bits: of the quantised outputs, 8 or 16. ONNX Runtime has integer kernels for 8 on the
+            processor; with 16 it computes such nodes in float, and other devices with integers.
     """
 
-    def __init__(self, pair: MatchedPair, feeds: Sequence[Feed]) -> None:
+    def __init__(self, pair: MatchedPair, feeds: Sequence[Feed], bits: int = 8) -> None:
         self._pair = pair
+        self._bits = bits
         self._graph = pair.opened.compressed
         self._values = _observed(pair, feeds)
         self._patches = [self._patch(number) for number in range(len(pair.nodes))]
@@ -48,6 +53,11 @@ class FinerScales:
     def possible(self) -> list[int]:
         """Indices of the nodes for which there are finer scales."""
         return [number for number, patch in enumerate(self._patches) if patch.nodes]
+
+    @property
+    def has_ranges(self) -> bool:
+        """Whether outputs have fixed ranges, as they have in all but dynamic quantisation."""
+        return bool(self._values)
 
     def applied(self, chosen: Collection[int]) -> MatchedPair:
         """The pair with these nodes of the compressed graph quantised anew."""
@@ -62,6 +72,8 @@ class FinerScales:
         for number in sorted(chosen):
             for name, values in self._patches[number].constants.items():
                 model.graph.initializer.append(numpy_helper.from_array(values, name))
+        if self._bits == _WIDE and not any(e.domain == _MICROSOFT for e in model.opset_import):
+            model.opset_import.add(domain=_MICROSOFT, version=1)
         patched = Graph(model)
         _rescale_biases(self._pair, patched)
         return replace(self._pair, opened=replace(self._pair.opened, compressed=Graph(model)))
@@ -140,9 +152,12 @@ class FinerScales:
             zero = graph.value(graph.nodes[quantisers[0]].input[2])
             assert zero is not None
             observed = np.concatenate([self._values[tensor] for tensor in tensors])
-            scale, point = best_range(observed, zero.dtype)
+            dtype = np.dtype(np.uint16) if self._bits == _WIDE else zero.dtype
+            scale, point = best_range(observed, dtype)
             for index in quantisers:
                 patch.replace(graph, index, {1: scale, 2: point})
+                if self._bits == _WIDE and graph.opset() < _WIDE_OPSET:
+                    patch.nodes[index].domain = _MICROSOFT
 
 
 class _Patch:
@@ -274,8 +289,10 @@ def _rescale_biases(pair: MatchedPair, after: Graph) -> None:
             continue
         first, second = scales
         assert first is not None and second is not None
-        scale = np.asarray(first * second, np.float32)
         limits = np.iinfo(np.int32)
+        # With outputs of 16 bits the product may be too fine for a bias of 32.
+        room = np.abs(value).max(initial=0) / limits.max
+        scale = np.asarray(np.maximum(first * second, room), np.float32)
         levels = np.clip(np.rint(value / scale), limits.min, limits.max).astype(np.int32)
         graph = after.model.graph
         target = graph.node[bias]

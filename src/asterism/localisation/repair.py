@@ -26,6 +26,7 @@ class RepairedFile:
     Attributes:
         floats: indices of the nodes in float.
         finer: indices of the nodes that are quantised anew.
+        bits: of the outputs of nodes that are quantised anew.
         content: the file; ONNX' checker has nothing to say against it.
         gone: share of the deviation on the given inputs that is gone; negative where it grew.
         remaining: deviation on the given inputs that is left.
@@ -35,6 +36,7 @@ class RepairedFile:
 
     floats: tuple[int, ...]
     finer: tuple[int, ...]
+    bits: int
     content: bytes
     gone: float
     remaining: float
@@ -89,14 +91,15 @@ def repair_curve(
 ) -> RepairCurve:
     """Localise, and build the repaired files.
 
-    The points are: the most blamed node with finer scales; all nodes with them; and for
-    both the model as it is and the one with finer scales everywhere, growing sets in float.
+    The points are: growing sets in float; the most blamed node with finer scales; all nodes with
+    them, and growing sets in float beside these. Where none of them repairs enough, all nodes
+    get finer scales and outputs of 16 bits, again with growing sets in float.
 
     Args:
         pair: the matched pair.
         feeds: inputs of runs, on which the models deviate.
         deviation: how far the outputs of a run deviate, per input.
-        evaluations: runs of candidate graphs over all inputs, for each of the two.
+        evaluations: runs of candidate graphs over all inputs, for each series of growing sets.
         most: nodes of the largest set in float, a tenth of all where it is None.
         enough: a set grows until this share of the deviation is gone.
     """
@@ -107,25 +110,28 @@ def repair_curve(
     files = [_point(pair, (), (), base, base)]
     for size in range(1, len(found.trials)):
         files.append(_point(pair, tuple(found.order[:size]), (), found.trials[size], base))
-    scales = FinerScales(pair, feeds)
-    first = [ranked.index for ranked in found.ranking if ranked.index in scales.possible][:1]
-    chosen = {tuple(first), tuple(scales.possible)} - {()}
-    for finer in sorted(chosen, key=len):
-        other = scales.applied(finer)
-        content = checked(hybrid(other, ()), "the model with finer scales")
-        trial = laboratory.judge(frozenset(), laboratory.outputs(content, "a repaired file"))
-        spent += 1
-        files.append(_point(other, (), finer, trial, base))
-        if finer == tuple(scales.possible) and _gone(trial, base) < enough:
-            opened = replace(other.opened, compressed_file=content)
-            other = replace(other, opened=opened)
-            again = localise(other, feeds, deviation, evaluations, most, 1.0)
+    for bits in (8, 16):
+        scales = FinerScales(pair, feeds, bits)
+        first = [ranked.index for ranked in found.ranking if ranked.index in scales.possible][:1]
+        if bits == 16 and (not scales.has_ranges or max(f.gone for f in files) >= enough):
+            break
+        chosen = {tuple(first), tuple(scales.possible)} - {()} if bits == 8 else [scales.possible]
+        for finer in sorted(map(tuple, chosen), key=len):
+            other = scales.applied(finer)
+            content = checked(hybrid(other, ()), "the model with finer scales")
+            trial = laboratory.judge(frozenset(), laboratory.outputs(content, "a repaired file"))
+            spent += 1
+            files.append(_point(other, (), finer, trial, base, bits))
+            if len(finer) < len(scales.possible) or _gone(trial, base) >= enough:
+                continue
+            other = replace(other, opened=replace(other.opened, compressed_file=content))
+            again = localise(other, feeds, deviation, evaluations, most)
             spent += again.evaluations
             for size in range(1, len(again.trials)):
                 floats = tuple(again.order[:size])
                 left = tuple(i for i in finer if i not in floats)
                 point = replace(again.trials[size], error=again.trials[size].error * trial.error)
-                files.append(_point(other, floats, left, point, base))
+                files.append(_point(other, floats, left, point, base, bits))
                 if _gone(point, base) >= enough:
                     break
     return RepairCurve(pair, found, files, spent)
@@ -136,7 +142,12 @@ def _gone(trial: Trial, base: Trial) -> float:
 
 
 def _point(
-    pair: MatchedPair, floats: tuple[int, ...], finer: tuple[int, ...], trial: Trial, base: Trial
+    pair: MatchedPair,
+    floats: tuple[int, ...],
+    finer: tuple[int, ...],
+    trial: Trial,
+    base: Trial,
+    bits: int = 8,
 ) -> RepairedFile:
     is_changed = bool(floats or finer)
     content = (
@@ -146,7 +157,7 @@ def _point(
     )
     share = len(floats) / len(pair.nodes) if pair.nodes else 0.0
     gone = _gone(trial, base)
-    return RepairedFile(floats, finer, content, gone, trial.deviation, trial.error, share)
+    return RepairedFile(floats, finer, bits, content, gone, trial.deviation, trial.error, share)
 
 
 def latency(content: bytes, feed: Feed) -> float:

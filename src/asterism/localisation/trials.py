@@ -24,8 +24,8 @@ Outputs = Mapping[str, Array]
 #: other model to an array of as many numbers as the run has inputs, 0 where it does not deviate.
 Deviation = Callable[[Outputs, Outputs], Array]
 
-#: Bytes that the outputs of all single trials may take.
-_ROOM = 400_000_000
+#: Bytes that the outputs of all single trials may take, and runs between two checks of that.
+_ROOM, _AT_ONCE = 400_000_000, 8
 
 
 @dataclass(frozen=True)
@@ -118,10 +118,40 @@ class Laboratory:
         """Independent evaluations, side by side."""
         return side_by_side(self.run, list(sets))
 
-    def fitting(self, count: int) -> bool:
-        """Whether the outputs of so many evaluations fit into memory."""
+    def singles(self, nodes: Sequence[int], least: int) -> Singles:
+        """Evaluations with one node in float each.
+
+        Args:
+            nodes: indices into ``pair.nodes``.
+            least: how many outputs are kept at least, whatever memory they take.
+        """
         size = sum(value.nbytes for run in self.given for value in run.values())
-        return size * count <= _ROOM
+        kept = max(least, _ROOM // max(1, size))
+        found = Singles({}, {})
+        for start in range(0, len(nodes), _AT_ONCE):
+            part = nodes[start : start + _AT_ONCE]
+            for index, (trial, outputs) in zip(part, self.run_all([i] for i in part), strict=True):
+                found.trials[index], found.outputs[index] = trial, outputs
+            while len(found.outputs) > kept:
+                del found.outputs[max(found.outputs, key=found.rank)]
+        return found
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Trials with one node in float each, by the node's index.
+
+    Attributes:
+        trials: what they do.
+        outputs: their outputs; where memory does not suffice for all, of the best ones.
+    """
+
+    trials: dict[int, Trial]
+    outputs: dict[int, list[Outputs]]
+
+    def rank(self, index: int) -> tuple[float, float, int]:
+        """Sorts the nodes whose trials leave the least first."""
+        return self.trials[index].deviation, self.trials[index].error, index
 
 
 @dataclass(frozen=True)
@@ -190,14 +220,14 @@ def localise(
     reserve = min(wanted, max(1, evaluations // 4))
     by_noise = sorted(range(len(pair.nodes)), key=lambda i: (-noise[i], i))
     single = by_noise[: budget.take(max(0, min(len(by_noise), budget.left - reserve)))]
-    results = dict(zip(single, laboratory.run_all([i] for i in single), strict=True))
+    singles = laboratory.singles(single, wanted)
     ranking = [
-        _ranked(pair, laboratory.base, i, results[i][0] if i in results else None, noise[i])
+        _ranked(pair, laboratory.base, i, singles.trials.get(i), noise[i])
         for i in range(len(pair.nodes))
     ]
     ranking.sort(key=_blame)
-    greedy = _Greedy(laboratory, {i: outputs for i, (_, outputs) in results.items()}, noise)
-    greedy.grow(budget, wanted, enough, {i: trial for i, (trial, _) in results.items()})
+    greedy = _Greedy(laboratory, singles, noise)
+    greedy.grow(budget, wanted, enough)
     return Localisation(errors, ranking, greedy.order, greedy.trials, budget.spent)
 
 
@@ -222,28 +252,26 @@ class _Greedy:
 
     Args:
         laboratory: where it is measured.
-        singles: outputs of the trials with one node in float.
+        singles: the trials with one node in float.
         noise: own errors, which order the nodes that were not tried.
     """
 
-    def __init__(
-        self, laboratory: Laboratory, singles: Mapping[int, list[Outputs]], noise: Sequence[float]
-    ) -> None:
+    def __init__(self, laboratory: Laboratory, singles: Singles, noise: Sequence[float]) -> None:
         self._laboratory = laboratory
         self._noise = noise
         self._singles = singles
         self.order: list[int] = []
         self.trials: list[Trial] = [laboratory.base]
 
-    def grow(self, budget: Budget, most: int, enough: float, known: Mapping[int, Trial]) -> None:
+    def grow(self, budget: Budget, most: int, enough: float) -> None:
         """Add nodes until enough of the deviation is gone; each step is measured."""
         current = self._laboratory.given
         base = self._laboratory.base.deviation
         while len(self.order) < min(most, len(self._laboratory.pair.nodes)):
             chosen = self._next(current)
             self.order.append(chosen)
-            if len(self.order) == 1 and chosen in known:
-                trial, current = known[chosen], self._singles[chosen]
+            if len(self.order) == 1 and chosen in self._singles.outputs:
+                trial, current = self._singles.trials[chosen], self._singles.outputs[chosen]
             elif budget.take(1):
                 trial, current = self._laboratory.run(self.order)
             else:
@@ -255,7 +283,7 @@ class _Greedy:
 
     def _next(self, current: Sequence[Outputs]) -> int:
         left = [i for i in range(len(self._noise)) if i not in self.order]
-        tried = [i for i in left if i in self._singles]
+        tried = [i for i in left if i in self._singles.outputs]
         if not tried:
             return max(left, key=lambda i: (self._noise[i], -i))
         predicted = side_by_side(lambda i: self._predicted(i, current), tried)
@@ -266,7 +294,7 @@ class _Greedy:
         outputs = [
             {name: _moved_by(now[name], was[name], alone[name]) for name in now}
             for now, was, alone in zip(
-                current, self._laboratory.given, self._singles[index], strict=True
+                current, self._laboratory.given, self._singles.outputs[index], strict=True
             )
         ]
         trial = self._laboratory.judge(frozenset((*self.order, index)), outputs)

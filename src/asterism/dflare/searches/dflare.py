@@ -100,11 +100,11 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
-        self._steps = self.streams("steps")
         self._consequence: Consequence | None = None
         if self._fitness.aims_at_consequence:
             if options.consequence is None:
                 raise UserError(f"fitness {options.fitness} needs the option consequence")
+            self._steps = self.streams("steps")
             self._consequence = Consequence.of(under_test.comparison, options.consequence)
         self._expected = np.zeros((trajectories, 0), np.int64)
         self._best = items.copy()
@@ -249,25 +249,29 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             start: the first row of each.
             choices: random numbers of each row.
         """
-        numbers = choices.random((len(choices), _FEW_NUMBERS)).tolist()
+        drawn = choices.random((len(choices), _FEW_NUMBERS))
         candidates = range(len(self.under_test.domain.operators))
+        foreseen = self._selector.foreseen(len(candidates), drawn).tolist()
+        numbers, operators = drawn.tolist(), []
         chosen, succeeded = self._chosen[trajectories], self._succeeded[trajectories]
         rates = succeeded / np.maximum(chosen, 1)
         served = (self._operator[trajectories], chosen, succeeded, rates, start, start + counts)
-        operators = []
         for current, uses, successes, rate, first, end in zip(
             *(column.tolist() for column in served), strict=True
         ):
             for row in range(first, end):
-                current = self._selector.select(
-                    candidates,
-                    rate.__getitem__,
-                    None if current == _NONE else current,
-                    GivenDraws(chain(numbers[row], _later_numbers(choices, row))),
-                )
+                before, current = current, foreseen[row]
+                if current < 0:
+                    current = self._selector.select(
+                        candidates,
+                        rate.__getitem__,
+                        None if before == _NONE else before,
+                        GivenDraws(chain(numbers[row], _later_numbers(choices, row))),
+                    )
                 operators.append(current)
                 uses[current] += 1
-                rate[current] = successes[current] / uses[current]
+                if successes[current]:
+                    rate[current] = successes[current] / uses[current]
         return np.array(operators, np.int64)
 
 

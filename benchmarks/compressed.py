@@ -19,7 +19,6 @@ the command shows how much more the second processor, or the fourth, gives.
 
 import argparse
 import os
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -37,13 +36,14 @@ import tensorflow as tf  # noqa: E402
 import yaml  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
+from recorded import RecordedPair, measured  # noqa: E402
 
 from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparisons.labels import TopLabel  # noqa: E402
 from asterism.dflare.domains.images import ImageDomain  # noqa: E402
 from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
-from asterism.dflare.pair import Pair, open_pair  # noqa: E402
+from asterism.dflare.pair import open_pair  # noqa: E402
 from asterism.dflare.params import TriggerParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
 from asterism.dflare.trigger import SearchSeeds, draw_seeds  # noqa: E402
@@ -66,42 +66,6 @@ PUBLISHED_SHARES = {
     "dflare_r": "in a table that was not to be had",
 }
 PUBLISHED_SPEEDUPS = {"diffchaser": "17.84 to 446.06 times less"}
-
-
-class RecordedPair(Pair):
-    """A pair that can be asked again just what it was asked, with nothing else to do meanwhile."""
-
-    def __init__(self, original, compressed):
-        super().__init__(original, compressed)
-        self.events = []  # in their order: items to ask about, and questions that are waited for
-
-    def submit(self, items):
-        question = RecordedQuestion(self.events, super().submit(items))
-        self.events += [(question, items)]
-        return question
-
-    def replay(self):
-        """Seconds that the models take for the questions since ``events`` was emptied."""
-        asked: dict[RecordedQuestion, Any] = {}
-        started = time.perf_counter()
-        for question, items in self.events:
-            if items is None:
-                asked[question].result()
-            else:
-                asked[question] = super().submit(items)
-        return time.perf_counter() - started
-
-
-class RecordedQuestion:
-    """A question that writes down when its answers are waited for."""
-
-    def __init__(self, events, question):
-        self._events = events
-        self._question = question
-
-    def result(self):
-        self._events += [(self, None)]
-        return self._question.result()
 
 
 def conf(path):
@@ -158,19 +122,13 @@ def search(name, params, under_test, seeds):
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
     budget = Budget(params.queries)
-    searched_in: list[float] = []
-    replayed_in: list[float] = []
-    own: list[float] = []
-    while len(searched_in) < 9 and sum(searched_in) < 5:
-        task = kind(under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
-        under_test.pair.events.clear()
-        started, busy = time.perf_counter(), time.process_time()
-        findings = task.run()
-        searched_in.append(time.perf_counter() - started)
-        between = time.process_time()
-        replayed_in.append(under_test.pair.replay())
-        own.append(2 * between - busy - time.process_time())
-    seconds, inference = statistics.median(searched_in), statistics.median(replayed_in)
+    times = measured(
+        under_test.pair,
+        lambda: kind(
+            under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options
+        ).run(),
+    )
+    findings, seconds, inference = times.findings, times.seconds, times.inference
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)
@@ -181,7 +139,8 @@ def search(name, params, under_test, seeds):
         f"{seconds:.2f} s, {1e3 * seconds / total:.4f} ms a query, "
         f"{len(first) / seconds:.1f} triggering inputs a second, "
         f"overhead {100 * (seconds / inference - 1):.0f}% of the {inference:.2f} s that "
-        f"inference takes in the same batches ({statistics.median(own):.2f} s of a processor)"
+        f"inference takes in the same batches ({times.own:.2f} s of a processor "
+        f"beside {times.inference_work:.2f} s)"
     )
     return queries, seconds
 

@@ -171,7 +171,8 @@ def summarise(findings: Findings) -> dict[str, Any]:
     """Figures of one search, as the paper's tables give them.
 
     Success rate is over the seeds that were searched, so without those that deviate already.
-    Queries are those up to the first triggering input, over the successful seeds.
+    Queries are those up to the first triggering input, over the successful seeds; where the search
+    looks for consequential ones, those up to the first of these too.
     """
     counts = {
         how: sum(record.outcome == how for record in findings.seeds)
@@ -184,10 +185,16 @@ def summarise(findings: Findings) -> dict[str, Any]:
         )
     }
     searched = len(findings.seeds) - counts[outcome.DEVIATES_ALREADY]
-    first: dict[int, int] = {}
-    for trigger in findings.triggers:
-        first.setdefault(trigger.seed, trigger.queries)
-    queries = np.array(sorted(first.values()))
+    queries = _first_queries(findings.triggers)
+    consequential = {}
+    if any(trigger.consequential is not None for trigger in findings.triggers):
+        those = _first_queries([t for t in findings.triggers if t.consequential])
+        consequential = {
+            "consequential": len(those),
+            "consequential_rate": len(those) / searched if searched else None,
+            "mean_queries_consequential": float(those.mean()) if len(those) else None,
+            "median_queries_consequential": float(np.median(those)) if len(those) else None,
+        }
     return {
         "seeds": len(findings.seeds),
         **counts,
@@ -197,7 +204,16 @@ def summarise(findings: Findings) -> dict[str, Any]:
         "total_queries": sum(record.queries for record in findings.seeds),
         "triggering_inputs": len(findings.triggers),
         "unique_inputs": len({trigger.item.tobytes() for trigger in findings.triggers}),
+        **consequential,
     }
+
+
+def _first_queries(triggers: Sequence[Trigger]) -> NDArray[np.int64]:
+    """The queries up to each seed's first of these, in ascending order, int64."""
+    first: dict[int, int] = {}
+    for trigger in triggers:
+        first.setdefault(trigger.seed, trigger.queries)
+    return np.array(sorted(first.values()), np.int64)
 
 
 def _distances(

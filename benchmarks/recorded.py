@@ -7,22 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from asterism.dflare.outcome import Findings
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import Answers, Model, Pair, Question
 
 
 class RecordedPair(Pair):
     """A pair that can be asked again just what it was asked, with nothing else to do meanwhile."""
 
-    def __init__(self, original, compressed):
+    def __init__(self, original: Model, compressed: Model) -> None:
         super().__init__(original, compressed)
-        self.events = []  # in their order: items to ask about, and questions that are waited for
+        #: In their order: items to ask about, and questions that are waited for.
+        self.events: list[tuple[RecordedQuestion, Any]] = []
 
-    def submit(self, items):
+    def submit(self, items: Any) -> Any:
+        """See :meth:`Pair.submit`."""
         question = RecordedQuestion(self.events, super().submit(items))
         self.events += [(question, items)]
         return question
 
-    def replay(self):
+    def replay(self) -> float:
         """Seconds that the models take for the questions since ``events`` was emptied."""
         asked: dict[RecordedQuestion, Any] = {}
         started = time.perf_counter()
@@ -37,11 +39,12 @@ class RecordedPair(Pair):
 class RecordedQuestion:
     """A question that writes down when its answers are waited for."""
 
-    def __init__(self, events, question):
+    def __init__(self, events: list[Any], question: Question) -> None:
         self._events = events
         self._question = question
 
-    def result(self):
+    def result(self) -> Answers:
+        """See :meth:`Question.result`."""
         self._events += [(self, None)]
         return self._question.result()
 

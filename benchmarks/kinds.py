@@ -17,6 +17,8 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +37,8 @@ from recorded import RecordedPair, measured  # noqa: E402
 
 from asterism.dflare.comparisons import build_comparison  # noqa: E402
 from asterism.dflare.domains import build_domain  # noqa: E402
-from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest  # noqa: E402
+from asterism.dflare.outcome import Findings  # noqa: E402
 from asterism.dflare.params import ComparisonParams, DomainParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
 from asterism.dflare.trigger import draw_seeds  # noqa: E402
@@ -163,6 +166,11 @@ def models(kind: str, folder: Path) -> tuple[OnnxModel, LiteModel]:
     return OnnxModel(folder / f"{kind}.onnx"), LiteModel(converter.convert())
 
 
+def searched(begin: Callable[[], LockstepSearch[Any]]) -> Findings:
+    """What a search finds that is begun now."""
+    return begin().run()
+
+
 def run(kind: str, count: int, queries: int) -> None:
     """Search one kind and print what that takes."""
     document = yaml.safe_load((ROOT / f"conf/trigger/{kind}.yaml").read_text(encoding="utf-8"))
@@ -188,9 +196,8 @@ def run(kind: str, count: int, queries: int) -> None:
             search = SEARCHES[name]
             options = search.Options(**document["searches"][name]["options"])
             start = (seeds.items, seeds.numbers.tolist(), 0, name, options)
-            times = measured(
-                pair, lambda: search(under_test, Budget(queries), *start).run(), turns=3
-            )
+            begin = partial(search, under_test, Budget(queries), *start)
+            times = measured(pair, partial(searched, begin), turns=3)
             asked = sum(record.queries for record in times.findings.seeds)
             success = sum(record.outcome == "triggered" for record in times.findings.seeds)
             print(

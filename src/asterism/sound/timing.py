@@ -25,11 +25,9 @@ from asterism.sound.mutator import (
 #: Samples of a short-time spectrum, and from one to the next.
 _FRAME, _HOP = 512, 128
 #: Rows whose spectra are in memory at a time.
-_ROWS = 32
+_ROWS = 16
 #: Absolute values of a spectrum from which on there is something.
 _SMALL = np.float32(1e-10)
-#: Steps after which rounding must not have changed a phasor's size much: it is made 1 again.
-_RENEWED = 16
 
 
 @SOUND_MUTATORS.register("time_shift")
@@ -154,18 +152,17 @@ def _stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     between = (places - before).astype(np.float32)
     size = np.sqrt(spectra.real**2 + spectra.imag**2)
     phasors = _phasors(spectra, size)
-    row = np.arange(len(waves))
-    phase = phasors[:, 0]
-    turned = np.empty((len(waves), wanted, spectra.shape[2]), np.complex64)
-    for step in range(wanted):
-        one, other = before[:, step], before[:, step] + 1
-        share = between[:, step, np.newaxis]
-        loud = size[row, one] * (1 - share) + size[row, other] * share
-        loud[beyond[:, step]] = 0
-        turned[:, step] = loud * phase
-        phase = phase * (phasors[row, other] * phasors[row, one].conj())
-        if step % _RENEWED == 0:
-            phase = _phasors(phase, np.sqrt(phase.real**2 + phase.imag**2))
+    row = np.arange(len(waves))[:, np.newaxis]
+    loud = size[row, before]
+    loud += (size[row, before + 1] - loud) * between[:, :, np.newaxis]
+    loud[beyond] = 0
+    steps = phasors[:, 1:] * phasors[:, :-1].conj()
+    turned = steps[row, before]
+    turned[:, 1:] = turned[:, :-1]
+    turned[:, 0] = phasors[:, 0]
+    for step in range(1, wanted):
+        np.multiply(turned[:, step - 1], turned[:, step], out=turned[:, step])
+    turned *= loud
     parts = fft.irfft(turned, _FRAME, axis=2)
     parts *= window
     return _overlapped(parts)[:, _FRAME // 2 : _FRAME // 2 + length]

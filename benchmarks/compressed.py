@@ -141,8 +141,7 @@ def search(name, params, under_test, seeds):
         f"{seconds:.2f} s, {1e3 * seconds / total:.4f} ms a query, "
         f"{len(first) / seconds:.1f} triggering inputs a second, "
         f"overhead {100 * (seconds / inference - 1):.0f}% of the {inference:.2f} s that "
-        f"inference takes in the same batches ({times.own:.2f} s of a processor "
-        f"beside {times.inference_work:.2f} s)"
+        f"inference takes in the same batches ({times.own:.2f} s of a processor)"
     )
     return queries, seconds
 

@@ -13,7 +13,7 @@ from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.lockstep import Budget, PairUnderTest
 from asterism.dflare.outcome import Findings
 from asterism.dflare.searches.dflare import Dflare
-from asterism.dflare.trigger import summarise
+from asterism.dflare.trigger import SearchSeeds, _minimal, summarise
 from asterism.images.mutator import build_mutators
 
 #: What the small models can reach: their probabilities seldom are above 0.9.
@@ -145,6 +145,22 @@ def test_both_kinds_of_queries_are_saved_and_told(tmp_path):
     assert told["consequential"] == len(consequential) > 0
     plain = search(seeds(5), fitness="paper").run()
     assert "consequential" not in summarise(plain)
+
+
+def test_minimal_inputs_are_as_consequential_as_those_that_were_found():
+    task = search(seeds(15))
+    findings = task.run()
+    minimal = _minimal(task, findings.triggers, SearchSeeds(seeds(15), np.arange(15)), 60)
+    judge = Consequence.of(TopLabel(), ConsequenceParams(**SURE))
+    right = models(coarseness=1.2)[0].predict(seeds(15)).argmax(1)
+    shrank = 0
+    for found, smaller in zip(findings.triggers, minimal, strict=True):
+        outputs = smaller.f[np.newaxis], smaller.g[np.newaxis]
+        assert smaller.f.argmax() != smaller.g.argmax()
+        if found.consequential:
+            assert judge.holds(*outputs, right[[found.seed]][:, np.newaxis])[0]
+            shrank += not np.array_equal(found.item, smaller.item)
+    assert shrank > 0
 
 
 def test_the_aim_finds_consequence_for_more_seeds_than_the_papers_fitness_at_equal_queries():

@@ -22,9 +22,10 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
 from asterism.dflare.bounded import Bound
 from asterism.dflare.domains import Domain
-from asterism.dflare.lockstep import Budget, PairUnderTest
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
+from asterism.dflare.pair import Answers
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
 
@@ -142,7 +143,7 @@ def _search(
         search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
     findings = search.run()
     if params.minimise_queries and findings.triggers:
-        findings.minimal = _minimal(under_test, findings.triggers, seeds, params.minimise_queries)
+        findings.minimal = _minimal(search, findings.triggers, seeds, params.minimise_queries)
     log.info(
         "searched",
         search=name,
@@ -154,13 +155,17 @@ def _search(
 
 
 def _minimal(
-    under_test: PairUnderTest, triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
+    search: LockstepSearch[Any], triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
 ) -> list[Trigger]:
     """The triggering inputs with fewer changes, and what the models say to these."""
     items = np.stack([trigger.item for trigger in triggers])
     references = seeds.of([trigger.seed for trigger in triggers])
-    minimal = minimise(under_test, items, references, queries)
-    answers = under_test.pair.ask(minimal)
+
+    def holds(answers: Answers, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return search.shows([triggers[row] for row in rows.tolist()], answers)
+
+    minimal = minimise(search.under_test, items, references, queries, holds)
+    answers = search.under_test.pair.ask(minimal)
     return [
         replace(trigger, item=item, f=f, g=g)
         for trigger, item, f, g in zip(triggers, minimal, answers.f, answers.g, strict=True)

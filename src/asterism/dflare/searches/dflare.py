@@ -17,6 +17,7 @@ from asterism.core.parameters.validation import named
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
+from asterism.dflare.outcome import Trigger
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 from asterism.search.batched_random_streams import BatchedStreams
@@ -170,6 +171,16 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
                     self.count(*counts_as, trajectory, range(begun, rows.stop), consequential)
             ends.append(row + 1)
         self._remember_operators(proposal, np.array(ends))
+
+    def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
+        """See :meth:`LockstepSearch.shows`; consequential ones have to stay so."""
+        still = super().shows(triggers, answers)
+        if self._consequence is not None:
+            places = {number: place for place, number in enumerate(self.numbers)}
+            expected = self._expected[[places[trigger.seed] for trigger in triggers]]
+            sought = np.array([bool(trigger.consequential) for trigger in triggers])
+            still &= ~sought | self._consequence.holds(answers.f, answers.g, expected)
+        return still
 
     def _remember_operators(self, proposal: SpeculativeBatch, ends: Rows) -> None:
         """Take in which operators were chosen, each trajectory's up to before a row of ``ends``."""

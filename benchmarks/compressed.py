@@ -1,6 +1,7 @@
 """How fast Dflare finds triggering inputs, on published models and real data.
 
     python benchmarks/compressed.py [lenet1|resnet20] [--seeds 200] [--alone] [--chased 20]
+    python benchmarks/compressed.py [lenet1|resnet20] --seeds 30 --consequence 4000
 
 Models lie in ``../shared/models`` and data in ``../shared/data``, relative to the repository.
 The baseline is the released Dflare, measured on 4 idle cores with a ceiling of 180 s a seed. How
@@ -19,7 +20,6 @@ the command shows how much more the second processor, or the fourth, gives.
 
 import argparse
 import os
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -37,10 +37,12 @@ import tensorflow as tf  # noqa: E402
 import yaml  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter  # noqa: E402
 from omegaconf import OmegaConf  # noqa: E402
+from recorded import RecordedPair, measured  # noqa: E402
 
 from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparisons.labels import TopLabel  # noqa: E402
+from asterism.dflare.consequence import Consequence, ConsequenceParams  # noqa: E402
 from asterism.dflare.domains.images import ImageDomain  # noqa: E402
 from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
 from asterism.dflare.pair import Pair, open_pair  # noqa: E402
@@ -66,42 +68,6 @@ PUBLISHED_SHARES = {
     "dflare_r": "in a table that was not to be had",
 }
 PUBLISHED_SPEEDUPS = {"diffchaser": "17.84 to 446.06 times less"}
-
-
-class RecordedPair(Pair):
-    """A pair that can be asked again just what it was asked, with nothing else to do meanwhile."""
-
-    def __init__(self, original, compressed):
-        super().__init__(original, compressed)
-        self.events = []  # in their order: items to ask about, and questions that are waited for
-
-    def submit(self, items):
-        question = RecordedQuestion(self.events, super().submit(items))
-        self.events += [(question, items)]
-        return question
-
-    def replay(self):
-        """Seconds that the models take for the questions since ``events`` was emptied."""
-        asked: dict[RecordedQuestion, Any] = {}
-        started = time.perf_counter()
-        for question, items in self.events:
-            if items is None:
-                asked[question].result()
-            else:
-                asked[question] = super().submit(items)
-        return time.perf_counter() - started
-
-
-class RecordedQuestion:
-    """A question that writes down when its answers are waited for."""
-
-    def __init__(self, events, question):
-        self._events = events
-        self._question = question
-
-    def result(self):
-        self._events += [(self, None)]
-        return self._question.result()
 
 
 def conf(path):
@@ -158,19 +124,13 @@ def search(name, params, under_test, seeds):
     kind = SEARCHES[chosen.search]
     options = kind.Options(**chosen.options)
     budget = Budget(params.queries)
-    searched_in: list[float] = []
-    replayed_in: list[float] = []
-    own: list[float] = []
-    while len(searched_in) < 9 and sum(searched_in) < 5:
-        task = kind(under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options)
-        under_test.pair.events.clear()
-        started, busy = time.perf_counter(), time.process_time()
-        findings = task.run()
-        searched_in.append(time.perf_counter() - started)
-        between = time.process_time()
-        replayed_in.append(under_test.pair.replay())
-        own.append(2 * between - busy - time.process_time())
-    seconds, inference = statistics.median(searched_in), statistics.median(replayed_in)
+    times = measured(
+        under_test.pair,
+        lambda: kind(
+            under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options
+        ).run(),
+    )
+    findings, seconds, inference = times.findings, times.seconds, times.inference
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)
@@ -181,7 +141,7 @@ def search(name, params, under_test, seeds):
         f"{seconds:.2f} s, {1e3 * seconds / total:.4f} ms a query, "
         f"{len(first) / seconds:.1f} triggering inputs a second, "
         f"overhead {100 * (seconds / inference - 1):.0f}% of the {inference:.2f} s that "
-        f"inference takes in the same batches ({statistics.median(own):.2f} s of a processor)"
+        f"inference takes in the same batches ({times.own:.2f} s of a processor)"
     )
     return queries, seconds
 
@@ -216,6 +176,44 @@ def compare(name, params, under_test, seeds):
     )
 
 
+def consequential(name, models, data, count, queries):
+    """For how many seeds each fitness finds that the original is sure and right, the other wrong.
+
+    The paper's fitness goes on after a deviation too, so that both have the same queries. The
+    operators are natural changes.
+    """
+    params = trigger_params("default", "consequence")
+    options = params.searches["consequence"].options
+    operators = params.operators
+    judge = Consequence.of(TopLabel(), ConsequenceParams(**options["consequence"]))
+    seeds = draw_seeds(data.test_images, count, 0)
+    under_test = PairUnderTest(
+        Pair(*models), ImageDomain(operators), TopLabel(), labels=data.test_labels
+    )
+    kind = SEARCHES["dflare"]
+    print(f"{name}: consequential deviations, {count} seeds, {queries} queries each")
+    for fitness, triggers in (("consequence", 1), ("paper", queries)):
+        chosen = kind.Options(**options | {"fitness": fitness})
+        task = kind(
+            under_test, Budget(queries, triggers), seeds.items, seeds.numbers.tolist(), 0,
+            "dflare", chosen,
+        )  # fmt: skip
+        started = time.perf_counter()
+        first: dict[int, int] = {}
+        mattering: dict[int, int] = {}
+        for trigger in task.run().triggers:
+            first.setdefault(trigger.seed, trigger.queries)
+            expected = data.test_labels[[trigger.seed]][:, np.newaxis]
+            if judge.holds(trigger.f[np.newaxis], trigger.g[np.newaxis], expected)[0]:
+                mattering.setdefault(trigger.seed, trigger.queries)
+        print(
+            f"  fitness {fitness:11} any for {len(first)} seeds, on average after "
+            f"{np.mean(list(first.values())):.1f} queries; consequential for {len(mattering)}, "
+            f"after {sorted(mattering.values())}; {time.perf_counter() - started:.0f} s",
+            flush=True,
+        )
+
+
 def run(name, count, alone, chased):
     source, original, compressed, preprocessing, *baseline = SUBJECTS[name]
     baseline_ms, baseline_queries, inference_ms = baseline
@@ -229,6 +227,9 @@ def run(name, count, alone, chased):
         f"{machine.available_threads()} processors"
     )
     with open_pair(*files, scaling) as models:
+        if arguments.consequence:
+            consequential(name, models, data, count, arguments.consequence)
+            return
         for model in models:
             right = model.predict(data.test_images[:2000]).argmax(1) == data.test_labels[:2000]
             print(f"  {model.name}: {100 * right.mean():.2f}% of the first 2000 test images")
@@ -268,6 +269,12 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument(
         "--alone", action="store_true", help="Dflare without what it is compared to"
+    )
+    parser.add_argument(
+        "--consequence",
+        type=int,
+        metavar="QUERIES",
+        help="only this: for how many seeds each fitness finds consequential deviations",
     )
     parser.add_argument("--chased", type=int, default=20, help="seeds for DiffChaser")
     arguments = parser.parse_args()

@@ -46,6 +46,12 @@ class Numbers:
         return int(self._streams.integers(0, high, 1)[0])
 
 
+def numbers(run_seed, name, number, purpose, query):
+    """The random numbers of one query from one seed."""
+    key = stream(run_seed, "trigger", name, number, purpose).bit_generator.random_raw()
+    return BatchedStreams(np.array([key], np.uint64)).below(np.array([query - 1]))
+
+
 def dflare(
     f_model, g_model, seed_image, number, run_seed, name, *, operators, rule, delta, guided, budget
 ):
@@ -53,9 +59,8 @@ def dflare(
     mutators = build_mutators(operators)
     names = list(mutators)
 
-    def numbers(purpose, query):
-        key = stream(run_seed, "trigger", name, number, purpose).bit_generator.random_raw()
-        return BatchedStreams(np.array([key], np.uint64)).below(np.array([query - 1]))
+    def own(purpose, query):
+        return numbers(run_seed, name, number, purpose, query)
 
     chosen, succeeded = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
 
@@ -63,7 +68,7 @@ def dflare(
         return succeeded[operator] / max(chosen[operator], 1)
 
     def mutate(image, operator, query):
-        draws = mutators[operator].draw(numbers("mutations", query), (1, *image.shape))
+        draws = mutators[operator].draw(own("mutations", query), (1, *image.shape))
         return mutators[operator].apply(image[np.newaxis], draws)[0]
 
     def ask(image):
@@ -76,7 +81,7 @@ def dflare(
     observed.append((f, g))
     operator = None
     for query in range(1, budget + 1):
-        choice = Numbers(numbers("choice", query))
+        choice = Numbers(own("choice", query))
         operator = select(names, operator if guided else None, rate, 1 / len(names), choice)
         mutant = mutate(best, operator, query)
         chosen[operator] += 1

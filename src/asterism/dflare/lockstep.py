@@ -215,6 +215,18 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def history(self, proposal: ProposalT, trajectory: int, row: int) -> tuple[str, ...]:
         """Names of the operators that led to the mutant in this row."""
 
+    def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
+        """Whether other inputs in the place of triggering ones still show what these show.
+
+        Args:
+            triggers: the triggering inputs.
+            answers: what the models say about what stands in the place of each.
+
+        Returns:
+            bool ``(n,)``.
+        """
+        return self.under_test.comparison.deviates(answers.f, answers.g)
+
     def run(self) -> Findings:
         """Search from all seeds."""
         trajectories = self._check_seeds()

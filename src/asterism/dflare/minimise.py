@@ -7,6 +7,7 @@ still deviate. All inputs take their steps together, so that every call of the m
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.dflare.lockstep import PairUnderTest
+from asterism.dflare.pair import Answers
 
 Items = NDArray[Any]
+Rows = NDArray[np.int64]
 
 
 class _Reduction:
@@ -56,7 +59,13 @@ class _Reduction:
             self._size, self._start, self._shrank = max(1, self._size // 2), 0, False
 
 
-def minimise(under_test: PairUnderTest, items: Items, references: Items, queries: int) -> Items:
+def minimise(
+    under_test: PairUnderTest,
+    items: Items,
+    references: Items,
+    queries: int,
+    holds: Callable[[Answers, Rows], NDArray[np.bool_]] | None = None,
+) -> Items:
     """Triggering inputs with as many changes reverted as the budget allows.
 
     Args:
@@ -64,18 +73,24 @@ def minimise(under_test: PairUnderTest, items: Items, references: Items, queries
         items: triggering inputs, ``(N, ...)``.
         references: their seeds.
         queries: reversions to try on each input at most.
+        holds: which answers still show what is looked for, bool ``(n,)``; its second argument
+            says which of the items each is about, int64 ``(n,)``. None: that the models deviate.
 
     Returns:
         Items that still trigger, each with a subset of the changes of the one given.
     """
     reductions = [_Reduction(under_test, i, r) for i, r in zip(items, references, strict=True)]
     for _ in progress(range(queries), label="minimising", unit="query"):
-        active = [r for r in reductions if not r.finished]
-        if not active:
+        rows = [row for row, reduction in enumerate(reductions) if not reduction.finished]
+        if not rows:
             break
+        active = [reductions[row] for row in rows]
         candidates = np.stack([r.candidate() for r in active])
         answers = under_test.pair.ask(candidates)
-        triggers = under_test.comparison.deviates(answers.f, answers.g)
+        if holds is None:
+            triggers = under_test.comparison.deviates(answers.f, answers.g)
+        else:
+            triggers = holds(answers, np.array(rows, np.int64))
         for row, reduction in enumerate(active):
             reduction.learn(candidates[row], bool(triggers[row]) and row not in answers.failures)
     return np.stack([r.item for r in reductions]) if reductions else items

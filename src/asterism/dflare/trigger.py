@@ -22,9 +22,10 @@ from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare import outcome
 from asterism.dflare.bounded import Bound
 from asterism.dflare.domains import Domain
-from asterism.dflare.lockstep import Budget, PairUnderTest
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
 from asterism.dflare.minimise import minimise
 from asterism.dflare.outcome import Findings, Trigger
+from asterism.dflare.pair import Answers
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.searches import SEARCHES, search_options
 
@@ -142,7 +143,7 @@ def _search(
         search = kind(under_test, budget, seeds.items, numbers, seed, name, options)
     findings = search.run()
     if params.minimise_queries and findings.triggers:
-        findings.minimal = _minimal(under_test, findings.triggers, seeds, params.minimise_queries)
+        findings.minimal = _minimal(search, findings.triggers, seeds, params.minimise_queries)
     log.info(
         "searched",
         search=name,
@@ -154,13 +155,17 @@ def _search(
 
 
 def _minimal(
-    under_test: PairUnderTest, triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
+    search: LockstepSearch[Any], triggers: Sequence[Trigger], seeds: SearchSeeds, queries: int
 ) -> list[Trigger]:
     """The triggering inputs with fewer changes, and what the models say to these."""
     items = np.stack([trigger.item for trigger in triggers])
     references = seeds.of([trigger.seed for trigger in triggers])
-    minimal = minimise(under_test, items, references, queries)
-    answers = under_test.pair.ask(minimal)
+
+    def holds(answers: Answers, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+        return search.shows([triggers[row] for row in rows.tolist()], answers)
+
+    minimal = minimise(search.under_test, items, references, queries, holds)
+    answers = search.under_test.pair.ask(minimal)
     return [
         replace(trigger, item=item, f=f, g=g)
         for trigger, item, f, g in zip(triggers, minimal, answers.f, answers.g, strict=True)
@@ -171,7 +176,8 @@ def summarise(findings: Findings) -> dict[str, Any]:
     """Figures of one search, as the paper's tables give them.
 
     Success rate is over the seeds that were searched, so without those that deviate already.
-    Queries are those up to the first triggering input, over the successful seeds.
+    Queries are those up to the first triggering input, over the successful seeds; where the search
+    looks for consequential ones, those up to the first of these too.
     """
     counts = {
         how: sum(record.outcome == how for record in findings.seeds)
@@ -184,10 +190,16 @@ def summarise(findings: Findings) -> dict[str, Any]:
         )
     }
     searched = len(findings.seeds) - counts[outcome.DEVIATES_ALREADY]
-    first: dict[int, int] = {}
-    for trigger in findings.triggers:
-        first.setdefault(trigger.seed, trigger.queries)
-    queries = np.array(sorted(first.values()))
+    queries = _first_queries(findings.triggers)
+    consequential = {}
+    if any(trigger.consequential is not None for trigger in findings.triggers):
+        those = _first_queries([t for t in findings.triggers if t.consequential])
+        consequential = {
+            "consequential": len(those),
+            "consequential_rate": len(those) / searched if searched else None,
+            "mean_queries_consequential": float(those.mean()) if len(those) else None,
+            "median_queries_consequential": float(np.median(those)) if len(those) else None,
+        }
     return {
         "seeds": len(findings.seeds),
         **counts,
@@ -197,7 +209,16 @@ def summarise(findings: Findings) -> dict[str, Any]:
         "total_queries": sum(record.queries for record in findings.seeds),
         "triggering_inputs": len(findings.triggers),
         "unique_inputs": len({trigger.item.tobytes() for trigger in findings.triggers}),
+        **consequential,
     }
+
+
+def _first_queries(triggers: Sequence[Trigger]) -> NDArray[np.int64]:
+    """The queries up to each seed's first of these, in ascending order, int64."""
+    first: dict[int, int] = {}
+    for trigger in triggers:
+        first.setdefault(trigger.seed, trigger.queries)
+    return np.array(sorted(first.values()), np.int64)
 
 
 def _distances(

@@ -13,6 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 Candidate = TypeVar("Candidate")
 
 
@@ -68,6 +71,18 @@ class Selector(Protocol):
         """
         ...
 
+    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The places of candidates that are chosen whatever the scores and the current one are.
+
+        Args:
+            count: candidates that there are.
+            numbers: the first random numbers of each choice, from [0, 1), ``(n, 2)`` or more.
+
+        Returns:
+            int64 ``(n,)``, -1 where it depends on the scores.
+        """
+        ...
+
 
 class Uniform:
     """Every candidate is equally likely: the unguided ablation."""
@@ -81,6 +96,10 @@ class Uniform:
     ) -> Candidate:
         """See :meth:`Selector.select`; one integer is drawn."""
         return candidates[draws.integers(len(candidates))]
+
+    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """See :meth:`Selector.foreseen`: all choices."""
+        return (numbers[:, 0] * count).astype(np.int64)
 
 
 class MetropolisHastings:
@@ -110,11 +129,24 @@ class MetropolisHastings:
         count = len(candidates)
         if current is None:
             return candidates[draws.integers(count)]
-        ranking = sorted(candidates, key=score, reverse=True)
-        rank = ranking.index(current)
+        least = self._least_chance(count)
+        ranking: list[Candidate] = []
         while True:
             proposal = candidates[draws.integers(count)]
-            steps_down = ranking.index(proposal) - rank
             chance = draws.random()
+            if proposal == current or chance < least:
+                return proposal
+            ranking = ranking or sorted(candidates, key=score, reverse=True)
+            steps_down = ranking.index(proposal) - ranking.index(current)
             if steps_down <= 0 or chance < self._stays**steps_down:
                 return proposal
+
+    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
+        """See :meth:`Selector.foreseen`: proposals that are accepted even from the first rank."""
+        proposals: NDArray[np.int64] = (numbers[:, 0] * count).astype(np.int64)
+        return np.where(numbers[:, 1] < self._least_chance(count), proposals, -1)
+
+    def _least_chance(self, count: int) -> float:
+        """The chance of a step from the first of so many ranks to the last."""
+        chance: float = self._stays ** (count - 1)
+        return chance

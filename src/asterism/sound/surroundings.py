@@ -92,8 +92,11 @@ class Room(SoundMutator):
 
         response, length = draws["response"], waves.shape[1]
         size = fft.next_fast_len(length + response.shape[1] - 1, real=True)
-        spectrum = fft.rfft(waves, size, axis=1)
-        spectrum *= fft.rfft(response, size, axis=1)
+        a, b = fft.rfft(waves, size, axis=1), fft.rfft(response, size, axis=1)
+        spectrum = np.empty_like(a)
+        # Not a complex product: NumPy's rounds otherwise in some layouts of memory.
+        spectrum.real = a.real * b.real - a.imag * b.imag
+        spectrum.imag = a.real * b.imag + a.imag * b.real
         echoing = fft.irfft(spectrum, size, axis=1)[:, :length]
         before = np.abs(waves).max(axis=1, keepdims=True)
         after = np.maximum(np.abs(echoing).max(axis=1, keepdims=True), np.float32(_SILENCE))

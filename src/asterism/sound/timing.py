@@ -25,11 +25,9 @@ from asterism.sound.mutator import (
 #: Samples of a short-time spectrum, and from one to the next.
 _FRAME, _HOP = 512, 128
 #: Rows whose spectra are in memory at a time.
-_ROWS = 32
+_ROWS = 16
 #: Absolute values of a spectrum from which on there is something.
 _SMALL = np.float32(1e-10)
-#: Steps after which rounding must not have changed a phasor's size much: it is made 1 again.
-_RENEWED = 16
 
 
 @SOUND_MUTATORS.register("time_shift")
@@ -152,20 +150,23 @@ def _stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     beyond = places > last
     before = np.minimum(places.astype(np.int64), last)
     between = (places - before).astype(np.float32)
-    size = np.sqrt(spectra.real**2 + spectra.imag**2)
-    phasors = _phasors(spectra, size)
-    row = np.arange(len(waves))
-    phase = phasors[:, 0]
+    # Real and imaginary parts apart: NumPy's complex products round otherwise in some layouts.
+    real, imaginary = np.ascontiguousarray(spectra.real), np.ascontiguousarray(spectra.imag)
+    size = np.sqrt(real * real + imaginary * imaginary)
+    row = np.arange(len(waves))[:, np.newaxis]
+    loud = size[row, before]
+    loud += (size[row, before + 1] - loud) * between[:, :, np.newaxis]
+    loud[beyond] = 0
+    cosine, sine = _phasors(real, imaginary, size)
+    turn_cosine = cosine[:, 1:] * cosine[:, :-1] + sine[:, 1:] * sine[:, :-1]
+    turn_sine = sine[:, 1:] * cosine[:, :-1] - cosine[:, 1:] * sine[:, :-1]
     turned = np.empty((len(waves), wanted, spectra.shape[2]), np.complex64)
+    c, s = cosine[:, 0], sine[:, 0]
+    each = row[:, 0]
     for step in range(wanted):
-        one, other = before[:, step], before[:, step] + 1
-        share = between[:, step, np.newaxis]
-        loud = size[row, one] * (1 - share) + size[row, other] * share
-        loud[beyond[:, step]] = 0
-        turned[:, step] = loud * phase
-        phase = phase * (phasors[row, other] * phasors[row, one].conj())
-        if step % _RENEWED == 0:
-            phase = _phasors(phase, np.sqrt(phase.real**2 + phase.imag**2))
+        turned.real[:, step], turned.imag[:, step] = c * loud[:, step], s * loud[:, step]
+        by_c, by_s = turn_cosine[each, before[:, step]], turn_sine[each, before[:, step]]
+        c, s = c * by_c - s * by_s, c * by_s + s * by_c
     parts = fft.irfft(turned, _FRAME, axis=2)
     parts *= window
     return _overlapped(parts)[:, _FRAME // 2 : _FRAME // 2 + length]
@@ -183,17 +184,21 @@ def _overlapped(parts: NDArray[np.float32]) -> Waves:
     return total.reshape(rows, -1)
 
 
-def _phasors(values: NDArray[np.complex64], size: NDArray[np.float32]) -> NDArray[np.complex64]:
-    """The values at size 1; where there is nothing, 1, so that what comes after it is heard.
+def _phasors(
+    real: NDArray[np.float32], imaginary: NDArray[np.float32], size: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Cosines and sines of the phases; phase 0 where there is nothing.
 
     Args:
-        values: complex64.
+        real: of the values.
+        imaginary: of the values.
         size: their absolute values.
     """
     there = size > _SMALL
-    unit = np.divide(values, np.where(there, size, np.float32(1)), dtype=np.complex64)
-    unit[~there] = 1
-    return unit
+    divisor = np.where(there, size, np.float32(1))
+    cosine: NDArray[np.float32] = np.where(there, real / divisor, np.float32(1))
+    sine: NDArray[np.float32] = np.where(there, imaginary / divisor, np.float32(0))
+    return cosine, sine
 
 
 @cache

@@ -87,9 +87,11 @@ class SoundDomain(ChosenDomain):
 
     def disturb(self, items: Items, rate: float, rng: np.random.Generator) -> Items:
         """A share of the samples takes random values in the range of its wave."""
-        samples = rng.random(items.shape, dtype=np.float32) < rate
-        values = rng.uniform(-1, 1, items.shape) * np.abs(items).max(axis=1, keepdims=True)
-        return np.where(samples, values.astype(np.float32), items)
+        rows, samples = np.nonzero(rng.random(items.shape, dtype=np.float32) < rate)
+        loudest = np.abs(items).max(axis=1)[rows]
+        disturbed = items.copy()
+        disturbed[rows, samples] = rng.uniform(-1, 1, len(rows)) * loudest
+        return disturbed
 
     def distances(self, items: Items, references: Items) -> Distances:
         """Signal-to-noise ratio in dB, from -200 to 200, and L∞ distance."""

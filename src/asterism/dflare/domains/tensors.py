@@ -107,8 +107,8 @@ class TensorDomain(ChosenDomain):
         """A share of the values takes random ones of its feature's range."""
         replaced = rng.random(items.shape, dtype=np.float32) < rate
         span = self.ranges.high - self.ranges.low
-        values = self.ranges.clipped(self.ranges.low + rng.random(items.shape) * span, items.dtype)
-        return np.where(replaced, values, items)
+        values = self.ranges.low + rng.random(items.shape, dtype=np.float32) * span
+        return np.where(replaced, self.ranges.clipped(values, items.dtype), items)
 
     def distances(self, items: Items, references: Items) -> Distances:
         """L2 and L∞ distance in units of the features' ranges."""

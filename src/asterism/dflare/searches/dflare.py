@@ -17,6 +17,7 @@ from asterism.core.parameters.validation import named
 from asterism.dflare.consequence import Consequence, ConsequenceParams
 from asterism.dflare.fitness import FITNESSES
 from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
+from asterism.dflare.outcome import Trigger
 from asterism.dflare.pair import Answers
 from asterism.dflare.searches import SEARCHES
 from asterism.search.batched_random_streams import BatchedStreams
@@ -100,11 +101,11 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._selector = _selector(operators, options.guided)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
-        self._steps = self.streams("steps")
         self._consequence: Consequence | None = None
         if self._fitness.aims_at_consequence:
             if options.consequence is None:
                 raise UserError(f"fitness {options.fitness} needs the option consequence")
+            self._steps = self.streams("steps")
             self._consequence = Consequence.of(under_test.comparison, options.consequence)
         self._expected = np.zeros((trajectories, 0), np.int64)
         self._best = items.copy()
@@ -170,6 +171,16 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
                     self.count(*counts_as, trajectory, range(begun, rows.stop), consequential)
             ends.append(row + 1)
         self._remember_operators(proposal, np.array(ends))
+
+    def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
+        """See :meth:`LockstepSearch.shows`; consequential ones have to stay so."""
+        still = super().shows(triggers, answers)
+        if self._consequence is not None:
+            places = {number: place for place, number in enumerate(self.numbers)}
+            expected = self._expected[[places[trigger.seed] for trigger in triggers]]
+            sought = np.array([bool(trigger.consequential) for trigger in triggers])
+            still &= ~sought | self._consequence.holds(answers.f, answers.g, expected)
+        return still
 
     def _remember_operators(self, proposal: SpeculativeBatch, ends: Rows) -> None:
         """Take in which operators were chosen, each trajectory's up to before a row of ``ends``."""
@@ -249,25 +260,29 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             start: the first row of each.
             choices: random numbers of each row.
         """
-        numbers = choices.random((len(choices), _FEW_NUMBERS)).tolist()
+        drawn = choices.random((len(choices), _FEW_NUMBERS))
         candidates = range(len(self.under_test.domain.operators))
+        foreseen = self._selector.foreseen(len(candidates), drawn).tolist()
+        numbers, operators = drawn.tolist(), []
         chosen, succeeded = self._chosen[trajectories], self._succeeded[trajectories]
         rates = succeeded / np.maximum(chosen, 1)
         served = (self._operator[trajectories], chosen, succeeded, rates, start, start + counts)
-        operators = []
         for current, uses, successes, rate, first, end in zip(
             *(column.tolist() for column in served), strict=True
         ):
             for row in range(first, end):
-                current = self._selector.select(
-                    candidates,
-                    rate.__getitem__,
-                    None if current == _NONE else current,
-                    GivenDraws(chain(numbers[row], _later_numbers(choices, row))),
-                )
+                before, current = current, foreseen[row]
+                if current < 0:
+                    current = self._selector.select(
+                        candidates,
+                        rate.__getitem__,
+                        None if before == _NONE else before,
+                        GivenDraws(chain(numbers[row], _later_numbers(choices, row))),
+                    )
                 operators.append(current)
                 uses[current] += 1
-                rate[current] = successes[current] / uses[current]
+                if successes[current]:
+                    rate[current] = successes[current] / uses[current]
         return np.array(operators, np.int64)
 
 

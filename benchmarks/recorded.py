@@ -1,0 +1,90 @@
+"""What a search takes beyond its inference: its questions are asked again by themselves."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from asterism.dflare.outcome import Findings
+from asterism.dflare.pair import Answers, Model, Pair, Question
+
+
+class RecordedPair(Pair):
+    """A pair that can be asked again just what it was asked, with nothing else to do meanwhile."""
+
+    def __init__(self, original: Model, compressed: Model) -> None:
+        super().__init__(original, compressed)
+        #: In their order: items to ask about, and questions that are waited for.
+        self.events: list[tuple[RecordedQuestion, Any]] = []
+
+    def submit(self, items: Any) -> Any:
+        """See :meth:`Pair.submit`."""
+        question = RecordedQuestion(self.events, super().submit(items))
+        self.events += [(question, items)]
+        return question
+
+    def replay(self) -> float:
+        """Seconds that the models take for the questions since ``events`` was emptied."""
+        asked: dict[RecordedQuestion, Any] = {}
+        started = time.perf_counter()
+        for question, items in self.events:
+            if items is None:
+                asked[question].result()
+            else:
+                asked[question] = super().submit(items)
+        return time.perf_counter() - started
+
+
+class RecordedQuestion:
+    """A question that writes down when its answers are waited for."""
+
+    def __init__(self, events: list[Any], question: Question) -> None:
+        self._events = events
+        self._question = question
+
+    def result(self) -> Answers:
+        """See :meth:`Question.result`."""
+        self._events += [(self, None)]
+        return self._question.result()
+
+
+@dataclass(frozen=True)
+class Times:
+    """What a search took, the medians of several runs.
+
+    Attributes:
+        findings: what it found.
+        seconds: by the clock.
+        inference: seconds by the clock that its questions take by themselves.
+        own: processor seconds of this process beyond those of its questions.
+        inference_work: processor seconds that its questions take, in this process alone.
+    """
+
+    findings: Findings
+    seconds: float
+    inference: float
+    own: float
+    inference_work: float
+
+
+def measured(pair: RecordedPair, run: Callable[[], Findings], turns: int = 9) -> Times:
+    """Run a search and its questions in turns, up to nine times while that takes few seconds.
+
+    Args:
+        pair: the models that are searched.
+        run: searches.
+        turns: most turns; the first is colder than the others.
+    """
+    rows: list[tuple[float, float, float, float]] = []
+    while len(rows) < turns and sum(row[0] for row in rows) < 5:
+        pair.events.clear()
+        started, busy = time.perf_counter(), time.process_time()
+        findings = run()
+        seconds, work = time.perf_counter() - started, time.process_time() - busy
+        busy = time.process_time()
+        inference = pair.replay()
+        asked = time.process_time() - busy
+        rows.append((seconds, inference, work - asked, asked))
+    medians = (statistics.median(column) for column in zip(*rows, strict=True))
+    return Times(findings, *medians)

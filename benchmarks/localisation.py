@@ -85,8 +85,8 @@ def difference(original, compressed):
 
 
 def damage(arguments):
-    from damages import cases  # type: ignore[import-not-found]
-    from quantised_networks import (  # type: ignore[import-not-found]
+    from damages import cases
+    from quantised_networks import (
         NETWORKS,
         QUANTISATIONS,
         digits,
@@ -224,7 +224,7 @@ def compare_orders(arguments, pair, feeds, held, deviation):
         print(f"    {', '.join(shares)}", flush=True)
 
 
-class Rows(quantization.CalibrationDataReader):  # type: ignore[misc]
+class Rows(quantization.CalibrationDataReader):
     """Rows of a matrix, one by one, as calibration asks for them."""
 
     def __init__(self, rows):

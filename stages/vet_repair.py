@@ -8,7 +8,7 @@ from asterism.vetting.params import VetParams
 
 METRICS = Path("metrics/vet_repair.json")
 FOLDER = Path("artifacts/vet_repair")
-WITNESSES = Path("artifacts/vet_search/witnesses.npz")
+TRIGGERS = Path("artifacts/vet_search/triggers.npz")
 
 
 class Params(ParameterSection):
@@ -26,4 +26,4 @@ def run(params: Params) -> None:
         return
     from asterism.vetting.repairing import repair
 
-    write_json(METRICS, repair(params.vet, params.seed, WITNESSES, FOLDER))
+    write_json(METRICS, repair(params.vet, params.seed, TRIGGERS, FOLDER))

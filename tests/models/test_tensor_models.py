@@ -18,7 +18,7 @@ def feeding(**changes):
     facts = {
         "input": None,
         "outputs": None,
-        "constants": {},
+        "constants": [],
         "step": None,
         "context": 0,
         "pad": 0,
@@ -53,11 +53,11 @@ def test_a_model_that_mixes_a_batch_gets_rows_alone(tmp_path):
 def test_masks_are_derived_and_constants_given(tmp_path):
     path = masked(tmp_path / "m.onnx")
     tokens = np.array([[5, 6, 7, 0, 0, 0], [1, 0, 0, 0, 0, 0]])
-    rows = opened(path, tokens, constants={"factor": 10}).predict(tokens)
+    rows = opened(path, tokens, constants=[{"input": "factor", "value": 10}]).predict(tokens)
     assert rows.tolist() == [[180], [10]]
-    other = opened(path, tokens, constants={"factor": 1}, pad=7).predict(tokens)
+    other = opened(path, tokens, constants=[{"input": "factor", "value": 1}], pad=7).predict(tokens)
     assert other.tolist() == [[11], [1]], "another token stands behind the end"
-    with pytest.raises(UserError, match=r"factor.*constants\.factor"):
+    with pytest.raises(UserError, match=r"factor.*among the constants"):
         opened(path, tokens)
 
 

@@ -249,6 +249,8 @@ MISSPELT = [
 FREE = {
     *("rnn.layer", "repair.search", "importance.layer", "criteria.layers"),
     *("driving.table", "driving.layer", "driving.image_column", "driving.angle_column"),
+    # Names of tensors in a stranger's model file.
+    *("vet.feeding.input", "vet.feeding.outputs", "vet.feeding.constants.input"),
 }
 
 

@@ -72,7 +72,9 @@ def test_scripts_are_thin_and_results_have_their_names(stage):
     outs = [*facts(stage).get("outs", []), *facts(stage).get("metrics", [])]
     for out in outs:
         name = out if isinstance(out, str) else next(iter(out))
-        assert re.match(rf"(artifacts/{stage}(/|$)|metrics/{stage}[-.]|report/index.html)", name)
+        assert re.match(
+            rf"(artifacts/{stage}(/|$)|metrics/{stage}[-.]|report/(index.html|vet)$)", name
+        )
 
 
 @pytest.mark.parametrize("stage", STAGES)

@@ -30,8 +30,8 @@ from asterism.vetting.params import VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
 
-#: Witnesses, nodes and points of the curve that the page shows.
-_WITNESSES, _NODES = 12, 15
+#: Triggering inputs, nodes and points of the curve that the page shows.
+_TRIGGERS, _NODES = 12, 15
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
 
@@ -130,7 +130,7 @@ def _body(
         ],
         classes=_classes(agreement["classes"], facts["classes"]),
         flips=measured["flips"],
-        witnesses=_witnesses(workspace / "artifacts/vet_search/witnesses.npz", facts),
+        triggers=_triggers(workspace / "artifacts/vet_search/triggers.npz", facts),
         pictures=facts["kind"] == "images",
         searches=searches,
         bound="" if bound is None else f"{bound.measure} {bound.limit:g}",
@@ -197,21 +197,21 @@ def _rows(path: Path, most: int | None) -> list[dict[str, Any]]:
     return (table if most is None else table.head(most)).to_dicts()
 
 
-def _witnesses(path: Path, facts: Any) -> list[dict[str, Any]]:
+def _triggers(path: Path, facts: Any) -> list[dict[str, Any]]:
     arrays = read_arrays(path)
     if "right" not in arrays:
         return []
     found = []
-    for row in range(min(_WITNESSES, len(arrays["items"]))):
-        witness = {
+    for row in range(min(_TRIGGERS, len(arrays["items"]))):
+        trigger = {
             "name": facts["names"][int(arrays["seeds"][row])],
             "right": float(arrays["right"][row]),
             "wrong": float(arrays["wrong"][row]),
         }
         if facts["kind"] == "images":
-            witness["before"] = png(arrays["references"][row], "the seed")
-            witness["after"] = png(arrays["items"][row], "the witness")
-        found.append(witness)
+            trigger["before"] = png(arrays["references"][row], "the seed")
+            trigger["after"] = png(arrays["items"][row], "the triggering input")
+        found.append(trigger)
     return found
 
 

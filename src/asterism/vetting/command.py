@@ -72,11 +72,9 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
         values, told = _preprocessing(request, signature, conf)
         overrides += [f"vet.feeding.preprocessing={values}"] if values else []
         said.append(told)
-    for constant in request.constants:
-        name, _, number = constant.partition("=")
-        if not number:
-            raise UserError(f"--constant {constant!r}: give NAME=NUMBER")
-        overrides.append(f"+vet.feeding.constants.{name}={number}")
+    if request.constants:
+        given = ", ".join(map(_constant, request.constants))
+        overrides.append(f"vet.feeding.constants=[{given}]")
     return overrides + list(request.overrides), said
 
 
@@ -127,6 +125,15 @@ def _preprocessing(request: VetRequest, signature: Signature, conf: Path) -> tup
     values = ", ".join(f"{key}: {value}" for key, value in given.items())
     why = "as was asked" if name else "grey levels divided by 255 (another: --preprocessing)"
     return f"{{{values}}}", f"preprocessing {chosen}: {why}"
+
+
+def _constant(text: str) -> str:
+    """``NAME=NUMBER`` as Hydra takes it."""
+    name, _, number = text.rpartition("=")
+    try:
+        return f"{{input: {_quoted(name)}, value: {float(number)}}}"
+    except ValueError:
+        raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
 
 
 def _quoted(text: str) -> str:

@@ -92,9 +92,9 @@ def open_vetted(params: VetParams, seed: int) -> Iterator[Vetted]:
 def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:
     """Reject a constant for an input that neither model has."""
     known = {spec.name for signature in signatures for spec in signature.given}
-    for name in params.feeding.constants:
-        if name not in known:
-            raise unknown("input of the models", name, sorted(known))
+    for constant in params.feeding.constants:
+        if constant.input not in known:
+            raise unknown("input of the models", constant.input, sorted(known))
 
 
 def read_given(params: VetParams, signature: Signature) -> GivenInputs:

@@ -32,11 +32,11 @@ class VetChanges(ParameterSection):
 
 
 class VetSearch(ParameterSection):
-    """The search for witnesses: inputs on which the models deviate."""
+    """The search for triggering inputs, on which the models deviate."""
 
     seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
     queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
-    bound: BoundParams | None = Field(description="how far witnesses may be from their seed")
+    bound: BoundParams | None = Field(description="how far what is found may be from its seed")
     operators: Operators = Field(description="mutators of the search")
     searches: dict[Label, SearchParams] = Field(min_length=1, description="what to run")
 
@@ -45,7 +45,7 @@ class VetRepair(ParameterSection):
     """Localisation of the deviations and repair."""
 
     evaluations: int = Field(ge=1, description="candidate graphs to run")
-    witnesses: int = Field(ge=1, description="deviating inputs that candidates are judged by")
+    inputs: int = Field(ge=1, description="deviating inputs that candidates are judged by")
     float_share: float = Field(gt=0, le=1, description="most quantised nodes that may be in float")
     gone: float = Field(gt=0, le=1, description="share of deviations that a repair takes away")
 
@@ -67,7 +67,7 @@ class VetParams(ParameterSection):
     feeding: FeedingParams = Field(description="what the models get beside an input")
     confidence: float = Field(gt=0.5, lt=1, description="of all intervals")
     changes: VetChanges = Field(description="natural changes")
-    search: VetSearch = Field(description="the search for witnesses")
+    search: VetSearch = Field(description="the search for triggering inputs")
     repair: VetRepair = Field(description="localisation and repair")
     thresholds: Thresholds = Field(description="what the compressed model has to keep")
 

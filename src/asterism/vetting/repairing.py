@@ -40,13 +40,13 @@ class _Cases:
     held_out: NDArray[Any]
 
 
-def repair(params: VetParams, seed: int, witnesses: Path, folder: Path) -> dict[str, Any]:
+def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
     """Localise the deviations of a pair, and repair it where that is possible.
 
     Args:
         params: the pair and the budget.
         seed: the run's seed.
-        witnesses: ``witnesses.npz`` of the search.
+        triggers: ``triggers.npz`` of the search.
         folder: replaced by ``ranking.csv``, ``tensors.csv``, ``curve.csv`` and, where a file
             repairs enough, ``repaired.onnx``.
 
@@ -57,8 +57,8 @@ def repair(params: VetParams, seed: int, witnesses: Path, folder: Path) -> dict[
         temporary.mkdir()
         answers = vetted.pair.ask(vetted.inputs.items)
         deviates = vetted.comparison.deviates(answers.f, answers.g)
-        found = read_arrays(witnesses)["items"]
-        cases = _divided(vetted.inputs.items[deviates], found, params.repair.witnesses)
+        found = read_arrays(triggers)["items"]
+        cases = _divided(vetted.inputs.items[deviates], found, params.repair.inputs)
         try:
             curve = _curve(vetted, cases.repair)
         except UserError as reason:

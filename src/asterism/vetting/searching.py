@@ -1,4 +1,4 @@
-"""Searching a pair for witnesses: inputs near ordinary ones on which the models deviate."""
+"""Searching a pair for triggering inputs: near ordinary ones, and the models deviate on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
     Args:
         params: the pair and the searches.
         seed: the run's seed.
-        folder: replaced by what each search found, and by ``witnesses.npz`` (``items``,
+        folder: replaced by what each search found, and by ``triggers.npz`` (``items``,
             ``references``: the seeds; ``f``, ``g``: the answers; ``right``, ``wrong``: how sure
             the models are; the most consequential first).
         units: who searches each group of seeds.
@@ -43,7 +43,7 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
         found = search_pair(trigger_params(params, count), under_test, seeds, seed, units)
         summaries = save_found(found, seeds, domain, temporary)
         triggers = [trigger for findings in found.values() for trigger in findings.triggers]
-        write_arrays(temporary / "witnesses.npz", **_ordered(vetted, seeds, triggers))
+        write_arrays(temporary / "triggers.npz", **_ordered(vetted, seeds, triggers))
         write_json(temporary / "summary.json", summaries)
     return summaries
 
@@ -67,7 +67,7 @@ def trigger_params(params: VetParams, seeds: int) -> TriggerParams:
 def _ordered(
     vetted: Vetted, seeds: SearchSeeds, triggers: list[Trigger]
 ) -> dict[str, NDArray[Any]]:
-    """Witnesses as arrays, the most consequential first."""
+    """Triggering inputs as arrays, the most consequential first."""
     if not triggers:
         return {"items": seeds.items[:0]}
     f, g = (np.stack([getattr(trigger, name) for trigger in triggers]) for name in "fg")

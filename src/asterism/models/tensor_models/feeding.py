@@ -10,13 +10,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.messages.errors import UserError
-from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.runtime import Tensors
 
 #: Names that say that an input marks which tokens are there, or counts them.
 _MASKS, _SEGMENTS, _LENGTHS = ("mask",), ("token_type", "segment"), ("length", "lens")
+
+
+class ConstantInput(ParameterSection):
+    """A further input that gets one number."""
+
+    input: str = Field(description="the input's name in the model's file")
+    value: float = Field(description="what it gets, in each place of its shape")
 
 
 class FeedingParams(ParameterSection):
@@ -26,10 +33,12 @@ class FeedingParams(ParameterSection):
     """
 
     input: str | None = Field(description="the input that takes the item; null: the first")
-    outputs: list[str] | None = Field(
+    outputs: Distinct[str] | None = Field(
         description="the outputs that are compared; null: all of real numbers"
     )
-    constants: dict[str, float] = Field(description="values of further inputs, by their names")
+    constants: list[ConstantInput] = Field(
+        description="values of further inputs; of a pair one model may have them alone"
+    )
     step: int | None = Field(
         ge=1, description="of a streaming model: numbers of an item's first axis in one call"
     )
@@ -61,6 +70,7 @@ class Feed:
     def __init__(self, signature: Signature, params: FeedingParams, images: bool) -> None:
         self.notes: list[str] = []
         self._params, self._images = params, images
+        self._constants = {constant.input: constant.value for constant in params.constants}
         self._states = dict(signature.states)
         given = {spec.name: spec for spec in signature.given}
         self.main = _chosen(given, params.input)
@@ -68,9 +78,7 @@ class Feed:
         self._initial = [spec for spec in signature.inputs if spec.name in self._states]
         for spec in self._others:
             if self._role(spec) is None:
-                raise UserError(
-                    f"the input {spec} has no value: set constants.{spec.name} to one number"
-                )
+                raise UserError(f"the input {spec} has no value: give it one among the constants")
         self._first = bool(images) and _channels_first(self.main)
 
     def inputs(self, items: NDArray[Any]) -> Tensors:
@@ -99,7 +107,7 @@ class Feed:
         return {given: outputs[answer] for given, answer in self._states.items()}
 
     def _role(self, spec: TensorSpec) -> str | None:
-        if spec.name in self._params.constants:
+        if spec.name in self._constants:
             return "constant"
         name = spec.name.lower()
         roles = {"mask": _MASKS, "segment": _SEGMENTS, "length": _LENGTHS}
@@ -108,7 +116,7 @@ class Feed:
 
     def _derived(self, role: str, spec: TensorSpec, items: NDArray[Any]) -> NDArray[Any]:
         if role == "constant":
-            value = self._params.constants[spec.name]
+            value = self._constants[spec.name]
             return np.full(_with_batch(spec.shape, len(items)), value)
         there: NDArray[np.bool_] = items != self._params.pad
         if role == "mask":

@@ -196,11 +196,14 @@ def compare_pair(arguments):
     for ranked in curve.localisation.ranking[:5]:
         told = f"{ranked.explained:.0%}" if ranked.explained is not None else "not tried"
         print(f"    {ranked.node.operator} {ranked.node.name}: {told}, own {ranked.own:.3f}")
+    original = pair.opened.original_file
+    print(f"    the original: {len(original)} bytes, {1e3 * latency(original, feeds[0]):.2f} ms")
     for file in curve.files:
         base, left = judged(file.content, pair, held, deviation)
         gone = 1 - left.deviation / base.deviation
         print(
-            f"    {len(file.floats)} float ({file.float_share:.0%}), {len(file.finer)} finer: gone "
+            f"    {len(file.floats)} float ({file.float_share:.0%}), {len(file.finer)} finer, "
+            f"{file.bits} bits: gone "
             f"{file.gone:.0%}, held-out {gone:.0%}, {file.size} bytes, "
             f"{1e3 * latency(file.content, feeds[0]):.2f} ms",
             flush=True,

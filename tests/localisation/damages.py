@@ -45,7 +45,7 @@ def sites(model):
         name = node.name.removesuffix("_quant").removesuffix("_MatMul")
         if node.op_type in WEIGHTED and len(given) > 1:
             weight = makers.get(given[1])
-            if weight is not None and weight.input[0] in constants:
+            if weight is not None and weight.input[0] in constants and len(weight.input) > 2:
                 add(Site(name, "weight", *weight.input[:3]))
         elif node.op_type in ("QLinearConv", "QLinearMatMul", "QGemm") and given[3] in constants:
             add(Site(name, "weight", *given[3:6]))

@@ -40,10 +40,15 @@ class FinerScales:
         feeds: inputs that the ranges of outputs are measured on.
         bits: of the quantised outputs, 8 or 16. ONNX Runtime has integer kernels for 8 on the
             processor; with 16 it computes such nodes in float, and other devices with integers.
+        clipped: whether a range may be smaller than that of the values. A smaller one is better for
+            most values, and worse for a model that needs its largest ones.
     """
 
-    def __init__(self, pair: MatchedPair, feeds: Sequence[Feed], bits: int = 8) -> None:
+    def __init__(
+        self, pair: MatchedPair, feeds: Sequence[Feed], bits: int = 8, *, clipped: bool = True
+    ) -> None:
         self._pair = pair
+        self._shares = _SHARES if clipped else _SHARES[:1]
         self._bits = bits
         self._graph = pair.opened.compressed
         self._values = _observed(pair, feeds)
@@ -153,7 +158,7 @@ class FinerScales:
             assert zero is not None
             observed = np.concatenate([self._values[tensor] for tensor in tensors])
             dtype = np.dtype(np.uint16) if self._bits == _WIDE else zero.dtype
-            scale, point = best_range(observed, dtype)
+            scale, point = best_range(observed, dtype, self._shares)
             for index in quantisers:
                 patch.replace(graph, index, {1: scale, 2: point})
                 if self._bits == _WIDE and graph.opset() < _WIDE_OPSET:
@@ -216,12 +221,18 @@ def by_channel(wanted: Array, axis: int, dtype: Any) -> tuple[Array, Array, Arra
     return values, scale, np.full(scale.shape, middle, dtype)
 
 
-def best_range(observed: Array, dtype: Any) -> tuple[Array, Array]:
-    """The scale, float32, and the zero point with the least squared error on these values."""
+def best_range(observed: Array, dtype: Any, shares: Array = _SHARES) -> tuple[Array, Array]:
+    """The scale, float32, and the zero point with the least squared error on these values.
+
+    Args:
+        observed: values.
+        dtype: of the integers.
+        shares: of the values' range, that are tried.
+    """
     limits = np.iinfo(dtype)
     low, high = min(0.0, float(observed.min())), max(0.0, float(observed.max()))
     best: tuple[float, Array, Array] | None = None
-    for share in _SHARES:
+    for share in shares:
         scale = np.float32((high - low) * share / (int(limits.max) - int(limits.min)))
         if not scale > 0:
             scale = np.float32(1)

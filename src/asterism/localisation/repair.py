@@ -110,31 +110,47 @@ def repair_curve(
     files = [_point(pair, (), (), base, base)]
     for size in range(1, len(found.trials)):
         files.append(_point(pair, tuple(found.order[:size]), (), found.trials[size], base))
+    first = [ranked.index for ranked in found.ranking]
     for bits in (8, 16):
-        scales = FinerScales(pair, feeds, bits)
-        first = [ranked.index for ranked in found.ranking if ranked.index in scales.possible][:1]
-        if bits == 16 and (not scales.has_ranges or max(f.gone for f in files) >= enough):
+        both = [FinerScales(pair, feeds, bits, clipped=clipped) for clipped in (True, False)]
+        if bits == 16 and (not both[0].has_ranges or max(f.gone for f in files) >= enough):
             break
-        chosen = {tuple(first), tuple(scales.possible)} - {()} if bits == 8 else [scales.possible]
-        for finer in sorted(map(tuple, chosen), key=len):
-            other = scales.applied(finer)
-            content = checked(hybrid(other, ()), "the model with finer scales")
-            trial = laboratory.judge(frozenset(), laboratory.outputs(content, "a repaired file"))
+        if not both[0].possible:
+            continue
+        tried = [_finer(laboratory, scales, scales.possible) for scales in both]
+        spent += len(tried)
+        best = min((0, 1), key=lambda i: (tried[i][1].deviation, tried[i][1].error))
+        blamed = [index for index in first if index in both[best].possible][:1]
+        if bits == 8 and blamed != both[best].possible:
+            alone, trial = _finer(laboratory, both[best], blamed)
             spent += 1
-            files.append(_point(other, (), finer, trial, base, bits))
-            if len(finer) < len(scales.possible) or _gone(trial, base) >= enough:
-                continue
-            other = replace(other, opened=replace(other.opened, compressed_file=content))
-            again = localise(other, feeds, deviation, evaluations, most)
-            spent += again.evaluations
-            for size in range(1, len(again.trials)):
-                floats = tuple(again.order[:size])
-                left = tuple(i for i in finer if i not in floats)
-                point = replace(again.trials[size], error=again.trials[size].error * trial.error)
-                files.append(_point(other, floats, left, point, base, bits))
-                if _gone(point, base) >= enough:
-                    break
+            files.append(_point(alone, (), tuple(blamed), trial, base, bits))
+        other, trial = tried[best]
+        finer = tuple(both[best].possible)
+        files.append(_point(other, (), finer, trial, base, bits))
+        if _gone(trial, base) >= enough:
+            continue
+        again = localise(other, feeds, deviation, evaluations, most)
+        spent += again.evaluations
+        for size in range(1, len(again.trials)):
+            floats = tuple(again.order[:size])
+            left = tuple(i for i in finer if i not in floats)
+            point = replace(again.trials[size], error=again.trials[size].error * trial.error)
+            files.append(_point(other, floats, left, point, base, bits))
+            if _gone(point, base) >= enough:
+                break
     return RepairCurve(pair, found, files, spent)
+
+
+def _finer(
+    laboratory: Laboratory, scales: FinerScales, chosen: Sequence[int]
+) -> tuple[MatchedPair, Trial]:
+    """One evaluation: the pair with these nodes quantised anew, and what that does."""
+    pair = scales.applied(chosen)
+    content = checked(hybrid(pair, ()), "the model with finer scales")
+    pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
+    outputs = laboratory.outputs(content, "the model with finer scales")
+    return pair, laboratory.judge(frozenset(), outputs)
 
 
 def _gone(trial: Trial, base: Trial) -> float:

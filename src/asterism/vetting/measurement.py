@@ -30,8 +30,7 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
         UserError: see :func:`~asterism.vetting.opening.open_vetted`.
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
-        inputs = vetted.inputs
-        answers = vetted.pair.ask(inputs.items)
+        inputs, answers = vetted.inputs, vetted.answers
         deviates = vetted.comparison.deviates(answers.f, answers.g)
         distance = vetted.comparison.distance(answers.f, answers.g)
         agreement = measure_agreement(

@@ -17,8 +17,9 @@ from asterism.core.randomness.random_streams import stream
 from asterism.data.given.kind import Shaping
 from asterism.data.given.reading import GivenInputs, read_inputs
 from asterism.dflare.comparisons import ChosenComparison, build_comparison
+from asterism.dflare.comparisons.embeddings import Embedding
 from asterism.dflare.domains import ChosenDomain, build_domain
-from asterism.dflare.pair import Pair
+from asterism.dflare.pair import Answers, Pair
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 from asterism.models.tensor_models.isolated import IsolatedFileModel
@@ -39,6 +40,7 @@ class Vetted:
         comparison: when they deviate.
         notes: what was settled without being told, by the file's name or ``inputs``.
         shape: of the compared output of one item.
+        answers: what both models say about the given inputs.
     """
 
     params: VetParams
@@ -47,6 +49,7 @@ class Vetted:
     comparison: ChosenComparison
     notes: dict[str, tuple[str, ...]]
     shape: tuple[int, ...]
+    answers: Answers
 
     @property
     def scores(self) -> bool:
@@ -85,8 +88,12 @@ def open_vetted(params: VetParams, seed: int) -> Iterator[Vetted]:
             )
         shape = next(iter(f.shapes.values())) if len(f.shapes) == 1 else (f.classes,)
         comparison = build_comparison(params.comparison, shape)
+        pair = Pair(f, g)
+        answers = pair.ask(inputs.items)
+        if isinstance(comparison, Embedding):
+            comparison.know(answers.f, answers.g)
         notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-        yield Vetted(params, inputs, Pair(f, g), comparison, notes, shape)
+        yield Vetted(params, inputs, pair, comparison, notes, shape, answers)
 
 
 def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:

@@ -55,7 +55,7 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         temporary.mkdir()
-        answers = vetted.pair.ask(vetted.inputs.items)
+        answers = vetted.answers
         deviates = vetted.comparison.deviates(answers.f, answers.g)
         found = read_arrays(triggers)["items"]
         cases = _divided(vetted.inputs.items[deviates], found, params.repair.inputs)

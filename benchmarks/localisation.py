@@ -1,7 +1,7 @@
 """How well localisation finds damaged nodes, and what it takes and repairs on real pairs.
 
     python benchmarks/localisation.py damage [--every 1] [--network residual]
-    python benchmarks/localisation.py pair ORIGINAL COMPRESSED INPUTS.npz [--batch 20] [--held 0.5]
+    python benchmarks/localisation.py pair ORIGINAL COMPRESSED INPUTS.npz [--batch 20] [--orders 20]
     python benchmarks/localisation.py time [--nodes 100]
 
 ``damage`` breaks every quantised node of three small trained networks in every way of
@@ -9,10 +9,10 @@
 and how often the repair of one node removes at least 90% of what the damage did. Damage that less
 than doubles the deviation of quantisation itself is left out, and counted.
 
-``pair`` compares the order of nodes that localisation finds with the one that
-``onnxruntime.quantization.qdq_loss_debug`` gives, by the nodes that must be float until a
-share of the deviations is gone, on inputs that were held out. Both have the same number of
-evaluations, and the nodes of both are put into float by the same code. ``INPUTS.npz`` holds the
+``pair`` prints the curve of repaired files, judged on inputs that were held out. With ``--orders``
+it compares instead the order in which localisation puts nodes into float with the one that
+``onnxruntime.quantization.qdq_loss_debug`` gives, by what is gone on held-out inputs. The nodes
+of both are put into float by the same code. ``INPUTS.npz`` holds the
 model's inputs by name, float or integer, ``(N, ...)``; only those on which the two models deviate
 are used. Deviations are other labels (``--compare label``), other decisions at 0.5 of any value
 (``--compare decisions``), other decoded sequences (``--compare ctc``), or a cosine below 0.99

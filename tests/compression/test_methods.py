@@ -165,6 +165,7 @@ def test_the_faintest_filters_go_and_the_rest_is_tuned(tmp_path):
         assert np.allclose(found, before[..., kept], atol=1e-6) != moved
 
 
+@pytest.mark.slow
 def test_a_student_learns_from_its_teacher(tmp_path):
     big = np.random.default_rng(0).integers(0, 256, (40, 28, 28, 1), np.uint8)
     keras.utils.set_random_seed(0)

@@ -251,6 +251,7 @@ def test_where_every_seed_deviates_already_the_page_has_dashes(data, tmp_path):
     assert re.search(r"Wilcoxon.*<td>pair</td><td>0</td>(<td>–</td>){3}", body, re.DOTALL)
 
 
+@pytest.mark.slow
 def test_groups_of_seeds_give_the_bytes_of_all_at_once_whoever_searches_them(
     files, data, tmp_path, monkeypatch
 ):

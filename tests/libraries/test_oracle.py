@@ -332,3 +332,9 @@ def test_signatures_are_stable():
         "/tmp/x/y.py"
     )
     assert Finding.from_json(one.to_json()) == one
+
+
+def test_a_findings_excess_is_written_with_two_digits_and_finite():
+    finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), excess=1.23456)
+    assert finding.to_json()["excess"] == 1.23
+    assert replace(finding, excess=1e40).to_json()["excess"] == 1e30

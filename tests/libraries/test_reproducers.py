@@ -166,6 +166,7 @@ def test_a_script_sees_the_differences_that_the_oracle_sees(reference, other, dt
     assert seen == (None if found is None else (found.kind, found.excess))
 
 
+@pytest.mark.slow
 def test_a_script_has_the_oracles_own_comparison(tmp_path):
     unique = UniqueFinding("s", made("values differ"), GRAPH, None, {0}, 1)
     given = [np.zeros((2, 2), np.float32)]
@@ -212,3 +213,23 @@ def test_only_one_is_a_bug():
     assert Report("f", "s", (1, 1, 1), "").reproduced
     for other in (0, 2, 124, -11):
         assert not Report("f", "s", (1, other, 1), "").reproduced
+
+
+def test_a_script_of_pytorch_compiles_where_the_backend_does():
+    import torch
+
+    from asterism.libraries.adapters.libraries.pytorch import PyTorch
+
+    called = []
+
+    def model(inputs, training):
+        return inputs + 1
+
+    for option in ("compile", "eager"):
+        scope = {}
+        exec(PyTorch().script(option), scope)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch, "compile", lambda made, o=option: called.append(o) or made)
+            (answer,) = scope["run"](model, [np.zeros(3, np.float32)])
+        assert answer.tolist() == [1, 1, 1]
+    assert called == ["compile"]

@@ -107,6 +107,7 @@ def test_a_fork_server_that_died_is_replaced(server, folder):
         handle.stop()
 
 
+@pytest.mark.slow
 def test_a_worker_can_also_be_started_anew(folder):
     handle = WorkerClient("small", LIMITS, ENVIRONMENT)
     try:
@@ -245,6 +246,7 @@ def test_workers_that_hold_the_lock_end_with_their_parent(tmp_path):
     process.wait()
 
 
+@pytest.mark.slow
 def test_no_worker_is_started_while_closing(server, folder):
     """One that crashed just now would be started anew, and its import waited for."""
     handles = [
@@ -286,7 +288,7 @@ def test_an_import_is_waited_for_no_longer_whenever_that_is_said(tmp_path, momen
     server.stop()
 
 
-@pytest.mark.parametrize("library", ["small", "lone"])
+@pytest.mark.parametrize("library", ["small", pytest.param("lone", marks=pytest.mark.slow)])
 def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch, library):
     monkeypatch.setattr("asterism.core.workers.worker._END_SECONDS", 1.0)
     handle = WorkerClient(library, LIMITS, ENVIRONMENT, server if library == "small" else None)
@@ -298,7 +300,9 @@ def test_a_worker_that_hangs_while_it_ends_is_killed(server, folder, monkeypatch
         handle.stop()
 
 
-@pytest.mark.parametrize("victim", ["fork", "server", "lone"])
+@pytest.mark.parametrize(
+    "victim", ["fork", *(pytest.param(v, marks=pytest.mark.slow) for v in ("server", "lone"))]
+)
 def test_a_worker_that_is_killed_from_outside_is_asked_once_more(server, folder, victim):
     """As a system short of memory does: that is no answer of the library's."""
     alone = victim == "lone"

@@ -118,6 +118,7 @@ def own_network(tmp_path):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_a_network_that_hangs_at_opening_is_one_line(own_network, monkeypatch):
     monkeypatch.setattr(isolation, "PATIENCE_S", 5.0)
     monkeypatch.chdir(own_network)

@@ -1,5 +1,6 @@
 """Model files of any signature as rows of numbers: masks, constants, states, batches."""
 
+import keras
 import numpy as np
 import pytest
 from onnx_networks import linear, masked, mixing, quantised, streaming
@@ -105,3 +106,25 @@ def test_a_model_in_another_process_is_the_same(tmp_path):
         assert (there.classes, there.shapes, there.name) == (2, {"y": (2,)}, "q.onnx")
     with pytest.raises(UserError, match=r"q\.onnx failed"):
         IsolatedFileModel(path, feeding(), False, np.zeros((2, 9), np.float32))
+
+
+def test_a_keras_classifier_of_images_runs_as_its_export_and_other_models_in_keras(tmp_path):
+    layers = keras.layers
+    image = keras.Input((6, 6, 1))
+    classifier = keras.Model(image, layers.Dense(3, "softmax")(layers.Flatten()(image)))
+    classifier.save(tmp_path / "images.keras")
+    pictures = RNG.random((20, 6, 6, 1), np.float32)
+    one, other = keras.Input((4,), name="one"), keras.Input((2,), name="other")
+    both = layers.Dense(3)(layers.Concatenate()([one, other]))
+    keras.Model([one, other], both).save(tmp_path / "two.keras")
+    rows = RNG.standard_normal((20, 4)).astype(np.float32)
+    for path, items, expected in (
+        (tmp_path / "images.keras", pictures, classifier(pictures).numpy()),
+        (tmp_path / "two.keras", rows, None),
+    ):
+        model = opened(path, items, constants=[{"input": "other", "value": 1}])
+        found = model.predict(items)
+        assert found.shape == (20, 3)
+        assert np.array_equal(found, alone(model, items)), "whatever the batch"
+        if expected is not None:
+            assert found == pytest.approx(expected, abs=1e-5)

@@ -123,20 +123,24 @@ def test_an_interrupt_stops_it_and_the_same_command_goes_on(project, launcher):
     assert project.ran() == ["end", "end", "right", "right"]
 
 
+REJECTED = [
+    (["abstraction.kk=1,2"], "abstraction.kk"),
+    (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
+    (["attack.names=[fgsm],[fgsmm]"], "attack.names.0: no attack is called 'fgsmm'"),
+    (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
+    (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'; did you mean 'left'?"),
+    (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
+    (["data=nope,digits"], "nope"),
+    (["abstraction.k=1,2", "--name", "a b"], "--name 'a b' cannot name a folder"),
+    (["abstraction.k=1,2", "-t", "left@nope"], "no stage is called 'left@nope'"),
+    (["abstraction.k=1,2", "hydra/sweeper=nope"], "nope"),
+]
+
+
+# Each takes two seconds, so three stand for all among the fast tests.
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [
-        (["abstraction.kk=1,2"], "abstraction.kk"),
-        (["abstraction.k=1,0"], "point 1 (abstraction.k=0): conf: abstraction.k is 0"),
-        (["attack.names=[fgsm],[fgsmm]"], "attack.names.0: no attack is called 'fgsmm'"),
-        (["abstraction.k=1,2", "hydra/launcher=nope"], "nope"),
-        (["abstraction.k=1,2", "-t", "lefft"], "no stage is called 'lefft'; did you mean 'left'?"),
-        (["abstraction.k=[1,2"], "abstraction.k=[1,2"),
-        (["data=nope,digits"], "nope"),
-        (["abstraction.k=1,2", "--name", "a b"], "--name 'a b' cannot name a folder"),
-        (["abstraction.k=1,2", "-t", "left@nope"], "no stage is called 'left@nope'"),
-        (["abstraction.k=1,2", "hydra/sweeper=nope"], "nope"),
-    ],
+    [*REJECTED[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in REJECTED[3:])],
 )
 def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
     status, output = call(project, "sweep", *arguments)

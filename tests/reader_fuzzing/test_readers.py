@@ -106,6 +106,7 @@ def test_all_crafted_files(name: str, servers: Servers, home: Path) -> None:
     require_no_failure(*campaign_of(name, servers, home))
 
 
+@pytest.mark.slow
 def test_whole_files_are_read(servers: Servers, home: Path) -> None:
     """What the mutants are made of is sound: else nothing but the first check would be tried."""
     for family in FAMILIES:

@@ -159,6 +159,7 @@ def _judged(
     return {
         "nodes_in_float": len(chosen.floats),
         "nodes_with_finer_scales": len(chosen.finer),
+        "bits": chosen.bits,
         "float_share": chosen.float_share,
         "bytes": chosen.size,
         "bytes_before": Path(params.compressed).stat().st_size,
@@ -215,6 +216,7 @@ def _write_tables(curve: RepairCurve, vetted: Vetted, items: NDArray[Any], folde
     points = {
         "nodes_in_float": [len(file.floats) for file in curve.files],
         "nodes_with_finer_scales": [len(file.finer) for file in curve.files],
+        "bits": [file.bits for file in curve.files],
         "bytes": [file.size for file in curve.files],
         "gone": [file.gone for file in curve.files],
         "error": [file.error for file in curve.files],

@@ -81,17 +81,33 @@ class Keras(Format):
     @staticmethod
     def open(path: Path) -> Runtime:
         """See :meth:`asterism.models.classifiers.formats.Format.open`."""
-        export = _export_folder(path)
-        facts = export / "facts.json"
-        with held(export.with_suffix(".lock")):
-            if not facts.is_file():
-                _export(load_keras(path), path, export)
-            faithful = bool(read_json(facts)["faithful"])
-        if not faithful:
+        export = faithful_export(path)
+        if export is None:
             return KerasRuntime(load_keras(path), path)
-        runtime = OnnxRuntime(export / "model.onnx")
+        runtime = OnnxRuntime(export)
         runtime.notes = ("a Keras file, run as its ONNX export",)
         return runtime
+
+
+def faithful_export(path: Path) -> Path | None:
+    """The ONNX file that computes what an image classifier of Keras does, made on first use.
+
+    Args:
+        path: the Keras file.
+
+    Returns:
+        None where the model cannot be exported, or its export computes something else.
+
+    Raises:
+        UserError: the file cannot be read, or is no classifier of images.
+    """
+    export = _export_folder(path)
+    facts = export / "facts.json"
+    with held(export.with_suffix(".lock")):
+        if not facts.is_file():
+            _export(load_keras(path), path, export)
+        faithful = bool(read_json(facts)["faithful"])
+    return export / "model.onnx" if faithful else None
 
 
 def _export_folder(path: Path) -> Path:

@@ -102,6 +102,7 @@ class WritesAFile(CONVERTERS["tf2onnx"]):
         return "\ndef convert(model, path):\n    open(path, 'wb').write(b'123')\n"
 
 
+@pytest.mark.slow
 def test_a_script_leaves_nothing_behind(tmp_path):
     backends = ("reads_a_file:bytes",)
     finding = Finding(0, "runtime crash", "run", "x", backends, exception="ValueError", message="3")

@@ -163,7 +163,12 @@ generate.campaign(SEEDS, params(models=30, pool=pool), 7, strategy, checkpoint=d
 
 
 @pytest.mark.parametrize(
-    ("strategy", "pool"), [("memo", "replace"), ("memo", "grow"), ("memo_r", "grow")]
+    ("strategy", "pool"),
+    [
+        ("memo", "replace"),
+        pytest.param("memo", "grow", marks=pytest.mark.slow),
+        pytest.param("memo_r", "grow", marks=pytest.mark.slow),
+    ],
 )
 def test_a_killed_campaign_goes_on_to_the_same_result(strategy, pool, monkeypatch, state_root):
     command = [sys.executable, "-c", KILLED_CAMPAIGN, strategy, pool]

@@ -63,6 +63,7 @@ def test_a_folder_into_which_the_cache_cannot_put_results_is_named(project, jobs
     )
 
 
+@pytest.mark.slow
 def test_a_point_names_the_folder_that_it_cannot_write_and_the_sweep_has_its_record(project):
     with read_only(project.root / ".dvc/tmp/asterism/workspaces") as path:
         assert rejected(project, "sweep", "--name", "s", "fuzz.mutants=5") == []

@@ -16,6 +16,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
 from asterism.localisation.running import Feed as Tensors
+from asterism.localisation.running import batches
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
@@ -34,7 +35,7 @@ _RANKED = 50
 
 @dataclass(frozen=True)
 class _Cases:
-    """Deviating inputs, divided at random into those to repair by and those to judge by."""
+    """Deviating inputs: those to repair by, and those to judge by."""
 
     repair: NDArray[Any]
     held_out: NDArray[Any]
@@ -58,7 +59,12 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         answers = vetted.answers
         deviates = vetted.comparison.deviates(answers.f, answers.g)
         found = read_arrays(triggers)["items"]
-        cases = _divided(vetted.inputs.items[deviates], found, params.repair.inputs)
+        unseen = np.arange(len(deviates)) % 2 == 1  # the repair sees the other inputs only
+        items = vetted.inputs.items
+        cases = _Cases(
+            np.concatenate([items[deviates & ~unseen], found[::2]])[: params.repair.inputs],
+            np.concatenate([items[deviates & unseen], found[1::2]]),
+        )
         try:
             curve = _curve(vetted, cases.repair)
         except UserError as reason:
@@ -75,14 +81,7 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         if chosen.gone < params.repair.gone:
             facts["reason"] = _too_little(params, chosen)
         chosen.write(temporary / "repaired.onnx")
-        return facts | _judged(vetted, chosen, temporary / "repaired.onnx", cases, ~deviates)
-
-
-def _divided(natural: NDArray[Any], found: NDArray[Any], most: int) -> _Cases:
-    """Every second deviating input goes to each half; what was found naturally comes first."""
-    even = np.concatenate([natural[::2], found[::2]])
-    odd = np.concatenate([natural[1::2], found[1::2]])
-    return _Cases(even[:most], odd)
+        return facts | _judged(vetted, chosen, temporary / "repaired.onnx", cases, unseen)
 
 
 def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
@@ -114,7 +113,7 @@ def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
         return vetted.comparison.deviates(f, g).astype(np.float64)
 
     most = max(1, int(params.repair.float_share * len(pair.nodes)))
-    feeds = [_feed(vetted, items)]
+    feeds = batches(_feed(vetted, items), _BATCH)
     return repair_curve(pair, feeds, deviation, params.repair.evaluations, most, params.repair.gone)
 
 
@@ -129,14 +128,11 @@ def _judged(
     chosen: RepairedFile,
     path: Path,
     cases: _Cases,
-    agreed: NDArray[np.bool_],
+    unseen: NDArray[np.bool_],
 ) -> dict[str, Any]:
     """The repaired file on inputs that it was not repaired by."""
     params, inputs = vetted.params, vetted.inputs
     images = inputs.kind == "images"
-    unseen = agreed.copy()
-    natural = np.flatnonzero(~agreed)
-    unseen[natural[1::2]] = True  # see `_divided`
     items = inputs.items[unseen]
     with IsolatedFileModel(path, params.feeding, images, inputs.items[:16]) as model:
         before, after = vetted.pair.ask(items), model.predict(items)

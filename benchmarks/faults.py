@@ -6,9 +6,10 @@ It makes small projects of this checkout, disturbs each command at random moment
 same command again until it ends by itself. Results, saved state and `dvc.lock` must then have the
 bytes of an undisturbed run. No process, half file or temporary name may be left.
 
-Outcomes are kept in logs/faults.jsonl, so that the same call goes on after an interrupt. It
-needs Linux. Full disks and read-only folders need the right to mount (root), moved clocks need
-libfaketime (`apt-get install libfaketime`); where they are missing, the table says so.
+Outcomes are kept in logs/faults.jsonl, so that the same call goes on after an interrupt. They
+count for as long as no file changes that the command runs. It needs Linux. Full disks and
+read-only folders need the right to mount (root), moved clocks need libfaketime
+(`apt-get install libfaketime`); where they are missing, the table says so.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from faulting.disturbances import DISTURBANCES, NotHereError
-from faulting.projects import ROOT, code_version, commit_told
+from faulting.projects import ROOT, code_version, commit_told, templates_version
 from faulting.table import Cell, Found, Results, markdown
 from faulting.targets import TARGETS
 from faulting.trial import Reference, Trial
@@ -30,18 +31,20 @@ from faulting.trial import Reference, Trial
 def main() -> None:
     given = _arguments()
     results = Results(ROOT / "logs/faults.jsonl")
-    now = code_version()
-    work = given.work / now
+    commit = commit_told()
+    work = given.work / templates_version()
     targets, faults = given.target or list(TARGETS), given.fault or list(DISTURBANCES)
-    wanted = [Cell(now, t, f, given.seed) for t in targets for f in faults]
+    versions = {name: code_version(TARGETS[name].stages) for name in targets}
+    wanted = [Cell(versions[t], t, f, given.seed) for t in targets for f in faults]
     if not given.table:
         for name in targets:
             trial = Trial(TARGETS[name], work / given.slot, work)
-            _fill_row(trial, [cell for cell in wanted if cell.target == name], results, given)
+            row = [cell for cell in wanted if cell.target == name]
+            _fill_row(trial, row, results, commit, given)
     cells = {cell: found for cell, found in results.read().items() if cell in wanted}
     command = f"python benchmarks/faults.py --kills {given.kills} --rounds {given.rounds}"
     command += f" --seed {given.seed}" if given.seed else ""
-    text = markdown(cells, list(TARGETS), commit_told(), command)
+    text = markdown(cells, list(TARGETS), command)
     print(text)
     if given.write is not None:
         given.write.write_text(text, encoding="utf-8")
@@ -67,7 +70,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _fill_row(
-    trial: Trial, wanted: Sequence[Cell], results: Results, given: argparse.Namespace
+    trial: Trial, wanted: Sequence[Cell], results: Results, commit: str, given: argparse.Namespace
 ) -> None:
     """Run what is wanted of one target and not there yet."""
     missing = []
@@ -82,24 +85,29 @@ def _fill_row(
         times = f"{reference.seconds:.1f} s undisturbed, {reference.works:.1f} s of work"
         _say(trial.target.name, times)
         for cell, numbers in missing:
-            _fill_cell(cell, numbers, trial, reference, results)
+            _fill_cell(cell, numbers, trial, reference, results, commit)
     finally:
         trial.close()
 
 
 def _fill_cell(
-    cell: Cell, numbers: range, trial: Trial, reference: Reference, results: Results
+    cell: Cell,
+    numbers: range,
+    trial: Trial,
+    reference: Reference,
+    results: Results,
+    commit: str,
 ) -> None:
     rng = random.Random(f"{cell.seed} {cell.target} {cell.fault} {numbers.start}")
     try:
         disturb = DISTURBANCES[cell.fault][1]
         for number, outcome in enumerate(disturb(trial, reference, rng, numbers), numbers.start):
-            results.add(cell, outcome)
+            results.add(cell, commit, outcome)
             told = "; ".join(outcome.problems[:3]) or "ok"
             of = f"{number + 1}/{numbers.stop}"
             _say(cell.target, f"{cell.fault} {of} {outcome.detail}: {told}")
     except NotHereError as error:
-        results.add(cell, None, str(error))
+        results.add(cell, commit, None, str(error))
         _say(cell.target, f"{cell.fault}: {error}")
 
 

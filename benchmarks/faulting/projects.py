@@ -63,8 +63,18 @@ SMALL = [
 SAVE_EVERY = ("SAVE_EVERY = 10.0", "SAVE_EVERY = 0.3")
 
 
-#: What a pipeline's results depend on.
-_CODE = ("src", "stages", "conf", "dvc.yaml", "params.yaml", "requirements.lock")
+#: What every command runs, also when the work is another stage's.
+_ALWAYS = (
+    "stages/__main__.py",
+    "src/asterism/cli.py",
+    "src/asterism/core",
+    "src/asterism/dvc_hydra",
+    "requirements.lock",
+    "Makefile",
+)
+
+#: What commands about the whole graph run beside that; their stages are light ones.
+_OF_GRAPHS = ("dvc.yaml", "src/asterism/sweep", "conf/hydra")
 
 
 def commit_told() -> str:
@@ -72,16 +82,36 @@ def commit_told() -> str:
     return sweeps.shell(ROOT, "git", "describe", "--always", "--dirty", "--abbrev=10")
 
 
-def code_version() -> str:
-    """Hash of all files of this checkout that the projects run: outcomes are of one version."""
+def code_version(stages: Sequence[str]) -> str:
+    """Hash of the files of this checkout that a command runs: its outcomes are of one version.
+
+    Args:
+        stages: the stages that it is about, whose code counts; none means the whole graph, with
+            stages that do no work.
+    """
+    entries = _entries()
+    own = [entries[stage.partition("@")[0]] for stage in stages]
+    code = {dep for entry in own for dep in entry["deps"] if dep.startswith(("src/", "stages/"))}
+    code |= {*_ALWAYS, *(() if stages else _OF_GRAPHS)}
+    digest = hashlib.sha256(repr((SMALL, SAVE_EVERY, own)).encode())
     listed = sweeps.shell(
-        ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *_CODE
+        ROOT, "git", "ls-files", "--cached", "--others", "--exclude-standard", *sorted(code)
     )
-    digest = hashlib.sha256(repr((SMALL, SAVE_EVERY)).encode())
     for name in sorted(listed.split("\n")):
         if (ROOT / name).is_file():
             digest.update(f"\0{name}\0".encode() + (ROOT / name).read_bytes())
     return digest.hexdigest()[:10]
+
+
+def _entries() -> dict[str, Any]:
+    """Stages of ``dvc.yaml`` by name; of those that stand for several, what they share."""
+    entries = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    return {name: entry.get("do", entry) for name, entry in entries.items()}
+
+
+def templates_version() -> str:
+    """Hash of all code that finished projects are made by, see :data:`TEMPLATES`."""
+    return code_version(list(_entries())) + code_version([])
 
 
 def environment(place: Path) -> dict[str, str]:

@@ -41,10 +41,12 @@ class Found:
 
     Attributes:
         outcomes: of the disturbances so far.
+        commit: at which the last of them was run.
         reason: why there are none, where the machine or the target allows none.
     """
 
     outcomes: list[Outcome] = field(default_factory=list)
+    commit: str = ""
     reason: str = ""
 
 
@@ -54,10 +56,10 @@ class Results:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def add(self, cell: Cell, outcome: Outcome | None, reason: str = "") -> None:
+    def add(self, cell: Cell, commit: str, outcome: Outcome | None, reason: str = "") -> None:
         """Append an outcome, or the reason why the cell has none."""
         told = None if outcome is None else asdict(outcome)
-        facts = {"cell": asdict(cell), "reason": reason, "outcome": told}
+        facts = {"cell": asdict(cell), "commit": commit, "reason": reason, "outcome": told}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(facts) + "\n")
@@ -69,12 +71,13 @@ class Results:
         for line in text.splitlines():
             facts = json.loads(line)
             own = found.setdefault(Cell(**facts["cell"]), Found(reason=facts["reason"]))
+            own.commit = facts["commit"]
             if facts["outcome"] is not None:
                 own.outcomes.append(Outcome(**facts["outcome"]))
         return found
 
 
-def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, command: str) -> str:
+def markdown(cells: dict[Cell, Found], targets: Sequence[str], command: str) -> str:
     """The table of faults and targets, and below it what was lost or left, case by case."""
     faults = [name for name in DISTURBANCES if any(cell.fault == name for cell in cells)]
     rows = [name for name in targets if any(cell.target == name for cell in cells)]
@@ -84,19 +87,17 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
         "# Faults injected",
         "",
         f"`{command}`",
-        f"({time.strftime('%Y-%m-%d', time.gmtime())}, commit {commit}, {_machine()}).",
+        f"({time.strftime('%Y-%m-%d', time.gmtime())}, {_machine()}).",
         "A cell says in how many cases nothing was lost and nothing was left: the same command,",
         "given again, ended by itself with the bytes of an undisturbed run in results, cache and",
         "`dvc.lock`. No process, half file or temporary name was there. What DVC leaves under a",
         "temporary name is dated two hours back before the command is given again, since commands",
-        "remove such files after an hour. An empty cell was not run.",
+        "remove such files after an hour. An empty cell was not run. A row counts for as long as",
+        "no file changes that its command runs; *commit* is where it was last run.",
         "",
-        f"| command | {' | '.join(headings)} |",
-        f"|---|{'---|' * len(faults)}",
-        *(
-            f"| `{row}` | {' | '.join(_told(by_place.get((row, fault))) for fault in faults)} |"
-            for row in rows
-        ),
+        f"| command | {' | '.join(headings)} | commit |",
+        f"|---|{'---|' * len(faults)}---|",
+        *(_row(row, [by_place.get((row, fault)) for fault in faults]) for row in rows),
         "",
     ]
     lines += [_legend(name) for name in faults]
@@ -106,6 +107,11 @@ def markdown(cells: dict[Cell, Found], targets: Sequence[str], commit: str, comm
     if wrong := [line for cell, found in cells.items() for line in _wrong(cell, found)]:
         lines += ["## Lost or left", "", *wrong, ""]
     return "\n".join(lines)
+
+
+def _row(target: str, cells: Sequence[Found | None]) -> str:
+    commits = dict.fromkeys(found.commit for found in cells if found is not None)
+    return f"| `{target}` | {' | '.join(map(_told, cells))} | {', '.join(commits)} |"
 
 
 def _legend(fault: str) -> str:

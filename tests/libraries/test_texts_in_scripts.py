@@ -125,7 +125,9 @@ def test_a_script_that_is_no_python_is_no_bug(tmp_path):
     for text in ("def f(:\n", "x = '\n", "a b\n", "x = 1\x00\n"):
         path.write_text(text)
         done = subprocess.run([sys.executable, str(path)], capture_output=True, check=False)
-        assert done.returncode == 1, "which is how Python ends, and what a bug ends with"
+        # Python before 3.11.4 stops reading a file at a null byte, and ends well.
+        told = "which is how Python ends, and what a bug ends with"
+        assert done.returncode == 1 or "\x00" in text, told
         assert exit_status(path) == 2
     statuses = exit_statuses(path, 3)
     assert not Report("f", "s", statuses, "").reproduced

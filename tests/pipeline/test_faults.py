@@ -131,16 +131,16 @@ def test_the_table_says_what_was_lost_and_a_later_call_goes_on(tmp_path):
     results = Results(tmp_path / "logs" / "faults.jsonl")
     good, bad, absent = (Cell("1f", "make push", f, 0) for f in ("kill", "stop", "clock"))
     assert results.read() == {}
-    results.add(good, Outcome("everything", "work"))
-    results.add(bad, Outcome("2.00 s into run", "run", ["lost out"]))
-    results.add(good, Outcome("everything", "work"))
-    results.add(absent, None, "needs libfaketime")
+    results.add(good, "abc", Outcome("everything", "work"))
+    results.add(bad, "abc", Outcome("2.00 s into run", "run", ["lost out"]))
+    results.add(good, "def", Outcome("everything", "work"))
+    results.add(absent, "def", None, "needs libfaketime")
     cells = results.read()
     assert {cell: len(found.outcomes) for cell, found in cells.items()} == {
         good: 2,
         bad: 1,
         absent: 0,
     }
-    text = markdown(cells, ["make push"], "abc", "python benchmarks/faults.py")
-    assert "| `make push` | 2/2 | **0/1** | needs libfaketime |" in text
+    text = markdown(cells, ["make push"], "python benchmarks/faults.py")
+    assert "| `make push` | 2/2 | **0/1** | needs libfaketime | def, abc |" in text
     assert "- `make push`, stopped and resumed (2.00 s into run): lost out" in text

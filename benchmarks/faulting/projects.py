@@ -36,7 +36,7 @@ SMALL = [
     "attack.options.carlini_wagner.iterations=50",
     "attack.rnn_inputs=15",
     "importance.neurons=[6,8]",
-    "importance.distributions=2",
+    "importance.draws=2",
     "~compression.dynamic_range",
     "compression.pruned.options.tuning.epochs=4",
     "compression.distilled.options.training.epochs=6",

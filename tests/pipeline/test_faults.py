@@ -14,6 +14,8 @@ from faulting.disturbances import DISTURBANCES, NotHereError
 from faulting.table import Cell, Results, markdown
 from faulting.trial import Outcome, Trial
 
+from asterism.config import compose
+
 # Other modules there have the names of the tests' folders.
 sys.path.remove(str(ROOT / "benchmarks"))
 
@@ -124,6 +126,13 @@ def test_what_an_unsound_stage_does_is_named(trial, monkeypatch):
     assert "half file project/out" in found
     assert "other bytes in project/out" in found
     assert "left running: sleep 30" in found
+
+
+def test_small_parameters_are_possible_ones_and_rows_have_versions_of_their_own():
+    assert compose(ROOT / "conf", projects.SMALL)
+    rows = {tuple(s.partition("@")[0] for s in t.stages) for t in targets.TARGETS.values()}
+    assert len({projects.code_version(stages) for stages in rows}) == len(rows)
+    assert projects.code_version(["fuzz@state"]) == projects.code_version(["fuzz@none"])
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs POSIX")

@@ -17,9 +17,15 @@ from asterism.core.running.supervision import INTERRUPTED
 
 
 def _require_root(needed: str) -> None:
-    """Stop in a folder without this file of a project's root."""
+    """Stop in a folder without this file of a project's root, or of another version's project."""
+    from asterism.project import check_code
+
     if not Path(needed).exists():
-        raise UserError(f"there is no {needed} here: run the command in the project's root")
+        raise UserError(
+            f"there is no {needed} here: run the command in the project's root "
+            "(`asterism new FOLDER` makes a project)"
+        )
+    check_code(Path.cwd())
 
 
 ShardCount = Annotated[
@@ -35,6 +41,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Test deep-learning systems, reproducibly. The pipeline itself runs with `dvc repro`.",
 )
+
+
+@app.command()
+def new(
+    folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
+    update: Annotated[
+        bool, typer.Option("--update", help="Bring a project to the version that is installed.")
+    ] = False,
+) -> None:
+    """Make a project of your own: parameters, stages and a git repository."""
+    from asterism.project import new_project, update_project
+
+    for line in update_project(folder) if update else new_project(folder):
+        print(line)
 
 
 @app.command()
@@ -247,6 +267,8 @@ def vet(
     from asterism.sweep.point import VETTED
     from asterism.vetting.command import VetRequest, vet_overrides
 
+    if not Path("dvc.yaml").exists():
+        new(Path())
     _require_root("dvc.yaml")
     request = VetRequest(
         original,

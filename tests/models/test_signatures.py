@@ -8,7 +8,7 @@ import tensorflow as tf
 from onnx_networks import linear, masked, quantised, streaming
 
 from asterism.core.messages.errors import UserError
-from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
 
@@ -19,7 +19,7 @@ WEIGHTS = np.arange(6, dtype=np.float32).reshape(3, 2)
 def test_an_onnx_file_says_names_types_and_shapes(tmp_path):
     found = read_signature(linear(tmp_path / "a.onnx", WEIGHTS, batch="n"))
     assert found.inputs == (TensorSpec("x", "float32", (None, 3)),)
-    assert found.outputs == (TensorSpec("y", "float32", (None, 2)),)
+    assert found.outputs == (TensorSpec("y", "float32", (None, 2), made_by="matmul"),)
     assert (found.operators, found.quantised, found.half, found.streams) == (1, 0, False, False)
 
 
@@ -88,7 +88,7 @@ def test_keras_files_are_read_without_keras(tmp_path, suffix):
     model.save(tmp_path / f"m{suffix}")
     found = read_signature(tmp_path / f"m{suffix}")
     assert found.inputs == (TensorSpec("picture", "float32", (None, 8, 8, 1)),)
-    assert found.outputs == (TensorSpec("scores", "float32", (None, 5)),)
+    assert found.outputs == (TensorSpec("scores", "float32", (None, 5), made_by="linear"),)
     assert found.operators == 2
 
 
@@ -117,6 +117,44 @@ def test_integers_that_stand_for_real_numbers_are_no_tokens():
 def test_a_mask_is_an_input_of_its_own(tmp_path):
     names = [spec.name for spec in read_signature(masked(tmp_path / "m.onnx")).given]
     assert names == ["input_ids", "attention_mask", "factor"]
+
+
+def test_a_softmax_is_found_behind_what_only_changes_its_form(tmp_path):
+    path = linear(tmp_path / "m.onnx", WEIGHTS)
+    model = onnx.load(path)
+    made = onnx.helper.make_node
+    model.graph.node[0].output[0] = "h"
+    model.graph.node.extend(
+        [made("Softmax", ["h"], ["p"]), made("Cast", ["p"], ["y"], to=onnx.TensorProto.FLOAT)]
+    )
+    onnx.save(model, path)
+    assert read_signature(path).outputs[0].made_by == "softmax"
+    network = keras.Sequential([keras.Input((4,)), L.Dense(3, activation="sigmoid")])
+    network.save(tmp_path / "m.keras")
+    assert read_signature(tmp_path / "m.keras").outputs[0].made_by == "sigmoid"
+    converter = tf.lite.TFLiteConverter.from_keras_model(network)
+    (tmp_path / "m.tflite").write_bytes(converter.convert())
+    assert read_signature(tmp_path / "m.tflite").outputs[0].made_by == "sigmoid"
+
+
+@pytest.mark.parametrize(
+    ("shape", "made_by", "labels", "comparison"),
+    [
+        ((None, 10), "softmax", False, "top_label"),
+        ((), "softmax", False, "top_label"),
+        ((None, 10), "sigmoid", False, "multi_label"),
+        ((None, 40, 3), "sigmoid", False, "frame_scores"),
+        ((None, 10), "gemm", True, "top_label"),
+        ((None, 10), "gemm", False, None),
+        ((None, 1), "sigmoid", False, None),
+        ((None, 40, 30), "softmax", False, None),
+    ],
+)
+def test_comparisons_are_guessed_by_what_makes_the_output(shape, made_by, labels, comparison):
+    output = TensorSpec("y", "float32", shape, made_by=made_by)
+    found, why = comparison_of_outputs(Signature("onnx", (), (output,)), labels)
+    assert found == comparison
+    assert bool(why) == (comparison is not None)
 
 
 @pytest.mark.parametrize("name", ["a.onnx", "a.tflite", "a.h5", "a.keras", "a.xyz"])

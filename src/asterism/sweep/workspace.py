@@ -72,7 +72,7 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     git(root, "clone", "--quiet", "--shared", "--no-checkout", str(root), str(target))
     git(target, "checkout", "--quiet", "--detach", revision)
-    for key, value in _identity(root).items():
+    for key, value in identity(root).items():
         git(target, "config", key, value)
     local = root / ".dvc" / "config.local"
     if local.exists():
@@ -80,8 +80,8 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
     use_cache(target, cache, LINKS)
 
 
-def _identity(root: Path) -> dict[str, str]:
-    """Who commits the point's experiment: the project's user, where git knows one."""
+def identity(root: Path) -> dict[str, str]:
+    """Who commits: the user as git knows them, else a name of this project's."""
     known = {}
     for key, otherwise in (("user.name", "asterism"), ("user.email", "asterism@localhost")):
         try:

@@ -10,8 +10,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.kind import INPUT_KINDS
-from asterism.data.given.reading import files_of, kind_of
-from asterism.models.signatures.kinds import kind_of_inputs
+from asterism.data.given.reading import files_of, has_labels, kind_of
+from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
 
@@ -66,8 +66,9 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
         path = getattr(request, name)
         if path is not None:
             overrides.append(f"vet.{name}={_quoted(str(path.resolve()))}")
-    if request.comparison is not None:
-        overrides.append(f"vet.comparison.kind={request.comparison}")
+    compared, told = _comparison(request, signature, kind, conf)
+    overrides += compared
+    said.append(told)
     if kind == "images":
         values, told = _preprocessing(request, signature, conf)
         overrides += [f"vet.feeding.preprocessing={values}"] if values else []
@@ -110,6 +111,24 @@ def _kind(request: VetRequest, signature: Signature) -> tuple[str, str]:
     if by_files is None:
         return by_model, f"kind {by_model}: {why} (another: --kind)"
     return by_files, f"kind {by_files}, by the inputs' file names (another: --kind)"
+
+
+def _comparison(
+    request: VetRequest, signature: Signature, kind: str, conf: Path
+) -> tuple[list[str], str]:
+    """Overrides for the comparison of outputs, and what is said of it."""
+    composed = [read_yaml(conf / "vet" / f"{name}.yaml") for name in ("none", kind)]
+    usual = [part["comparison"]["kind"] for part in composed if "comparison" in part][-1]
+    guess, why = comparison_of_outputs(signature, has_labels(request.inputs, request.labels))
+    chosen = request.comparison or guess or usual
+    if request.comparison is not None:
+        told = "as was asked"
+    else:
+        told = f"{why if guess else f'usual for {kind}'} (another: --comparison)"
+    overrides = [f"vet.comparison.kind={chosen}"]
+    if chosen != usual:  # the options are another comparison's
+        overrides += ["~vet.comparison.options", "+vet.comparison.options={}"]
+    return overrides, f"outputs are compared by {chosen}: {told}"
 
 
 def _preprocessing(request: VetRequest, signature: Signature, conf: Path) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -68,6 +69,22 @@ def kind_of(files: Sequence[Path]) -> str | None:
     claimed = {s: name for name in INPUT_KINDS for s in INPUT_KINDS[name].suffixes}
     counts = Counter(claimed.get(path.suffix.lower(), "bytes") for path in files)
     return counts.most_common(1)[0][0]
+
+
+def has_labels(path: Path, labels: Path | None) -> bool:
+    """Whether inputs have labels: a file of them, classes as subfolders, or an array.
+
+    Raises:
+        UserError: an ``.npz`` file is damaged.
+    """
+    if labels is not None:
+        return True
+    if path.is_dir():
+        return len({file.parent for file in files_of(path)}) > 1
+    if path.suffix != ".npz":
+        return False
+    with reading(str(path)), zipfile.ZipFile(path) as archive:
+        return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
 
 
 def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = None) -> GivenInputs:

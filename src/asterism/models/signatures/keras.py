@@ -53,7 +53,10 @@ def _input(layer: dict[str, Any]) -> TensorSpec:
 def _output(layer: dict[str, Any]) -> TensorSpec:
     config = layer["config"]
     length = config.get(_LENGTH.get(layer["class_name"], ""))
-    return TensorSpec(config["name"], _dtype(config), (None, length) if length else ())
+    activation = config.get("activation", layer["class_name"].lower())
+    maker = activation if isinstance(activation, str) else ""
+    shape = (None, length) if length else ()
+    return TensorSpec(config["name"], _dtype(config), shape, made_by=maker)
 
 
 def _names(ends: list[Any]) -> list[str]:

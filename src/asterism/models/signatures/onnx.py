@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 #: Parts of the names of operators that compute on integers, or convert from or to them.
 _INTEGER = ("quantize", "qlinear", "integer", "qgemm", "qattention")
+
+#: Operators that give the same numbers in another form.
+_FORMS = ("Cast", "DequantizeLinear", "Identity", "QuantizeLinear", "Reshape", "Squeeze")
 
 
 def onnx_signature(path: Path) -> Signature:
@@ -29,7 +33,9 @@ def onnx_signature(path: Path) -> Signature:
     graph = read_onnx(path).graph
     constants = {tensor.name for tensor in graph.initializer}
     inputs = tuple(_spec(value, path) for value in graph.input if value.name not in constants)
-    outputs = tuple(_spec(value, path) for value in graph.output)
+    outputs = tuple(
+        replace(_spec(value, path), made_by=_maker(value.name, graph)) for value in graph.output
+    )
     half = onnx.TensorProto.FLOAT16
     return Signature(
         format="onnx",
@@ -44,8 +50,14 @@ def onnx_signature(path: Path) -> Signature:
     )
 
 
-def _is_integer(operator: str) -> bool:
-    return any(word in operator for word in _INTEGER)
+def _maker(name: str, graph: onnx.GraphProto) -> str:
+    """The operator that computes an output, past those that only give its numbers another form."""
+    makers = {output: node for node in graph.node for output in node.output}
+    for _ in range(len(graph.node)):
+        if name not in makers or makers[name].op_type not in _FORMS or not makers[name].input:
+            break
+        name = makers[name].input[0]
+    return makers[name].op_type.lower() if name in makers else ""
 
 
 def _constants(graph: onnx.GraphProto) -> Iterator[onnx.TensorProto]:

@@ -20,6 +20,8 @@ class TensorSpec:
         shape: its axes; None where the size is free.
         scale, zero: for integers that stand for real numbers: the real number is
             ``(integer - zero) * scale``. 0 and 0 where they do not.
+        made_by: of an output, the operator that computes it, in small letters (``softmax``,
+            ``sigmoid``); empty where the file does not tell.
     """
 
     name: str
@@ -27,6 +29,7 @@ class TensorSpec:
     shape: tuple[int | None, ...]
     scale: float = 0.0
     zero: int = 0
+    made_by: str = ""
 
     def __str__(self) -> str:
         sizes = ", ".join("?" if size is None else str(size) for size in self.shape)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,12 @@ from asterism.models.signatures.signature import Signature, TensorSpec, matching
 
 #: Types of quantised numbers.
 _INTEGERS = ("int4", "int8", "uint8", "int16")
+
+#: Operators that give the same numbers in another form.
+_FORMS = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE", "SQUEEZE")
+
+#: Other names for the same operators.
+_MAKERS = {"LOGISTIC": "sigmoid"}
 
 
 def tflite_signature(path: Path) -> Signature:
@@ -42,6 +50,21 @@ def tflite_signature(path: Path) -> Signature:
             for i in range(model.OperatorCodesLength())
         ]
         used = [graph.Operators(i) for i in range(graph.OperatorsLength())]
+        makers = {
+            int(number): _MAKERS.get(name, name.lower())
+            for op in used
+            if (name := codes[op.OpcodeIndex()]) not in _FORMS
+            for number in op.OutputsAsNumpy()
+        }
+        forms = {
+            int(op.Outputs(0)): int(op.Inputs(0))
+            for op in used
+            if codes[op.OpcodeIndex()] in _FORMS
+        }
+        outputs = tuple(
+            replace(spec, made_by=makers.get(_origin(graph.Outputs(i), forms), ""))
+            for i, spec in enumerate(outputs)
+        )
         tensors = [dtypes.get(graph.Tensors(i).Type(), "") for i in range(graph.TensorsLength())]
         quantised = sum(
             any(tensors[n] in _INTEGERS for n in op.InputsAsNumpy() if n >= 0) for op in used
@@ -57,6 +80,13 @@ def tflite_signature(path: Path) -> Signature:
         half="float16" in tensors,
         variables=variables or any(graph.Tensors(i).IsVariable() for i in range(len(tensors))),
     )
+
+
+def _origin(number: int, forms: Mapping[int, int]) -> int:
+    """The tensor whose numbers another one gives in another form."""
+    for _ in forms:
+        number = forms.get(number, number)
+    return number
 
 
 def _spec(tensor: Any, dtypes: dict[int, str]) -> TensorSpec:

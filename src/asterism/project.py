@@ -1,0 +1,172 @@
+"""A project of the user's own: its files come with the installed package."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from importlib import metadata
+from pathlib import Path
+
+from asterism import __version__
+from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.files.hashes import digest_of
+from asterism.core.messages.errors import UserError, reading
+from asterism.sweep.workspace import git, identity
+
+#: What a project consists of; a checkout of Asterism's source has the same files.
+FILES = (
+    ".dvc/.gitignore",
+    ".dvc/config",
+    ".dvc/plots",
+    ".dvcignore",
+    ".gitignore",
+    "conf",
+    "dvc.yaml",
+    "params.yaml",
+    "stages",
+)
+
+#: Says which code the project's stages run, in the place of the source that a checkout has.
+CODE = Path("stages/asterism.json")
+
+#: Versions of all libraries that are installed.
+LIBRARIES = Path("requirements.lock")
+
+#: Dependencies of a stage on the source, one a line of ``dvc.yaml``.
+_SOURCE = re.compile(r"(?:^( +- )src/asterism/\S*\n)+", re.MULTILINE)
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+def new_project(folder: Path) -> list[str]:
+    """Make a project in a folder, as a git repository with one commit.
+
+    Stages depend on :data:`CODE` there, so another version of the package runs them anew.
+
+    Args:
+        folder: made where it is missing. Files in it stay, and are not committed.
+
+    Returns:
+        What was done, one line each.
+
+    Raises:
+        UserError: something of a project's is there, or the folder belongs to a git repository.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    there = [name for name in (*FILES, str(LIBRARIES), ".git") if (folder / name).exists()]
+    if there:
+        raise UserError(f"{folder} has {there[0]} already: make the project in a new folder")
+    if outer := _repository_of(folder):
+        raise UserError(
+            f"{folder} belongs to the git repository {outer}: make the project outside of it"
+        )
+    _write_files(folder)
+    git(folder, "init", "--quiet", "--initial-branch", "main")
+    said = [f"made a project in {folder.resolve()}"]
+    for key, value in identity(folder).items():
+        if not _knows(folder, key):
+            git(folder, "config", key, value)
+            said.append(f"git knows no {key} here; this repository has {value}")
+    _commit(folder, f"A project of Asterism {__version__}")
+    return said
+
+
+def update_project(folder: Path) -> list[str]:
+    """Bring a project's files to the version of the package that is installed.
+
+    The parameters stay, if they are still possible; all other files are written anew. Nothing is
+    committed, so ``git diff`` shows what changed.
+
+    Returns:
+        What was done, one line each.
+
+    Raises:
+        UserError: the folder is no project, or has changes that are not committed.
+    """
+    if not (folder / CODE).exists():
+        raise UserError(f"{folder} has no {CODE}: it is no project made by `asterism new`")
+    if changed := git(folder, "status", "--porcelain", "--untracked-files=no"):
+        raise UserError(f"{folder} has changes that are not committed ({changed.split()[1]})")
+    parameters = (folder / "params.yaml").read_bytes()
+    _write_files(folder)
+    (folder / "params.yaml").write_bytes(parameters)
+    return [f"{folder.resolve()} has the files of Asterism {__version__}: look at `git diff`"]
+
+
+def check_code(folder: Path) -> None:
+    """Reject a project whose stages would run other code than its results are said to be of.
+
+    A checkout of the source has no :data:`CODE`: its stages depend on the source itself.
+
+    Raises:
+        UserError: another version of the package made the project's files.
+    """
+    path = folder / CODE
+    if not path.exists():
+        return
+    with reading(str(path)):
+        told = dict(read_json(path))
+    if told != _code():
+        raise UserError(
+            f"{CODE} says Asterism {told.get('version')}, but another one ({__version__}) is "
+            "installed: run `asterism new --update`, look at `git diff`, and commit"
+        )
+
+
+def _write_files(folder: Path) -> None:
+    """All files of a project, in the place of those that are there."""
+    source = _files()
+    for name in FILES:
+        origin, target = source / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if origin.is_dir():
+            shutil.copytree(
+                origin, target, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__")
+            )
+        elif name == "dvc.yaml":
+            text = _SOURCE.sub(rf"\1{CODE.as_posix()}\n", origin.read_text(encoding="utf-8"))
+            target.write_text(text, encoding="utf-8")
+        else:
+            shutil.copy(origin, target)
+    with replacing(folder / CODE) as temporary:
+        temporary.write_text(json.dumps(_code(), indent=1) + "\n", encoding="utf-8")
+    installed = sorted({f"{d.name}=={d.version}" for d in metadata.distributions()}, key=str.lower)
+    (folder / LIBRARIES).write_text("\n".join(installed) + "\n", encoding="utf-8")
+
+
+def _files() -> Path:
+    """The folder with :data:`FILES`: within the installed package, or the checkout."""
+    packed = _PACKAGE / "project_files"
+    return packed if packed.is_dir() else _PACKAGE.parents[1]
+
+
+def _code() -> dict[str, str]:
+    """Which code is installed."""
+    digests = (
+        f"{path.relative_to(_PACKAGE)} {digest_of(path)}"
+        for path in sorted(_PACKAGE.rglob("*.py"))
+        if _PACKAGE / "project_files" not in path.parents
+    )
+    whole = hashlib.sha256("\n".join(digests).encode()).hexdigest()
+    return {"version": __version__, "sha256": whole}
+
+
+def _repository_of(folder: Path) -> str | None:
+    try:
+        return git(folder, "rev-parse", "--show-toplevel")
+    except UserError:
+        return None
+
+
+def _knows(folder: Path, key: str) -> bool:
+    try:
+        return bool(git(folder, "config", key))
+    except UserError:
+        return False
+
+
+def _commit(folder: Path, message: str) -> None:
+    git(folder, "add", "--", *FILES, CODE.as_posix(), str(LIBRARIES))
+    git(folder, "commit", "--quiet", "--message", message)

@@ -89,6 +89,9 @@ def test_a_damaged_node_is_named_and_repaired(pair, tmp_path, monkeypatch):
     folder = run_stages(tmp_path / "run", pair, "damaged.onnx", monkeypatch)
     repair = json.loads((folder / "metrics/vet_repair.json").read_text())
     assert repair["gone"] >= 0.9 and repair["gone_held_out"]["share"] >= 0.8
+    again = repair["new_search"]["paper"]
+    assert again["after"]["share"] < again["before"]["share"], "a new search tells the better file"
+    assert [flip["bound"] for flip in repair["flips"]] == [""] * 3
     ranking = (folder / "artifacts/vet_repair/ranking.csv").read_text().splitlines()
     assert ranking[1].split(",")[:2] == ["dense1", "Gemm"]
     file = folder / "report/vet/repaired.onnx"

@@ -119,6 +119,7 @@ def _body(
         agreement=agreement,
         accuracies=list(zip(names, agreement["accuracy"], strict=False)),
         cells=_cells,
+        interval=_interval,
         quantiles=[
             (title, agreement[key])
             for key, title in (
@@ -138,6 +139,10 @@ def _body(
         errors=_errors(tables / "tensors.csv"),
         curve=_rows(tables / "curve.csv", None),
         repair=repair,
+        repaired_flips=[
+            (after["strength"], before["share"], after["share"])
+            for before, after in zip(measured["flips"], repair.get("flips", ()), strict=False)
+        ],
         notes=facts["notes"],
     )
 
@@ -151,6 +156,13 @@ def _cells(share: Any) -> Markup:
         percent(share["low"]),
         percent(share["high"]),
     )
+
+
+def _interval(share: Any) -> Markup:
+    """A share, of how many, and its interval."""
+    low, high = percent(share["low"]), percent(share["high"])
+    told = "{} of {} ({} to {})"
+    return Markup(told).format(percent(share["share"]), share["total"], low, high)
 
 
 def _classes(classes: Any, names: Sequence[str]) -> Markup:

@@ -14,6 +14,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.vetting.measurement import measure
 from asterism.vetting.params import VetParams
+from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
 
 #: Relative difference of numbers that another version of a library may make.
@@ -21,7 +22,7 @@ _TOLERANCE = 1e-3
 
 
 def check_certificate(path: Path) -> list[str]:
-    """Measure and search again, and compare with what a certificate says.
+    """Measure, search and repair again, and compare with what a certificate says.
 
     Args:
         path: ``certificate.json``.
@@ -36,7 +37,7 @@ def check_certificate(path: Path) -> list[str]:
     with reading(f"the certificate {path}"):
         params = validate(VetParams, parse_yaml(told["parameters"], str(path)), source=str(path))
         seed, hashes = int(told["seed"]), dict(told["sha256"])
-        expected = {"measured": told["measured"], "searches": told["searches"]}
+        expected = {name: told[name] for name in ("measured", "searches", "repair")}
     changed = [
         f"{name}: {getattr(params, name)} is another file than the certificate is about"
         for name in ("original", "compressed", "inputs")
@@ -44,10 +45,12 @@ def check_certificate(path: Path) -> list[str]:
     ]
     if changed:
         return changed
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
         found = {
-            "measured": measure(params, seed, Path(folder) / "measured"),
-            "searches": search(params, seed, Path(folder) / "found"),
+            "measured": measure(params, seed, folder / "measured"),
+            "searches": search(params, seed, folder / "found"),
+            "repair": repair(params, seed, folder / "found/triggers.npz", folder / "repaired"),
         }
     return list(_differences(expected, found, ""))
 

@@ -31,20 +31,19 @@ def measure(params: VetParams, seed: int, folder: Path) -> dict[str, Any]:
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         inputs, answers = vetted.inputs, vetted.answers
-        deviates = vetted.comparison.deviates(answers.f, answers.g)
         distance = vetted.comparison.distance(answers.f, answers.g)
         agreement = measure_agreement(
             answers.f,
             answers.g,
-            deviates,
+            vetted.deviates,
             distance,
             inputs.labels,
             vetted.scores,
             params.confidence,
         )
-        answered = np.isfinite(answers.f).all(axis=1) & np.isfinite(answers.g).all(axis=1)
-        flips = measure_flips(vetted, np.flatnonzero(answered & ~deviates), seed)
-        arrays = {"f": answers.f, "g": answers.g, "deviates": deviates}
+        agreed = np.flatnonzero(vetted.answered & ~vetted.deviates)
+        flips = measure_flips(vetted, agreed, seed)
+        arrays = {"f": answers.f, "g": answers.g, "deviates": vetted.deviates}
         if inputs.labels is not None:
             arrays["labels"] = inputs.labels
         write_arrays(temporary / "answers.npz", **arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ class Vetted:
     Attributes:
         params: what is asked.
         inputs: the given inputs.
+        original: the original model.
         pair: both models.
         comparison: when they deviate.
         notes: what was settled without being told, by the file's name or ``inputs``.
@@ -45,6 +47,7 @@ class Vetted:
 
     params: VetParams
     inputs: GivenInputs
+    original: IsolatedFileModel
     pair: Pair
     comparison: ChosenComparison
     notes: dict[str, tuple[str, ...]]
@@ -55,6 +58,18 @@ class Vetted:
     def scores(self) -> bool:
         """Whether a row of outputs holds one probability for each class."""
         return self.params.comparison.kind in _SCORES
+
+    @cached_property
+    def deviates(self) -> NDArray[np.bool_]:
+        """On which of the given inputs the models deviate, bool ``(N,)``."""
+        return self.comparison.deviates(self.answers.f, self.answers.g)
+
+    @cached_property
+    def answered(self) -> NDArray[np.bool_]:
+        """For which of the given inputs both models gave finite numbers, bool ``(N,)``."""
+        f, g = self.answers.f, self.answers.g
+        finite: NDArray[np.bool_] = np.isfinite(np.concatenate([f, g], axis=1)).all(axis=1)
+        return finite
 
     def domain(self, operators: Operators) -> ChosenDomain:
         """The kind of inputs with these mutators, ready for the given inputs."""
@@ -75,25 +90,42 @@ def open_vetted(params: VetParams, seed: int) -> Iterator[Vetted]:
     signatures = [read_signature(path) for path in files]
     _require_known(params, signatures)
     inputs = drawn(read_given(params, signatures[0]), params.limit, seed)
-    images = inputs.kind == "images"
-    probes = inputs.items[:16]
-    with (
-        IsolatedFileModel(files[0], params.feeding, images, probes) as f,
-        IsolatedFileModel(files[1], params.feeding, images, probes) as g,
-    ):
-        if f.classes != g.classes:
-            raise UserError(
-                f"{files[0]} answers {f.shapes}, but {files[1]} {g.shapes}: set feeding.outputs to "
-                "outputs that both have"
-            )
-        shape = next(iter(f.shapes.values())) if len(f.shapes) == 1 else (f.classes,)
-        comparison = build_comparison(params.comparison, shape)
-        pair = Pair(f, g)
-        answers = pair.ask(inputs.items)
-        if isinstance(comparison, Embedding):
-            comparison.know(answers.f, answers.g)
-        notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
-        yield Vetted(params, inputs, pair, comparison, notes, shape, answers)
+    with _opened(files[0], params, inputs) as f, _opened(files[1], params, inputs) as g:
+        yield _paired(params, inputs, f, g)
+
+
+@contextmanager
+def beside(vetted: Vetted, path: Path) -> Iterator[Vetted]:
+    """The same original and inputs with another compressed model.
+
+    Raises:
+        UserError: as :func:`open_vetted`.
+    """
+    with _opened(path, vetted.params, vetted.inputs) as g:
+        yield _paired(vetted.params, vetted.inputs, vetted.original, g)
+
+
+def _opened(path: Path, params: VetParams, inputs: GivenInputs) -> IsolatedFileModel:
+    return IsolatedFileModel(path, params.feeding, inputs.kind == "images", inputs.items[:16])
+
+
+def _paired(
+    params: VetParams, inputs: GivenInputs, f: IsolatedFileModel, g: IsolatedFileModel
+) -> Vetted:
+    """Ask both models about the inputs."""
+    if f.classes != g.classes:
+        raise UserError(
+            f"{f.name} answers {f.shapes}, but {g.name} {g.shapes}: set feeding.outputs to "
+            "outputs that both have"
+        )
+    shape = next(iter(f.shapes.values())) if len(f.shapes) == 1 else (f.classes,)
+    comparison = build_comparison(params.comparison, shape)
+    pair = Pair(f, g)
+    answers = pair.ask(inputs.items)
+    if isinstance(comparison, Embedding):
+        comparison.know(answers.f, answers.g)
+    notes = {"inputs": inputs.notes, f.name: f.notes, g.name: g.notes}
+    return Vetted(params, inputs, f, pair, comparison, notes, shape, answers)
 
 
 def _require_known(params: VetParams, signatures: Sequence[Signature]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,14 @@ from asterism.localisation.running import batches
 from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
-from asterism.models.tensor_models.isolated import IsolatedFileModel
-from asterism.vetting.agreement import measure_agreement
+from asterism.vetting.judging import judge
 from asterism.vetting.opening import Vetted, open_vetted
 from asterism.vetting.params import VetParams
-from asterism.vetting.statistics import share_of
-from asterism.vetting.verdict import criteria_of
 
 #: Inputs that a candidate graph runs on at a time: all tensors of a run are held together.
 _BATCH = 8
 #: Nodes of the ranking that are written down.
 _RANKED = 50
-
-
-@dataclass(frozen=True)
-class _Cases:
-    """Deviating inputs: those to repair by, and those to judge by."""
-
-    repair: NDArray[Any]
-    held_out: NDArray[Any]
 
 
 def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
@@ -56,32 +44,36 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         temporary.mkdir()
-        answers = vetted.answers
-        deviates = vetted.comparison.deviates(answers.f, answers.g)
-        found = read_arrays(triggers)["items"]
-        unseen = np.arange(len(deviates)) % 2 == 1  # the repair sees the other inputs only
-        items = vetted.inputs.items
-        cases = _Cases(
-            np.concatenate([items[deviates & ~unseen], found[::2]])[: params.repair.inputs],
-            np.concatenate([items[deviates & unseen], found[1::2]]),
-        )
+        rows = np.arange(len(vetted.inputs.items))
+        seen, unseen = rows[::2], rows[1::2]  # files are judged by what their repair did not see
+        deviating = vetted.inputs.items[seen[vetted.deviates[seen]]]
+        found = _found_from(triggers, seen)
+        cases = np.concatenate([deviating, found])[: params.repair.inputs]
         try:
-            curve = _curve(vetted, cases.repair)
+            curve = _curve(vetted, cases)
         except UserError as reason:
             return {"reason": str(reason)}
-        _write_tables(curve, vetted, cases.repair, temporary)
+        _write_tables(curve, vetted, cases, temporary)
         chosen = _best(curve, params)
         facts: dict[str, Any] = {
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
-            "deviating_inputs": len(cases.repair),
+            "deviating_inputs": len(cases),
         }
         if chosen is None:
             return facts | {"reason": "no file takes any of the deviations away"}
         if chosen.gone < params.repair.gone:
             facts["reason"] = _too_little(params, chosen)
-        chosen.write(temporary / "repaired.onnx")
-        return facts | _judged(vetted, chosen, temporary / "repaired.onnx", cases, unseen)
+        path = temporary / "repaired.onnx"
+        chosen.write(path)
+        return facts | _told(chosen, params) | judge(vetted, path, unseen, seed)
+
+
+def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
+    """The triggering inputs that the search found from some of the given inputs."""
+    arrays = read_arrays(triggers)
+    items: NDArray[Any] = arrays["items"]
+    return items[np.isin(arrays["seeds"], seeds)] if len(items) else items
 
 
 def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
@@ -123,35 +115,7 @@ def _feed(vetted: Vetted, items: NDArray[Any]) -> Tensors:
     return feed.inputs(items)
 
 
-def _judged(
-    vetted: Vetted,
-    chosen: RepairedFile,
-    path: Path,
-    cases: _Cases,
-    unseen: NDArray[np.bool_],
-) -> dict[str, Any]:
-    """The repaired file on inputs that it was not repaired by."""
-    params, inputs = vetted.params, vetted.inputs
-    images = inputs.kind == "images"
-    items = inputs.items[unseen]
-    with IsolatedFileModel(path, params.feeding, images, inputs.items[:16]) as model:
-        before, after = vetted.pair.ask(items), model.predict(items)
-        held = vetted.pair.ask(cases.held_out)
-        again = model.predict(cases.held_out)
-    comparison = vetted.comparison
-    agreement = measure_agreement(
-        before.f,
-        after,
-        comparison.deviates(before.f, after),
-        comparison.distance(before.f, after),
-        None if inputs.labels is None else inputs.labels[unseen],
-        vetted.scores,
-        params.confidence,
-    )
-    formerly = comparison.deviates(before.f, before.g)
-    still = comparison.deviates(held.f, again)
-    fell = agreement.differ.count > int(formerly.sum())
-    criteria = criteria_of(agreement, None, params.thresholds, params.confidence)
+def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
     return {
         "nodes_in_float": len(chosen.floats),
         "nodes_with_finer_scales": len(chosen.finer),
@@ -161,11 +125,6 @@ def _judged(
         "bytes_before": Path(params.compressed).stat().st_size,
         "bytes_original": Path(params.original).stat().st_size,
         "gone": chosen.gone,
-        "gone_held_out": share_of(int((~still).sum()), len(still), params.confidence).to_json(),
-        "differ_before": share_of(int(formerly.sum()), len(items), params.confidence).to_json(),
-        "agreement": agreement.to_json(),
-        "agreement_fell": fell,
-        "criteria": [criterion.to_json() for criterion in criteria],
     }
 
 

@@ -12,7 +12,7 @@ from asterism.core.files.artifacts import replacing, write_arrays, write_json
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.dflare.comparisons import Certain
 from asterism.dflare.lockstep import PairUnderTest
-from asterism.dflare.outcome import Trigger
+from asterism.dflare.outcome import Findings, Trigger
 from asterism.dflare.params import TriggerParams
 from asterism.dflare.trigger import SearchSeeds, draw_seeds, save_found, search_pair
 from asterism.vetting.opening import Vetted, open_vetted
@@ -34,18 +34,43 @@ def search(params: VetParams, seed: int, folder: Path, units: WorkUnits = ALONE)
         A summary for each search.
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
+        rows = np.arange(len(vetted.inputs.items))
+        seeds, found = _search(vetted, rows, seed, units)
         domain = vetted.domain(params.search.operators)
-        count = min(params.search.seeds, len(vetted.inputs.items))
-        seeds = draw_seeds(vetted.inputs.items, count, seed)
-        under_test = PairUnderTest(
-            vetted.pair, domain, vetted.comparison, labels=vetted.inputs.labels
-        )
-        found = search_pair(trigger_params(params, count), under_test, seeds, seed, units)
         summaries = save_found(found, seeds, domain, temporary)
         triggers = [trigger for findings in found.values() for trigger in findings.triggers]
         write_arrays(temporary / "triggers.npz", **_ordered(vetted, seeds, triggers))
         write_json(temporary / "summary.json", summaries)
     return summaries
+
+
+def search_rows(vetted: Vetted, rows: NDArray[np.int64], seed: int) -> dict[str, Findings]:
+    """Search a pair from some of the given inputs only; seeds' numbers count these rows.
+
+    Args:
+        vetted: the pair and the searches.
+        rows: of the given inputs, int64.
+        seed: of everything that is random.
+
+    Returns:
+        What each search found, by its name.
+    """
+    return _search(vetted, rows, seed, ALONE)[1]
+
+
+def _search(
+    vetted: Vetted, rows: NDArray[np.int64], seed: int, units: WorkUnits
+) -> tuple[SearchSeeds, dict[str, Findings]]:
+    params, labels = vetted.params, vetted.inputs.labels
+    seeds = draw_seeds(vetted.inputs.items[rows], min(params.search.seeds, len(rows)), seed)
+    under_test = PairUnderTest(
+        vetted.pair,
+        vetted.domain(params.search.operators),
+        vetted.comparison,
+        labels=None if labels is None else labels[rows],
+    )
+    asked = trigger_params(params, len(seeds.numbers))
+    return seeds, search_pair(asked, under_test, seeds, seed, units)
 
 
 def trigger_params(params: VetParams, seeds: int) -> TriggerParams:

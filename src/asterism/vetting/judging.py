@@ -1,0 +1,94 @@
+"""A repaired file judged on inputs that its repair has not seen, and by a new search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.randomness.random_streams import stream
+from asterism.dflare.outcome import Findings
+from asterism.vetting.agreement import measure_agreement
+from asterism.vetting.changes import measure_flips
+from asterism.vetting.opening import Vetted, beside
+from asterism.vetting.params import VetParams
+from asterism.vetting.searching import search_rows
+from asterism.vetting.statistics import Share, share_of
+from asterism.vetting.verdict import criteria_of
+
+
+def judge(vetted: Vetted, path: Path, unseen: NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """How a repaired file does where its repair has not looked.
+
+    The new search starts from unseen inputs, with other random numbers than the first. It runs
+    twice from the same seeds: against the compressed model, whose triggering inputs the repaired
+    file is then asked about, and against the repaired file.
+
+    Args:
+        vetted: the compressed model's pair.
+        path: the repaired file.
+        unseen: rows of the inputs that the repair has not seen, int64, ascending.
+        seed: the run's seed.
+
+    Returns:
+        ``gone_held_out``: of the deviations on unseen inputs and of the new search; ``agreement``
+        of the repaired file and ``differ_before`` of the compressed model on unseen inputs;
+        ``flips`` of the repaired file; ``new_search``: shares of seeds with a triggering input,
+        ``before`` and ``after`` the repair; ``criteria`` of the verdict.
+    """
+    params, confidence = vetted.params, vetted.params.confidence
+    again = int(stream(seed, "vet", "judging").integers(2**31))
+    before = search_rows(vetted, unseen, again)
+    found = [trigger.item for findings in before.values() for trigger in findings.triggers]
+    formerly = vetted.deviates
+    deviating = vetted.inputs.items[unseen[formerly[unseen]]]
+    held_out = np.concatenate([deviating, np.stack(found)]) if found else deviating
+    with beside(vetted, path) as repaired:
+        now, own = repaired.deviates, (repaired.answers.f[unseen], repaired.answers.g[unseen])
+        answers = repaired.pair.ask(held_out)
+        still = repaired.comparison.deviates(answers.f, answers.g)
+        agreement = measure_agreement(
+            *own,
+            now[unseen],
+            repaired.comparison.distance(*own),
+            None if vetted.inputs.labels is None else vetted.inputs.labels[unseen],
+            vetted.scores,
+            confidence,
+        )
+        agreed = unseen[(~now & repaired.answered)[unseen]]
+        flips = measure_flips(_without_bounds(repaired), agreed, seed)
+        after = search_rows(repaired, unseen, again)
+    slight = [flip.share for flip in flips if flip.strength == params.changes.slight]
+    criteria = criteria_of(agreement, next(iter(slight), None), params.thresholds, confidence)
+    differed = int(formerly[unseen].sum())
+    return {
+        "gone_held_out": share_of(int((~still).sum()), len(still), confidence).to_json(),
+        "differ_before": share_of(differed, len(unseen), confidence).to_json(),
+        "agreement": agreement.to_json(),
+        "agreement_fell": agreement.differ.count > differed,
+        "flips": [flip.to_json() for flip in flips],
+        "new_search": {
+            name: {
+                "before": _succeeded(before[name], confidence).to_json(),
+                "after": _succeeded(after[name], confidence).to_json(),
+            }
+            for name in before
+        },
+        "criteria": [criterion.to_json() for criterion in criteria],
+    }
+
+
+def _without_bounds(vetted: Vetted) -> Vetted:
+    """The verdict looks at a strength; bounds would only be measured again."""
+    changes = vetted.params.changes.model_copy(update={"bounds": []})
+    params: VetParams = vetted.params.model_copy(update={"changes": changes})
+    return replace(vetted, params=params)
+
+
+def _succeeded(findings: Findings, confidence: float) -> Share:
+    """The share of seeds from which a triggering input was found."""
+    seeds = {trigger.seed for trigger in findings.triggers}
+    return share_of(len(seeds), len(findings.seeds), confidence)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -252,6 +253,12 @@ def vet(
     check: Annotated[
         Path | None, typer.Option(help="Repeat a certificate, and say whether it still holds.")
     ] = None,
+    show: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
+        ),
+    ] = None,
 ) -> None:
     """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
 
@@ -298,7 +305,10 @@ def vet(
         print(f"verdict: {verdict['word']}")
         for reason in verdict["reasons"]:
             print(f"  {reason}")
-        print(f"page: {folder / 'index.html'}")
+        page = (folder / "index.html").resolve()
+        print(f"page: {page}")
+        if sys.stdout.isatty() if show is None else show:
+            webbrowser.open(page.as_uri())
     sys.exit(code)
 
 

@@ -65,7 +65,7 @@ def chosen_together():
     return [*rounds, *([choice] for choice in TOGETHER)]
 
 
-@pytest.mark.parametrize("choices", chosen_together(), ids=lambda c: f"{len(c)}-{c[0][1]}")
+@pytest.mark.parametrize("choices", chosen_together(), ids=lambda c: "+".join(n for _, n in c))
 def test_choices_of_several_groups_compose_together(choices):
     overrides = []
     for group, choice in choices:

@@ -64,3 +64,30 @@ def damage(source, target, tensor, factor):
     (scale,) = (c for c in model.graph.initializer if c.name == f"{tensor}_scale")
     scale.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(scale) * factor, scale.name))
     onnx.save(model, target)
+
+
+def make_lite_pair(folder):
+    """``original.keras`` and a coarse ``int8.tflite``; test inputs in ``inputs.npz``."""
+    import keras
+    import tensorflow as tf
+
+    rows, labels = digits()
+    keras.utils.set_random_seed(0)
+    layers = keras.layers
+    network = keras.Sequential(
+        [
+            keras.Input((64,)),
+            layers.Dense(32, activation="relu"),
+            layers.Dense(32, activation="relu"),
+            layers.Dense(10, activation="softmax"),
+        ]
+    )
+    network.compile("adam", "sparse_categorical_crossentropy")
+    network.fit(rows[:1000], labels[:1000], epochs=15, verbose=0)
+    network.save(folder / "original.keras")
+    converter = tf.lite.TFLiteConverter.from_keras_model(network)
+    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+    # Ranges of darker images: the integers of all others saturate.
+    converter.representative_dataset = lambda: ([row[None] * 0.4] for row in rows[:100])
+    (folder / "int8.tflite").write_bytes(converter.convert())
+    np.savez(folder / "inputs.npz", inputs=rows[1000:], labels=labels[1000:])

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 import pytest
 import yaml
-from digit_pairs import damage, make_pair
+from digit_pairs import damage, make_lite_pair, make_pair
 
 from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
@@ -19,6 +19,8 @@ from asterism.vetting.certificate import check_certificate
 from asterism.vetting.command import VetRequest, vet_overrides
 from asterism.vetting.looking import describe_inputs, describe_model
 from asterism.vetting.measurement import measure
+from asterism.vetting.repairing import repair
+from asterism.vetting.searching import search
 from places import ROOT
 from report.drawings import unfolded
 
@@ -127,6 +129,33 @@ def test_a_certificate_holds_until_a_file_changes(pair, tmp_path, monkeypatch):
     path.write_text("{}")
     with pytest.raises(UserError, match=r"certificate\.json"):
         check_certificate(path)
+
+
+@pytest.mark.slow
+def test_a_litert_file_is_localised_and_repaired_as_onnx(tmp_path, monkeypatch):
+    make_lite_pair(tmp_path)
+    asked = VetRequest(
+        tmp_path / "original.keras",
+        tmp_path / "int8.tflite",
+        tmp_path / "inputs.npz",
+        overrides=[o for o in TINY if "limit" not in o],
+    )
+    overrides, said = vet_overrides(asked, ROOT / "conf")
+    assert any("comes from a softmax" in line for line in said)
+    params = validate(Params, yaml.safe_load(compose(ROOT / "conf", overrides))).vet
+    search(params, 0, tmp_path / "found")
+    facts = repair(params, 0, tmp_path / "found/triggers.npz", tmp_path / "repaired")
+    assert facts["gone"] >= 0.5 and facts["gone_held_out"]["share"] >= 0.5
+    again = facts["new_search"]["paper"]
+    assert again["after"]["share"] < again["before"]["share"]
+    ranking = (tmp_path / "repaired/ranking.csv").read_text()
+    assert "MatMul" in ranking
+    onnx.checker.check_model(str(tmp_path / "repaired/repaired.onnx"))
+    monkeypatch.setattr("asterism.vetting.onnx_pairs.as_onnx", lambda path, folder: path)
+    crossed = params.model_copy(update={"original": str(tmp_path / "original.onnx")})
+    shutil.copy(tmp_path / "repaired/repaired.onnx", tmp_path / "original.onnx")
+    facts = repair(crossed, 0, tmp_path / "found/triggers.npz", tmp_path / "again")
+    assert "give two ONNX files, or a LiteRT file beside" in facts["reason"]
 
 
 @pytest.mark.slow

@@ -51,11 +51,6 @@ def open_pair(original: Path, compressed: Path) -> OpenedPair:
     """
     models: list[Any] = []
     for path in (original, compressed):
-        if path.suffix in (".tflite", ".lite"):
-            raise UserError(
-                f"{path}: nodes of a TFLite model cannot be exchanged, since LiteRT writes no "
-                "partly quantised file: give ONNX files, or ask for tensor errors only"
-            )
         models.append(read_onnx(path))
     return pair_of(models[0], models[1], names=(str(original), str(compressed)))
 

@@ -14,13 +14,11 @@ from asterism.core.messages.errors import UserError
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
-from asterism.localisation.running import Feed as Tensors
 from asterism.localisation.running import batches
-from asterism.models.signatures.reading import read_signature
 from asterism.models.tensor_models.answers import ComparedOutputs
-from asterism.models.tensor_models.feeding import Feed
 from asterism.vetting.judging import judge
-from asterism.vetting.opening import Vetted, open_vetted
+from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
 
 #: Inputs that a candidate graph runs on at a time: all tensors of a run are held together.
@@ -50,10 +48,12 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         found = _found_from(triggers, seen)
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
         try:
-            curve = _curve(vetted, cases)
+            with opened_as_onnx(vetted) as pair:
+                cases = pair.reproduced(cases)
+                curve = _curve(pair, cases)
+                _write_tables(curve, pair, cases, temporary)
         except UserError as reason:
             return {"reason": str(reason)}
-        _write_tables(curve, vetted, cases, temporary)
         chosen = _best(curve, params)
         facts: dict[str, Any] = {
             "quantised_nodes": len(curve.pair.nodes),
@@ -76,26 +76,15 @@ def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
     return items[np.isin(arrays["seeds"], seeds)] if len(items) else items
 
 
-def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
+def _curve(pair: OnnxPair, items: NDArray[Any]) -> RepairCurve:
     """Localisation and repaired files.
 
     Raises:
-        UserError: there is nothing to repair, or files of these formats cannot be repaired.
+        UserError: there is nothing to repair, or the files do not fit together.
     """
-    params = vetted.params
-    if not len(items):
-        raise UserError("no input was found on which the models deviate")
-    original = Path(params.original)
-    for path in (original, Path(params.compressed)):
-        if path.suffix != ".onnx":
-            raise UserError(
-                f"{path.name} is no ONNX file: nodes of pairs of ONNX files are exchanged"
-            )
-    signature = read_signature(original)
-    if signature.streams:
-        raise UserError("nodes of a streaming model are not exchanged: its state is carried on")
-    pair = match(open_pair(original, Path(params.compressed)))
-    outputs = ComparedOutputs(signature, params.feeding.outputs, str(original))
+    vetted, params, signature = pair.vetted, pair.vetted.params, pair.signature
+    nodes = match(open_pair(pair.original, pair.compressed))
+    outputs = ComparedOutputs(signature, params.feeding.outputs, params.original)
 
     def deviation(
         wanted: Mapping[str, NDArray[Any]], given: Mapping[str, NDArray[Any]]
@@ -104,15 +93,11 @@ def _curve(vetted: Vetted, items: NDArray[Any]) -> RepairCurve:
         f, g = outputs.rows(wanted, count), outputs.rows(given, count)
         return vetted.comparison.deviates(f, g).astype(np.float64)
 
-    most = max(1, int(params.repair.float_share * len(pair.nodes)))
-    feeds = batches(_feed(vetted, items), _BATCH)
-    return repair_curve(pair, feeds, deviation, params.repair.evaluations, most, params.repair.gone)
-
-
-def _feed(vetted: Vetted, items: NDArray[Any]) -> Tensors:
-    signature = read_signature(Path(vetted.params.original))
-    feed = Feed(signature, vetted.params.feeding, vetted.inputs.kind == "images")
-    return feed.inputs(items)
+    most = max(1, int(params.repair.float_share * len(nodes.nodes)))
+    feeds = batches(pair.feed(items), signature.given[0].shape[0] or _BATCH)
+    return repair_curve(
+        nodes, feeds, deviation, params.repair.evaluations, most, params.repair.gone
+    )
 
 
 def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
@@ -144,7 +129,7 @@ def _too_little(params: VetParams, chosen: RepairedFile) -> str:
     )
 
 
-def _write_tables(curve: RepairCurve, vetted: Vetted, items: NDArray[Any], folder: Path) -> None:
+def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folder: Path) -> None:
     import polars as pl
 
     ranking = curve.localisation.ranking[:_RANKED]
@@ -167,7 +152,7 @@ def _write_tables(curve: RepairCurve, vetted: Vetted, items: NDArray[Any], folde
         "own_relative_l2": [None if e.own is None else e.own.relative_l2 for e in errors],
     }
     write_table(folder / "tensors.csv", pl.DataFrame(tensors, strict=False))
-    one = _feed(vetted, items[:1])
+    one = pair.feed(items[:1])
     points = {
         "nodes_in_float": [len(file.floats) for file in curve.files],
         "nodes_with_finer_scales": [len(file.finer) for file in curve.files],

@@ -1,0 +1,89 @@
+"""A vetted pair as two ONNX files, whose nodes can be exchanged."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError
+from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
+from asterism.localisation.running import Feed as Tensors
+from asterism.models.signatures.reading import read_signature
+from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.feeding import Feed
+from asterism.vetting.opening import Vetted, beside
+
+
+@dataclass(frozen=True)
+class OnnxPair:
+    """Both models as ONNX files.
+
+    Attributes:
+        vetted: the pair as it was given.
+        original: the original's file, or its conversion.
+        compressed: the compressed model's file, or its conversion.
+    """
+
+    vetted: Vetted
+    original: Path
+    compressed: Path
+
+    @property
+    def signature(self) -> Signature:
+        """Of the original."""
+        return read_signature(self.original)
+
+    def feed(self, items: NDArray[Any]) -> Tensors:
+        """Items as the original takes them."""
+        vetted = self.vetted
+        feed = Feed(self.signature, vetted.params.feeding, vetted.inputs.kind == "images")
+        return feed.inputs(items)
+
+    def reproduced(self, items: NDArray[Any]) -> NDArray[Any]:
+        """The items on which the files here deviate as well.
+
+        LiteRT's kernels round in other places than ONNX Runtime's, so a conversion may agree
+        where the given file deviates.
+
+        Raises:
+            UserError: there are none.
+        """
+        if not len(items):
+            raise UserError("no input was found on which the models deviate")
+        if str(self.compressed) == self.vetted.params.compressed:
+            return items
+        with beside(self.vetted, self.compressed) as converted:
+            answers = converted.pair.ask(items)
+            found: NDArray[Any] = items[converted.comparison.deviates(answers.f, answers.g)]
+        if not len(found):
+            name = Path(self.vetted.params.compressed).name
+            raise UserError(
+                f"none of {len(items)} deviations of {name} is left in its ONNX version"
+            )
+        return found
+
+
+@contextmanager
+def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
+    """Both models as ONNX files, converted where they are LiteRT's.
+
+    Raises:
+        UserError: nodes of such files cannot be exchanged.
+    """
+    original, compressed = Path(vetted.params.original), Path(vetted.params.compressed)
+    if read_signature(original).streams:
+        raise UserError("nodes of a streaming model are not exchanged: its state is carried on")
+    forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
+    if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
+        raise UserError(
+            f"nodes of {original.suffix} and {compressed.suffix} files are not exchanged: give "
+            "two ONNX files, or a LiteRT file beside the Keras or LiteRT file that it was made of"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        yield OnnxPair(vetted, as_onnx(original, Path(folder)), as_onnx(compressed, Path(folder)))

@@ -211,6 +211,9 @@ def take_away(now: Round) -> list[str]:
         now.done.append("saved state")
         taken.unlink(missing_ok=True)
         return now.end_and_again()
+    if not inputs:
+        now.run.kill_everything()
+        raise NotHereError("reads no file")
     chosen = now.rng.choice(inputs)
     now.done.append(chosen)
     taken, aside = place / chosen, place / "tmp" / "taken"

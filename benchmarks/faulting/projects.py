@@ -66,15 +66,13 @@ SAVE_EVERY = ("SAVE_EVERY = 10.0", "SAVE_EVERY = 0.3")
 #: What every command runs, also when the work is another stage's.
 _ALWAYS = (
     "stages/__main__.py",
-    "src/asterism/cli.py",
     "src/asterism/core",
     "src/asterism/dvc_hydra",
     "requirements.lock",
-    "Makefile",
 )
 
 #: What commands about the whole graph run beside that; their stages are light ones.
-_OF_GRAPHS = ("dvc.yaml", "src/asterism/sweep", "conf/hydra")
+_OF_GRAPHS = ("Makefile", "conf/hydra", "dvc.yaml", "src/asterism/cli.py", "src/asterism/sweep")
 
 
 def commit_told() -> str:

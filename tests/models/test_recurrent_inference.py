@@ -277,7 +277,8 @@ def test_networks_that_are_none() -> None:
         RecurrentModel(engine_for(sequential(L.LSTM(3, return_sequences=True), L.Dense(4)), None))
     with pytest.raises(UserError, match="one sequence of vectors"):
         engine_for(with_random_weights(keras.Sequential(
-            [keras.Input((6,)), L.Embedding(9, 4), L.LSTM(3), L.Dense(2)])), None)  # fmt: skip
+            [keras.Input((6, 5, 2)), L.TimeDistributed(L.Flatten()), L.LSTM(3), L.Dense(2)]
+        )), None)  # fmt: skip
 
 
 def with_spoilt_weights(cell: str, place: int, value: float) -> Any:

@@ -131,18 +131,3 @@ def _of_tensors(seeds: Inputs, ranges: Ranges) -> Mutation:
         return near
 
     return Mutation({name: _OfTensors(m, features) for name, m in made.items()}, close)
-
-
-def accept_mutators(ranges: Ranges) -> None:
-    """Check that some kind of inputs has these mutators.
-
-    Raises:
-        UserError: none has; the message is about images.
-    """
-    for build in (build_text_mutators, build_tensor_mutators):
-        try:
-            build(ranges)
-        except UserError:
-            continue
-        return
-    build_mutators(ranges)

@@ -20,14 +20,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
+from speaking.page import RESULTS, kept_results  # noqa: E402
+from speaking.page import write as write_page  # noqa: E402
 from speaking.subjects import NAMES, Scale, subject  # noqa: E402
 from speaking.table import Searches, measured  # noqa: E402
 
 from asterism.core.files.artifacts import write_json  # noqa: E402
 from asterism.core.messages.errors import UserError  # noqa: E402
 from asterism.core.settings import machine  # noqa: E402
-
-RESULTS = ROOT / "results/speech"
 
 
 def main() -> None:
@@ -41,6 +41,8 @@ def main() -> None:
         target = RESULTS if given.write else given.work / "results"
         write_json(target / f"{name}.json", figures)
         print(f"  {target / f'{name}.json'}")
+    if given.write:
+        write_page(kept_results())
 
 
 def _arguments() -> argparse.Namespace:
@@ -59,7 +61,9 @@ def _arguments() -> argparse.Namespace:
         ("--population", searches.population, "of DiffChaser"),
     ):
         parser.add_argument(option, type=int, default=value, help=f"{what} ({value})")
-    parser.add_argument("--write", action="store_true", help=f"results go to {RESULTS.name}/")
+    parser.add_argument(
+        "--write", action="store_true", help="results go to results/speech/ and docs/speech.md"
+    )
     work = machine.state_root() / "speech"
     parser.add_argument("--work", type=Path, default=work, help="where everything is made")
     return parser.parse_args()

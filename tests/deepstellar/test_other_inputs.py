@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import cv2
 import keras
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ import polars as pl
 import pytest
 import yaml
 from onnx import TensorProto, helper, numpy_helper
+from scipy.io import wavfile
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
@@ -118,6 +120,32 @@ def test_a_folder_of_texts_is_bytes_of_one_length(tmp_path):
     assert data.train_images.tolist()[1] == [*b"ok", 0, 0, 0]
     assert data.test_images.tolist() == [[*b"certa"]]
     assert data.train_labels.tolist() == [0, 1, 1]
+    assert data.test_labels.tolist() == [1]
+
+
+def test_a_folder_of_sounds_is_sequences_as_long_as_the_longest_for_training(tmp_path):
+    lengths = {"train/low/0.wav": 80, "train/high/0.wav": 120, "test/high/1.wav": 200}
+    for number, (name, length) in enumerate(lengths.items()):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        wavfile.write(tmp_path / name, 8000, np.full(length, 8192 * (number + 1), np.int16))
+    data = load_any(params(tmp_path, "folder"))
+    assert data.kind == "sound"
+    assert data.train_images.shape == (2, 120)
+    assert data.train_images.dtype == np.float32
+    assert data.test_images.shape == (1, 120)
+    assert data.test_images[0, 119] == pytest.approx(0.75)
+    assert data.train_labels.tolist() == [0, 1]  # high, low
+    assert data.test_labels.tolist() == [0]
+
+
+def test_a_folder_of_pictures_is_images(tmp_path):
+    for number, name in enumerate(("train/0/a.png", "train/1/b.png", "test/1/c.png")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        cv2.imwrite(str(tmp_path / name), np.full((8, 9, 3), 50 * number, np.uint8))
+    data = load(params(tmp_path, "folder"))
+    assert data.train_images.shape == (2, 8, 9, 3)
+    assert data.test_images.shape == (1, 8, 9, 3)
+    assert data.train_labels.tolist() == [0, 1]
     assert data.test_labels.tolist() == [1]
 
 

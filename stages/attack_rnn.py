@@ -7,7 +7,7 @@ from asterism.attacks.params import AttackParams
 from asterism.attacks.recurrent import attack_recurrent
 from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.data import DataParams, load
+from asterism.data import DataParams, load_any
 from asterism.deepstellar.coverage.measurement import measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import CoverageParams
@@ -30,10 +30,8 @@ class Params(ParameterSection):
 def run(params: Params) -> None:
     """Write the attacked inputs, their coverage, and how well similarity detects them."""
     make_deterministic(params.seed, "attack_rnn")
-    data = load(params.data)
-    attacked = attack_recurrent(
-        NETWORK, data.test_images, data.test_labels, params.attack, params.seed
-    )
+    data = load_any(params.data)
+    attacked = attack_recurrent(NETWORK, data, params.attack, params.seed)
     measured = measure_sets(
         open_trained(NETWORK),
         TraceModel.load(Path("artifacts/build_dtmc")),

@@ -7,7 +7,6 @@ from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.stage_units import work_units
 from asterism.deepstellar.campaigns import results
-from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.parameters.params import FuzzParams
@@ -45,8 +44,7 @@ def run(params: Params, criterion: str) -> None:
         params.seed,
         islands,
     )
-    names = Breeder.configured(params.fuzz).names
-    crashes = results.save(found, names, Path("artifacts/fuzz") / criterion)
+    crashes = results.save(found, list(params.fuzz.mutators), Path("artifacts/fuzz") / criterion)
     metrics = results.metrics(found, crashes)
     write_json(Path(f"metrics/fuzz-{criterion}.json"), metrics)
     write_table(Path(f"plots/fuzz-{criterion}/history.csv"), results.history(found))

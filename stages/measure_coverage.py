@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.data import DataParams, load
+from asterism.data import DataParams, load_any
 from asterism.deepstellar.campaigns.results import Corpus
 from asterism.deepstellar.coverage.measurement import Measurement, measure_sets
 from asterism.deepstellar.model.trace_model import TraceModel
@@ -32,7 +32,7 @@ def run(params: Params) -> None:
     measured: Measurement = measure_sets(
         open_trained(Path("artifacts/train_rnn")),
         TraceModel.load(Path("artifacts/build_dtmc")),
-        load(params.data),
+        load_any(params.data),
         sets,
         suspicious=[name for name in sets if name.endswith("_crashes")],
         references=params.coverage.references,

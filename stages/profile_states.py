@@ -4,7 +4,7 @@ from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection
-from asterism.data import DataParams, load
+from asterism.data import DataParams, load_any
 from asterism.deepstellar.profiling.profile import profile
 from asterism.models.recurrent.trained import open_trained
 
@@ -17,7 +17,7 @@ class Params(ParameterSection):
 
 def run(params: Params) -> None:
     """Stream the states to disk."""
-    data = load(params.data)
+    data = load_any(params.data)
     network = open_trained(Path("artifacts/train_rnn"))
     profiled = profile(
         network, data.train_images, data.train_labels, Path("artifacts/profile_states")

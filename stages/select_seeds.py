@@ -6,7 +6,7 @@ import numpy as np
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.data import DataParams, load
+from asterism.data import DataParams, load_any
 from asterism.deepstellar.parameters.params import SeedParams
 from asterism.deepstellar.seeding.seeds import SeedInputs, select_seeds
 from asterism.models.recurrent.trained import open_trained
@@ -22,7 +22,7 @@ class Params(ParameterSection):
 
 def run(params: Params) -> None:
     """Write the seeds and how many of each class there are."""
-    data = load(params.data)
+    data = load_any(params.data)
     network = open_trained(Path("artifacts/train_rnn"))
     probabilities, _ = network.run(data.test_images)
     predicted = probabilities.argmax(axis=1)

@@ -5,7 +5,7 @@ from pathlib import Path
 from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.data import DataParams, load
+from asterism.data import DataParams, load_any
 from asterism.models.parameters.params import RnnFile, RnnParams
 from asterism.models.recurrent.trained import save_trained, store_file
 from asterism.models.training.recurrent import accuracy, train_rnn
@@ -25,7 +25,7 @@ class Params(ParameterSection):
 
 def run(params: Params) -> None:
     """Write the network, its accuracy and the course of its training."""
-    data = load(params.data)
+    data = load_any(params.data)
     history: list[float] = []
     if isinstance(params.rnn, RnnFile):
         network = store_file(params.rnn, data.classes, ARTIFACTS)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import keras
 import numpy as np
@@ -38,7 +39,7 @@ def trained(tmp_path_factory):
 def test_attacks_reach_through_time(trained):
     folder, data = trained
     wanted = params(names=["fgsm", "bim", "jsma"])
-    found = attack_recurrent(folder, data.test_images, data.test_labels, wanted, 0)
+    found = attack_recurrent(folder, data, wanted, 0)
     assert list(found) == ["fgsm", "bim", "noise"]
     for attacked in found.values():
         assert attacked.images.shape == (20, 28, 28, 1)
@@ -67,9 +68,7 @@ def test_attacks_reach_through_time(trained):
 def test_the_chosen_attacks_that_work_through_time_are_run(trained, names, through_time):
     folder, data = trained
     with capture_logs() as told:
-        found = attack_recurrent(
-            folder, data.test_images, data.test_labels, params(names=names, rnn_inputs=4), 0
-        )
+        found = attack_recurrent(folder, data, params(names=names, rnn_inputs=4), 0)
     assert list(found) == ([*through_time, "noise"] if through_time else [])
     left_out = [name for name in names if name not in through_time]
     lines = [line for line in told if "they do not work through time" in line["event"]]
@@ -87,7 +86,7 @@ def test_steps_may_be_other_than_the_rows_of_an_image(tmp_path):
     sequences = as_pixels(data.train_images).reshape(-1, 56, 14)
     model.fit(sequences, data.train_labels, epochs=3, verbose=0)
     save_trained(model, tmp_path)
-    found = attack_recurrent(tmp_path, data.test_images, data.test_labels, params(), 0)
+    found = attack_recurrent(tmp_path, data, params(), 0)
     for attacked in found.values():
         assert attacked.images.shape[1:] == (28, 28, 1)
     assert found["bim"].success.mean() > found["noise"].success.mean()
@@ -116,12 +115,19 @@ def test_the_stage_says_how_well_traces_give_attacks_away(tmp_path, monkeypatch)
 
 def test_a_network_that_gets_nothing_right_is_one_line(trained):
     folder, data = trained
-    wrong = np.full_like(data.test_labels, 99)
+    wrong = replace(data, test_labels=np.full_like(data.test_labels, 99))
     with pytest.raises(UserError, match="classifies no test input correctly"):
-        attack_recurrent(folder, data.test_images, wrong, params(), 0)
+        attack_recurrent(folder, wrong, params(), 0)
 
 
 def test_a_format_without_gradients_is_left_alone(tmp_path, trained):
     _, data = trained
     write_json(tmp_path / "rnn.json", {"file": "model.onnx", "layer": None})
-    assert attack_recurrent(tmp_path, data.test_images, data.test_labels, params(), 0) == {}
+    assert attack_recurrent(tmp_path, data, params(), 0) == {}
+
+
+def test_inputs_that_are_no_images_are_left_alone(trained):
+    folder, data = trained
+    with capture_logs() as told:
+        assert attack_recurrent(folder, replace(data, kind="tokens"), params(), 0) == {}
+    assert [line["inputs"] for line in told] == ["tokens"]

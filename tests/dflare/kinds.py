@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from asterism.dflare.domains import DOMAINS, build_domain
+from asterism.dflare.domains import build_domain
 from asterism.dflare.params import DomainParams
 from asterism.images import MUTATORS
 from asterism.sound import SOUND_MUTATORS
@@ -69,5 +69,5 @@ def domain_of(kind, items=None, operators=None):
     return domain
 
 
-KINDS = sorted(DOMAINS)
+KINDS = sorted(OPTIONS)
 CASES = [(kind, name) for kind in KINDS for name in OPERATORS[kind]]

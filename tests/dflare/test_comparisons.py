@@ -1,5 +1,7 @@
 """Every comparison: the contract that all share, and its meaning in plain loops."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -27,6 +29,7 @@ CASES = [
     ("sequence", CTC, (6, 4)),
     ("sequence", CTC | {"decoding": "argmax", "blank": None}, (6, 4)),
     ("sequence", CTC | {"unit": "word", "symbols": TEXT}, (6, 4)),
+    ("sequence", CTC | {"scores": "logits"}, (6, 4)),
     ("boxes", BOXES, (3, 6)),
     ("tolerance", {"absolute": 0.1, "relative": 0.2}, (2, 3)),
 ]
@@ -133,9 +136,16 @@ def slow_edits(a, b):
     return min(replaced, slow_edits(a[1:], b) + 1, slow_edits(a, b[1:]) + 1)
 
 
+def slow_softmax(frame):
+    powers = [math.exp(score) for score in frame]
+    return [power / sum(powers) for power in powers]
+
+
 def slow_sequence(f, g, k, options, shape):
     one, other = (np.reshape(m, shape).tolist() for m in (f, g))
     right, found = slow_transcript(one, options), slow_transcript(other, options)
+    if options.get("scores") == "logits":
+        one, other = ([slow_softmax(frame) for frame in m] for m in (one, other))
     rate = slow_edits(right, found) / max(1, len(right))
     total = [
         sum(abs(a - b) for a, b in zip(*p, strict=True)) / 2 for p in zip(one, other, strict=True)

@@ -12,7 +12,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
-from asterism.localisation.tensor_errors import tensor_errors
+from asterism.localisation.tensor_errors import Sums, tensor_errors
 from asterism.localisation.trials import Laboratory, localise
 
 
@@ -99,6 +99,14 @@ DAMAGED = [
     pytest.param("attention", "per_tensor", 23, marks=pytest.mark.slow),
     pytest.param("residual", "uint8", 5, marks=pytest.mark.slow),
 ]
+
+
+def test_errors_of_tensors_without_an_axis_are_measured():
+    sums = Sums()
+    for wanted, given in ((2.0, 1.5), (np.inf, np.inf), (1.0, 1.0)):
+        sums.add(np.float32(wanted), np.float32(given))
+    assert sums.noise == 0.25
+    assert sums.largest == 0.5
 
 
 @pytest.mark.parametrize(("network", "how", "step"), DAMAGED)

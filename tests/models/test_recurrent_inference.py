@@ -214,7 +214,7 @@ def test_logits_get_a_softmax_and_say_so() -> None:
 class Rounding:
     """A network whose probabilities are rounded to a few bits, as quantised ones are."""
 
-    steps, features, batch, layer, threads = 6, 5, None, "none", False
+    steps, features, numbers, batch, layer, threads = 6, 5, None, None, "none", False
 
     def compute(self, sequences: Any) -> tuple[Any, Any]:
         sums = sequences.sum(axis=(1, 2))
@@ -242,7 +242,7 @@ def test_colour_images_and_sequences_of_any_length() -> None:
 class Watched:
     """An engine that notes how many calls of it run at a time."""
 
-    steps, features, batch, layer = 6, 5, 2, "watched"
+    steps, features, numbers, batch, layer = 6, 5, None, 2, "watched"
 
     def __init__(self, threads: bool) -> None:
         self.threads = threads
@@ -277,7 +277,8 @@ def test_networks_that_are_none() -> None:
         RecurrentModel(engine_for(sequential(L.LSTM(3, return_sequences=True), L.Dense(4)), None))
     with pytest.raises(UserError, match="one sequence of vectors"):
         engine_for(with_random_weights(keras.Sequential(
-            [keras.Input((6,)), L.Embedding(9, 4), L.LSTM(3), L.Dense(2)])), None)  # fmt: skip
+            [keras.Input((6, 5, 2)), L.TimeDistributed(L.Flatten()), L.LSTM(3), L.Dense(2)]
+        )), None)  # fmt: skip
 
 
 def with_spoilt_weights(cell: str, place: int, value: float) -> Any:
@@ -375,7 +376,7 @@ def test_a_tensor_of_an_onnx_file_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["LSTM", "GRU", "SimpleRNN"])
 def test_an_onnx_file_with_weights_of_nan_is_rejected(tmp_path: Path, cell: str) -> None:
     model = with_spoilt_weights(cell, 0, np.nan)
-    graph, *_ = write_graph(layer_chain(model), find_layer(model, None))
+    graph = write_graph(layer_chain(model), find_layer(model, None)).graph
     path = tmp_path / "net.onnx"
     path.write_bytes(graph)
     with pytest.raises(UserError, match="hold NaN or infinity"):

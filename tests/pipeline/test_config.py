@@ -128,7 +128,7 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
         ("classifier.weights=a.h5", "classifier.weights: 'a.h5' is not read here"),
         (
             "data.path=a.npz",
-            "data: path is 'a.npz', but digits reads no file of yours: choose data=npz",
+            "data: path is 'a.npz', but digits reads no file of yours: choose data=folder or",
         ),
         ("abstraction.k=64", "abstraction: k=64, m=10 and n_step=3 need 64 times 5 bits"),
         ("abstraction.bits=22", "abstraction: bits=22 does not go with"),

@@ -17,6 +17,7 @@ from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
 from asterism.core.messages.console import get_logger, progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.data import Dataset
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 from asterism.models.layers.logits import notes_on
@@ -44,25 +45,29 @@ class AttackedImages(ImageSet):
 
 
 def attack_recurrent(
-    folder: Path, images: NDArray[np.uint8], labels: Ints, params: AttackParams, seed: int
+    folder: Path, data: Dataset, params: AttackParams, seed: int
 ) -> dict[str, AttackedImages]:
     """The attacks that work through time on correctly classified inputs, and noise beside them.
 
     Args:
         folder: where ``train_rnn`` left the network.
-        images: uint8 ``(N, H, W, C)``, test images.
-        labels: their classes.
+        data: its test images are attacked.
         params: which attacks; those that do not work through time are left out.
         seed: root of the random streams.
 
     Returns:
         Attacked images by attack, then noise as strong as the changes of the first attack; nothing
-        where no attack is left, or for a network in a format that gives no gradients.
+        where no attack is left, for a network in a format that gives no gradients, or for inputs
+        that are no images.
 
     Raises:
         UserError: an unknown attack; or the network takes sequences that such images do not make,
             or classifies none of them correctly.
     """
+    if data.kind != "images":
+        log.warning("attacks change the pixels of images: not attacked", inputs=data.kind)
+        return {}
+    images, labels = data.test_images, data.test_labels
     file = trained_file(folder)
     if file.suffix not in KERAS_SUFFIXES:
         log.warning("this network's format gives no gradients: not attacked", file=file.name)

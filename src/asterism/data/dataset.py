@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,21 +17,24 @@ from asterism.data.params import DataParams
 
 @dataclass(frozen=True)
 class Dataset:
-    """Labelled images, split into training and test.
+    """Labelled inputs, split into training and test; mostly images, after which they are named.
 
     Attributes:
-        train_images: uint8 ``(N, H, W, C)``, C of 1 or 3 (RGB).
+        train_images: ``(N, ...)``: images are uint8 ``(N, H, W, C)``, C of 1 or 3 (RGB); tokens
+            and bytes int32 ``(N, T)``; sound float32 ``(N, S)``; tensors float32 ``(N, T, ...)``.
         train_labels: int64 ``(N,)`` in ``[0, classes)``.
-        test_images: uint8 ``(M, H, W, C)``.
+        test_images: ``(M, ...)``.
         test_labels: int64 ``(M,)``.
         classes: how many classes there are.
+        kind: what the inputs are, a name of :data:`~asterism.data.given.kind.INPUT_KINDS`.
     """
 
-    train_images: NDArray[np.uint8]
+    train_images: NDArray[Any]
     train_labels: NDArray[np.int64]
-    test_images: NDArray[np.uint8]
+    test_images: NDArray[Any]
     test_labels: NDArray[np.int64]
     classes: int
+    kind: str = "images"
 
     @property
     def image_shape(self) -> tuple[int, int, int]:
@@ -69,7 +73,22 @@ def require_no_idle_file(params: DataParams) -> None:
 
 
 def load(params: DataParams) -> Dataset:
-    """The data set that the parameters name, cut to the sizes that they ask for.
+    """The images that the parameters name, see :func:`load_any`.
+
+    Raises:
+        UserError: as there; or the inputs are no images.
+    """
+    dataset = load_any(params)
+    if dataset.kind != "images":
+        raise UserError(
+            f"data: {params.path} holds {dataset.kind}, and this stage works on images only; give "
+            "the stages that you want: dvc repro measure_coverage"
+        )
+    return dataset
+
+
+def load_any(params: DataParams) -> Dataset:
+    """The inputs that the parameters name, of any kind, cut to the sizes that they ask for.
 
     Raises:
         UserError: no such data set, its files are missing, damaged or of the wrong form, or the

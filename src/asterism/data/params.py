@@ -12,7 +12,7 @@ from asterism.core.parameters.validation import named
 
 
 class DataParams(ParameterSection):
-    """Which images the pipeline works on."""
+    """Which images, or other inputs, the pipeline works on."""
 
     accepted_by: ClassVar[str | None] = "asterism.data.dataset:require_no_idle_file"
 

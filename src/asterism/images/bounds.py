@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,13 @@ from numpy.typing import NDArray
 from asterism.images.mutator import Images
 
 
-def differing(images: Images, references: Images) -> NDArray[np.bool_]:
-    """Which images differ from their reference at all; bool ``(N,)``."""
+def are_images(inputs: NDArray[Any]) -> bool:
+    """Whether inputs are images: uint8 ``(N, H, W, C)``."""
+    return inputs.dtype == np.uint8 and inputs.ndim == 4
+
+
+def differing(images: NDArray[Any], references: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which images, or other inputs, differ from their reference at all; bool ``(N,)``."""
     different: NDArray[np.bool_] = (_flat(images) != _flat(references)).any(axis=1)
     return different
 
@@ -53,5 +59,5 @@ def acceptable(
     return accepted
 
 
-def _flat(images: Images) -> NDArray[np.uint8]:
+def _flat(images: NDArray[Any]) -> NDArray[Any]:
     return images.reshape(len(images), math.prod(images.shape[1:]))

@@ -68,7 +68,7 @@ class Sums:
             return
         if not wanted.size:
             return
-        first = wanted.astype(np.float64, copy=False)
+        first, given = np.atleast_1d(wanted.astype(np.float64, copy=False), given)
         with np.errstate(invalid="ignore", over="ignore"):
             difference = np.abs(first - given)
             difference[np.isnan(difference)] = math.inf

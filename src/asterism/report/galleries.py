@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from asterism.images.bounds import are_images
 from asterism.report.campaigns import CampaignSummary
 from asterism.report.pictures import png
 
@@ -19,9 +20,9 @@ SHOWN = 10
 
 
 def galleries(
-    campaigns: Sequence[CampaignSummary], seeds: NDArray[np.uint8]
+    campaigns: Sequence[CampaignSummary], seeds: NDArray[Any]
 ) -> list[list[dict[str, Any]]]:
-    """Each campaign's gallery.
+    """Each campaign's gallery; none where inputs are no images.
 
     All campaigns begin with the same mutants of the same seeds, so the first crashes would be the
     same pictures everywhere. Those that a campaign alone has found are preferred, then those that
@@ -29,8 +30,10 @@ def galleries(
 
     Args:
         campaigns: in the order of the page.
-        seeds: uint8 ``(S, H, W, C)``, which crashes are mutants of.
+        seeds: ``(S, ...)``, which crashes are mutants of.
     """
+    if not are_images(seeds):
+        return []
     finders = Counter(crash for campaign in campaigns for crash in set(campaign.fingerprints))
     shown: set[bytes] = set()
     made = []

@@ -9,7 +9,6 @@ from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.resuming import checkpoints
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.deepstellar.campaigns import results
-from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.fuzzing.fuzz import fuzz
 
 
@@ -18,7 +17,7 @@ def main(network: Path, folder: Path) -> None:
     settings = params(mutants=12_000, islands=2)
     islands = SharedWorkUnits("fuzz", "key")
     found = fuzz(world.network, world.model, world.seeds, settings, "transition", 1, islands)
-    crashes = results.save(found, Breeder.configured(settings).names, folder)
+    crashes = results.save(found, list(settings.mutators), folder)
     write_json(folder / "metrics.json", results.metrics(found, crashes))
     write_table(folder / "history.csv", results.history(found))
 

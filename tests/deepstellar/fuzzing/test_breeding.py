@@ -11,12 +11,18 @@ from worlds import digits, params
 
 from asterism.core.randomness.random_streams import stream
 from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
-from asterism.images import build_mutators
+from asterism.deepstellar.campaigns.mutation import Mutation
+from asterism.images import Mutator, build_mutators
+from asterism.images.bounds import acceptable
 
 
 def fresh(count: int) -> Lineages:
     images = digits()[0][np.arange(count) % 600]
     return Lineages(images, images, np.zeros(count, np.bool_))
+
+
+def of_images(mutators: dict[str, Mutator]) -> Mutation:
+    return Mutation(mutators, acceptable)
 
 
 def close(image: Any, reference: Any, l0_share: float, linf_share: float) -> bool:
@@ -36,7 +42,7 @@ def test_generations_follow_the_published_rules() -> None:
             "salt_and_pepper_noise": {"low": 0.01, "high": 0.2},
         }
     )
-    breeder = Breeder(mutators, {}, attempts=3, l0_share=0.05, linf_share=0.3)
+    breeder = Breeder(of_images(mutators), {}, attempts=3, l0_share=0.05, linf_share=0.3)
     parents = fresh(200)
     seeds = parents.images
     roots = np.arange(200)
@@ -71,21 +77,21 @@ def test_generations_follow_the_published_rules() -> None:
 def test_parents_stay_as_they_are() -> None:
     parents = fresh(50)
     before = parents.images.copy()
-    Breeder.configured(params()).breed(parents, stream(0))
+    Breeder.configured(params(), before).breed(parents, stream(0))
     assert np.array_equal(parents.images, before)
     assert not parents.transformed.any()
 
 
 def test_weights_are_relative_frequencies() -> None:
     mutators = build_mutators({"rotation": {}, "shear": {}, "pixel_change": {}, "contrast": {}})
-    breeder = Breeder(mutators, {"rotation": 3, "contrast": 0}, 1, 1.0, 1.0)
+    breeder = Breeder(of_images(mutators), {"rotation": 3, "contrast": 0}, 1, 1.0, 1.0)
     brood = breeder.breed(fresh(4000), stream(1))
     counts = np.bincount(brood.mutators, minlength=4) / 4000
     np.testing.assert_allclose(counts, [3 / 5, 1 / 5, 1 / 5, 0], atol=0.05)
 
 
 def test_lineages_that_may_not_change_any_more_have_no_mutants() -> None:
-    breeder = Breeder(build_mutators({"rotation": {}}), {}, 3, 0.02, 0.3)
+    breeder = Breeder(of_images(build_mutators({"rotation": {}})), {}, 3, 0.02, 0.3)
     parents = fresh(10)
     spent = Lineages(parents.images, parents.references, np.arange(10) < 6)
     assert set(breeder.breed(spent, stream(0)).parents) <= {6, 7, 8, 9}

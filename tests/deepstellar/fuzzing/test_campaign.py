@@ -18,7 +18,6 @@ from asterism.core.resuming import checkpoints
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import split_evenly
 from asterism.deepstellar.campaigns import results
-from asterism.deepstellar.campaigns.breeding import Breeder
 from asterism.deepstellar.campaigns.population import Population
 from asterism.deepstellar.coverage.criteria import TraceCriterion, fitted
 from asterism.deepstellar.fuzzing import campaign as campaign_module
@@ -288,7 +287,7 @@ def test_nothing_is_found_after_the_last_mutant_of_all_islands(world: World, bud
 
 def test_files_and_tables(world: World, tmp_path: Path) -> None:
     found = run(world)
-    names = Breeder.configured(params()).names
+    names = list(params().mutators)
     crashes = results.save(found, names, tmp_path)
     queue = pl.read_csv(tmp_path / "queue.csv")
     assert np.array_equal(read_arrays(tmp_path / "queue.npz")["images"], found.queue.rows["images"])
@@ -320,7 +319,7 @@ def test_files_and_tables(world: World, tmp_path: Path) -> None:
 def test_a_campaign_without_crashes_leaves_readable_files(world: World, tmp_path: Path) -> None:
     gentle = {"brightness": {"low": 1, "high": 1}}
     found = run(world, mutators=gentle, weights={}, mutants=1)
-    found.crashes = type(found.crashes).none_yet(world.seeds.images.shape[1:])
+    found.crashes = type(found.crashes).none_yet(world.seeds.images)
     crashes = results.save(found, ["brightness"], tmp_path)
     assert results.metrics(found, crashes)["crash_groups"] == 0
     assert len(results.Corpus.load(tmp_path, "crashes").table) == 0

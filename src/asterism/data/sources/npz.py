@@ -1,4 +1,4 @@
-"""The user's own images, from an ``.npz`` file."""
+"""The user's own inputs, from an ``.npz`` file."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
 from asterism.data.dataset import SOURCES, Dataset, reads_a_file
+from asterism.data.labelling import labelled
 from asterism.data.params import DataParams
 
 _KEYS = ("train_images", "train_labels", "test_images", "test_labels")
+#: What inputs that are no images are called.
+_OTHER_KEYS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
 
 
 @SOURCES.register("npz")
@@ -22,7 +25,9 @@ def npz(params: DataParams) -> Dataset:
     """Arrays ``train_images``, ``train_labels``, ``test_images`` and ``test_labels``.
 
     Images are uint8 ``(N, H, W)`` or ``(N, H, W, C)`` with C of 1 or 3, labels integers from 0.
-    The number of classes is the largest training label plus one, and each has a training image.
+    The number of classes is the largest training label plus one, and each has a training input.
+    Inputs of other kinds are called ``train_inputs`` and ``test_inputs``: integers ``(N, T)`` are
+    token ids, real numbers ``(N, T, ...)`` tensors.
 
     Raises:
         UserError: a missing array, wrong dtype or shape, labels out of range, object arrays.
@@ -33,39 +38,45 @@ def npz(params: DataParams) -> Dataset:
             f"data.path names no file ({path}): set it to your .npz with {_named(_KEYS)}"
         )
     arrays = read_arrays(path)
-    missing = [key for key in _KEYS if key not in arrays]
+    keys = _OTHER_KEYS if "train_inputs" in arrays else _KEYS
+    missing = [key for key in keys if key not in arrays]
     if missing:
         raise UserError(f"{path} lacks {_named(missing)}; it holds {_named(sorted(arrays))}")
-    train_images = _images(arrays["train_images"], path, "train_images")
-    test_images = _images(arrays["test_images"], path, "test_images")
-    if train_images.shape[1:] != test_images.shape[1:]:
+    kind, read = ("images", _images) if keys is _KEYS else (_kind(arrays[keys[0]]), _inputs)
+    train_images, test_images = (read(arrays[key], path, key) for key in (keys[0], keys[2]))
+    if train_images.shape[1:] != test_images.shape[1:] or train_images.dtype != test_images.dtype:
+        what = "images" if kind == "images" else "inputs"
         raise UserError(
-            f"{path}: training images are {train_images.shape[1:]}, test images "
-            f"{test_images.shape[1:]}; they must agree"
+            f"{path}: training {what} are {_form(train_images)}, test {what} "
+            f"{_form(test_images)}; they must agree"
         )
-    train_labels = _labels(arrays["train_labels"], len(train_images), path, "train_labels")
-    test_labels = _labels(arrays["test_labels"], len(test_images), path, "test_labels")
-    known = np.unique(train_labels)
-    classes = len(known)
-    absent = np.flatnonzero(known != np.arange(classes))
-    if len(absent):
+    labels = (arrays["train_labels"], arrays["test_labels"])
+    return labelled(kind, (train_images, test_images), labels, path)
+
+
+def _kind(array: NDArray[Any]) -> str:
+    return "tokens" if array.dtype.kind in "iu" else "tensors"
+
+
+def _inputs(array: NDArray[Any], path: Path, key: str) -> NDArray[Any]:
+    """Token ids as int32 or int64, real numbers as float32."""
+    integers = array.dtype.kind in "iu"
+    fits = array.ndim == 2 if integers else array.dtype.kind == "f" and array.ndim >= 2
+    if not fits or 0 in array.shape:
         raise UserError(
-            f"{path}: train_labels go up to {known[-1]}, but no training image has the label "
-            f"{absent[0]}; number the classes from 0 without gaps"
+            f"{path}: {key} must be token ids, integers (N, T), or real numbers (N, T, ...), not "
+            f"{_form(array)}"
         )
-    if classes < 2:
-        raise UserError(f"{path}: train_labels hold one class only; at least two are needed")
-    if int(test_labels.max()) >= classes:
-        raise UserError(
-            f"{path}: test_labels go up to {test_labels.max()}, train_labels only to {classes - 1}"
-        )
-    return Dataset(
-        train_images,
-        train_labels.astype(np.int64),
-        test_images,
-        test_labels.astype(np.int64),
-        classes,
-    )
+    if integers:
+        wide = array.dtype.itemsize > 4 or array.dtype == np.uint32
+        return array.astype(np.int64 if wide else np.int32)
+    if not np.isfinite(array).all():
+        raise UserError(f"{path}: {key} hold NaN or infinity")
+    return array.astype(np.float32)
+
+
+def _form(array: NDArray[Any]) -> str:
+    return f"{array.dtype} {array.shape}"
 
 
 def _images(array: NDArray[Any], path: Path, key: str) -> NDArray[np.uint8]:
@@ -78,16 +89,6 @@ def _images(array: NDArray[Any], path: Path, key: str) -> NDArray[np.uint8]:
             f"{path}: {key} must have the shape (N, H, W) or (N, H, W, C) with C of 1 or 3 "
             f"and at least one image, not {array.shape}"
         )
-    return array
-
-
-def _labels(array: NDArray[Any], images: int, path: Path, key: str) -> NDArray[np.integer]:
-    if not np.issubdtype(array.dtype, np.integer):
-        raise UserError(f"{path}: {key} must be integers, not {array.dtype}")
-    if array.shape != (images,):
-        raise UserError(f"{path}: {key} must have the shape ({images},), not {array.shape}")
-    if int(array.min()) < 0:
-        raise UserError(f"{path}: {key} must be at least 0, but hold {array.min()}")
     return array
 
 

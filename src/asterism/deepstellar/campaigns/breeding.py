@@ -14,24 +14,24 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import concerning
+from asterism.deepstellar.campaigns.mutation import Inputs, Mutation, mutation_of
 from asterism.deepstellar.parameters.params import FuzzParams
-from asterism.images import Images, Mutator, build_mutators, concatenate, take
-from asterism.images.bounds import acceptable, differing
+from asterism.images import concatenate, take
+from asterism.images.bounds import differing
 
 
 @dataclass(frozen=True)
 class Lineages:
-    """Images, each with what it is measured against.
+    """Inputs, mostly images, each with what it is measured against.
 
     Attributes:
-        images: uint8 ``(N, H, W, C)``.
-        references: uint8 ``(N, H, W, C)``, the seed, transformed where its lineage is.
+        images: ``(N, ...)``, images uint8 ``(N, H, W, C)``.
+        references: ``(N, ...)``, the seed, transformed where its lineage is.
         transformed: bool ``(N,)``, whether the lineage holds its one transformation.
     """
 
-    images: Images
-    references: Images
+    images: Inputs
+    references: Inputs
     transformed: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -61,23 +61,26 @@ class Breeder:
     """Makes one mutant of each parent.
 
     Args:
-        mutators: by name; their order gives them their numbers.
+        mutation: mutators by name, whose order gives them their numbers, and how far they may
+            lead.
         weights: how often each is drawn relative to the others, 1 where not named.
         attempts: tries to make an acceptable mutant of a parent.
-        l0_share: see :func:`~asterism.images.bounds.acceptable`.
-        linf_share: see there.
+        l0_share: share of an input that may change by any amount; of images see
+            :func:`~asterism.images.bounds.acceptable`.
+        linf_share: share of the range by which all of it may change.
     """
 
     def __init__(
         self,
-        mutators: Mapping[str, Mutator],
+        mutation: Mutation,
         weights: Mapping[str, float],
         attempts: int,
         l0_share: float,
         linf_share: float,
     ) -> None:
-        self.names = list(mutators)
-        self._mutators = list(mutators.values())
+        self.names = list(mutation.mutators)
+        self._mutators = list(mutation.mutators.values())
+        self._close = mutation.acceptable
         self._attempts = attempts
         self._l0_share, self._linf_share = l0_share, linf_share
         self._pixel_level = np.array([m.pixel_level for m in self._mutators])
@@ -85,15 +88,15 @@ class Breeder:
         self._weights = {False: every, True: every * self._pixel_level}
 
     @classmethod
-    def configured(cls, params: FuzzParams) -> Breeder:
-        """The breeder that the parameters describe.
+    def configured(cls, params: FuzzParams, seeds: Inputs) -> Breeder:
+        """The breeder that the parameters describe, for seeds ``(N, ...)``.
 
         Raises:
-            UserError: an unknown mutator or an impossible range.
+            UserError: a mutator that is unknown or of another kind of inputs, or an impossible
+                range.
         """
-        with concerning("fuzz.mutators"):
-            mutators = build_mutators(params.mutators)
-        return cls(mutators, params.weights, params.attempts, params.l0_share, params.linf_share)
+        mutation = mutation_of(seeds, params.mutators)
+        return cls(mutation, params.weights, params.attempts, params.l0_share, params.linf_share)
 
     def breed(self, parents: Lineages, rng: np.random.Generator) -> Brood:
         """Mutants of the parents, in their order; none of those whose every attempt failed."""
@@ -145,11 +148,11 @@ class Breeder:
         references[differ] = both[len(parents) :]
         return Lineages(mutants, references, np.ones(len(parents), np.bool_))
 
-    def _acceptable(self, mutants: Lineages, parents: Images, number: int) -> NDArray[np.bool_]:
+    def _acceptable(self, mutants: Lineages, parents: Inputs, number: int) -> NDArray[np.bool_]:
         """What changed at all and, if by pixels or noise, is still close to its reference."""
         changed = differing(mutants.images, parents)
         if not self._pixel_level[number]:
             return changed
-        return changed & acceptable(
+        return changed & self._close(
             mutants.images, mutants.references, self._l0_share, self._linf_share
         )

@@ -107,13 +107,13 @@ class Crashes:
         self._known = {fingerprint(image) for image in rows["images"]}
 
     @classmethod
-    def none_yet(cls, image_shape: tuple[int, ...]) -> Crashes:
-        """An empty table."""
+    def none_yet(cls, inputs: NDArray[Any]) -> Crashes:
+        """An empty table for inputs like these."""
         empty = np.empty(0, np.int64)
         return cls(
             Columns(
                 {
-                    "images": np.empty((0, *image_shape), np.uint8),
+                    "images": inputs[:0],
                     "parent": empty,
                     "root": empty,
                     "mutator": empty.astype(np.int16),

@@ -145,15 +145,15 @@ def save(found: Population, names: Sequence[str], folder: Path) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Images that a campaign left behind, read back.
+    """Inputs that a campaign left behind, mostly images, read back.
 
     Attributes:
-        images: uint8 ``(N, H, W, C)``.
+        images: ``(N, ...)``, images uint8 ``(N, H, W, C)``.
         labels: int64 ``(N,)``, their seeds' classes.
         table: a row for each image, see :func:`queue_table` and :func:`crash_table`.
     """
 
-    images: NDArray[np.uint8]
+    images: NDArray[Any]
     labels: NDArray[np.int64]
     table: pl.DataFrame
 

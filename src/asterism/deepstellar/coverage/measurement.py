@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -48,14 +49,12 @@ class Traces:
         return Traces(self.codes[chosen], self.predicted[chosen])
 
 
-def trace(
-    network: RecurrentModel, model: TraceModel, images: NDArray[np.uint8], label: str
-) -> Traces:
-    """Run images ``(N, H, W, C)`` and abstract their hidden states, batch by batch."""
+def trace(network: RecurrentModel, model: TraceModel, inputs: NDArray[Any], label: str) -> Traces:
+    """Run inputs ``(N, ...)`` and abstract their hidden states, batch by batch."""
     codes, predicted = [], []
-    starts = range(0, len(images), BATCH)
+    starts = range(0, len(inputs), BATCH)
     for start in progress(starts, label=f"tracing {label}", unit="batch"):
-        probabilities, states = network.run(images[start : start + BATCH])
+        probabilities, states = network.run(inputs[start : start + BATCH])
         codes.append(model.abstraction.encode(states))
         predicted.append(probabilities.argmax(axis=1))
     if not codes:
@@ -108,7 +107,7 @@ def measure_sets(
     network: RecurrentModel,
     model: TraceModel,
     data: Dataset,
-    sets: Mapping[str, NDArray[np.uint8]],
+    sets: Mapping[str, NDArray[Any]],
     suspicious: Sequence[str],
     references: int,
     seed: int,
@@ -118,9 +117,9 @@ def measure_sets(
     Args:
         network: the network under test.
         model: its Markov chain.
-        data: references are drawn from its training images; its test images that the network
-            classifies correctly stand for normal inputs.
-        sets: images ``(N, H, W, C)`` by name.
+        data: references are drawn from its training inputs; its test inputs that the network
+            classifies correctly stand for normal ones.
+        sets: inputs ``(N, ...)`` by name.
         suspicious: names of the sets to be told from normal inputs.
         references: reference inputs of each class.
         seed: the run's seed.
@@ -132,8 +131,8 @@ def measure_sets(
     )
     metrics = {"test": _describe(model, test)}
     curves = [_curve("", "state", np.empty((0, 2)))]
-    for name, images in sets.items():
-        traces = trace(network, model, images, name)
+    for name, inputs in sets.items():
+        traces = trace(network, model, inputs, name)
         metrics[name] = _describe(model, traces)
         if name in suspicious and len(traces) and len(detector.normal):
             for items in ITEMS:

@@ -132,7 +132,7 @@ class FuzzingCampaign:
     population: Population = field(init=False)
 
     def __post_init__(self) -> None:
-        self._breeder = Breeder.configured(self.params)
+        self._breeder = Breeder.configured(self.params, self.seeds.images)
         with concerning("fuzz.selection"):
             self._selection = strategy.configured(self.params.selection)
         self._criteria = fitted(self.model, filter(None, GUIDING.values()))
@@ -141,7 +141,7 @@ class FuzzingCampaign:
         self._guidance = Guidance(sizes[self._guide] if self._guide else 0)
         self.population = Population(
             Queue.of_seeds(self.seeds),
-            Crashes.none_yet(self.seeds.images.shape[1:]),
+            Crashes.none_yet(self.seeds.images),
             FirstVisits.never(sizes),
         )
         self._last = -1

@@ -53,7 +53,7 @@ def unite(islands: Sequence[Population], seeds: int) -> Population:
     }
     united = Population(
         Queue(Columns(_joined([first, *own]))),
-        Crashes.none_yet(islands[0].crashes.rows["images"].shape[1:]),
+        Crashes.none_yet(islands[0].crashes.rows["images"]),
         FirstVisits(visits),
         run,
     )

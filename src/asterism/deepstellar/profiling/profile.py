@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.lib.format import write_array_header_1_0
@@ -44,7 +44,7 @@ class Profile:
 
 def profile(
     model: RecurrentModel,
-    images: NDArray[np.uint8],
+    given: NDArray[Any],
     labels: NDArray[np.int64],
     folder: Path,
 ) -> int:
@@ -54,7 +54,7 @@ def profile(
 
     Args:
         model: the network.
-        images: uint8 ``(N, H, W, C)``.
+        given: inputs ``(N, ...)`` of a kind that the network takes.
         labels: int64 ``(N,)``.
         folder: gets ``states.npy`` and ``inputs.npz``.
 
@@ -67,10 +67,10 @@ def profile(
     kept: list[NDArray[np.int64]] = []
     shape: tuple[int, ...] = ()
     with replacing(folder / "states.npy") as temporary, temporary.open("wb") as file:
-        for start, states, correct in _batches(model, images, labels):
+        for start, states, correct in _batches(model, given, labels):
             if not kept:
                 shape = states.shape[1:]
-                _write_header(file, (len(images), *shape))
+                _write_header(file, (len(given), *shape))
             file.write(np.ascontiguousarray(states[correct]).data)
             kept.append(start + np.flatnonzero(correct))
         inputs = np.concatenate(kept) if kept else np.empty(0, np.int64)
@@ -85,11 +85,11 @@ def profile(
 
 
 def _batches(
-    model: RecurrentModel, images: NDArray[np.uint8], labels: NDArray[np.int64]
+    model: RecurrentModel, given: NDArray[Any], labels: NDArray[np.int64]
 ) -> Iterator[tuple[int, NDArray[np.float32], NDArray[np.bool_]]]:
-    with progress(total=len(images), label="profiling", unit="input") as bar:
-        for start in range(0, len(images), BATCH):
-            probabilities, states = model.run(images[start : start + BATCH])
+    with progress(total=len(given), label="profiling", unit="input") as bar:
+        for start in range(0, len(given), BATCH):
+            probabilities, states = model.run(given[start : start + BATCH])
             correct = probabilities.argmax(axis=1) == labels[start : start + BATCH]
             yield start, states, correct
             bar.update(len(correct))

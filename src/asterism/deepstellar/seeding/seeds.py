@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,15 +19,15 @@ log = get_logger(__name__)
 
 @dataclass(frozen=True)
 class SeedInputs:
-    """Images to begin with.
+    """Inputs to begin with; mostly images, after which they are named.
 
     Attributes:
-        images: uint8 ``(S, H, W, C)``.
+        images: ``(S, ...)``, images uint8 ``(S, H, W, C)``.
         labels: int64 ``(S,)``, true and predicted class alike.
         inputs: int64 ``(S,)``, positions in the set that they come from.
     """
 
-    images: NDArray[np.uint8]
+    images: NDArray[Any]
     labels: NDArray[np.int64]
     inputs: NDArray[np.int64]
 

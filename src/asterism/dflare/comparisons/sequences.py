@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,7 @@ from asterism.dflare.comparisons import (
     frames_of,
     undecided,
 )
+from asterism.models.keras_models.probabilities import softmax
 
 
 class SequenceOptions(ParameterSection):
@@ -34,6 +36,10 @@ class SequenceOptions(ParameterSection):
         description="what is counted: symbols, or words between spaces, which need symbols"
     )
     tolerance: float = Field(ge=0, description="error rate that is no deviation")
+    scores: Literal["probabilities", "logits"] = Field(
+        default="probabilities",
+        description="what the models give for a frame; log-probabilities are logits too",
+    )
 
 
 @COMPARISONS.register("sequence")
@@ -80,7 +86,7 @@ class SequenceComparison(ChosenComparison):
         rates = np.zeros(len(f))
         for row in np.flatnonzero((labels[0] != labels[1]).any(axis=1)).tolist():
             right, found = (self.transcript(frames[row]) for frames in labels)
-            rates[row] = _edits(right, found) / max(1, len(right))
+            rates[row] = edits(right, found) / max(1, len(right))
         return rates
 
     def transcript(self, labels: NDArray[np.int64]) -> list[str]:
@@ -94,18 +100,26 @@ class SequenceComparison(ChosenComparison):
         return "".join(read).split() if self.options.unit == "word" else read
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
-        """The mean over frames of half the sum of the scores' differences (total variation)."""
-        half = np.abs(self.unfolded(f) - self.unfolded(g)).sum(axis=2, dtype=np.float32) / 2
+        """The mean over frames of half the sum of the probabilities' differences.
+
+        That is the total variation of two distributions.
+        """
+        half = np.abs(self._probabilities(f) - self._probabilities(g)).sum(axis=2) / 2
         mean: Floats = half.mean(axis=1, dtype=np.float32)
         return mean
 
     def uncertainty(self, f: Outputs, g: Outputs, k: int) -> Floats:
         """How undecided the most undecided frame is between k symbols."""
-        most: Floats = undecided(self.unfolded(f), self.unfolded(g), k).max(axis=1)
+        most: Floats = undecided(self._probabilities(f), self._probabilities(g), k).max(axis=1)
         return most
 
+    def _probabilities(self, outputs: Outputs) -> NDArray[np.float32]:
+        """Probabilities of symbols, float32 ``(N, T, C)``; of logits the softmax."""
+        scores = self.unfolded(outputs)
+        return softmax(scores) if self.options.scores == "logits" else scores
 
-def _edits(first: list[str], second: list[str]) -> int:
+
+def edits(first: Sequence[str], second: Sequence[str]) -> int:
     """Edit distance (Levenshtein, 1966), row by row."""
     above = list(range(len(second) + 1))
     for row, one in enumerate(first, 1):

@@ -12,9 +12,9 @@ _OUTSIDE, _SUM = 1e-3, 0.05
 
 
 def softmax(logits: Floats) -> Floats:
-    """Softmax of each row, float32 ``(N, K)``."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    normalised: Floats = powers / powers.sum(axis=1, keepdims=True)
+    """Softmax along the last axis, float32 ``(..., K)``."""
+    powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    normalised: Floats = powers / powers.sum(axis=-1, keepdims=True)
     return normalised
 
 

@@ -1,4 +1,4 @@
-"""Recurrent networks as functions from images to probabilities and hidden states."""
+"""Recurrent networks as functions from inputs to probabilities and hidden states."""
 
 from asterism.models.recurrent.model import RecurrentModel
 from asterism.models.recurrent.opening import open_rnn

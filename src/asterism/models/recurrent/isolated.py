@@ -8,7 +8,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import replacing
 from asterism.models.classifiers.isolation import Arrays, IsolatedModel, ModelHangError, Served
-from asterism.models.recurrent.model import Engine, Floats
+from asterism.models.recurrent.model import Engine, Floats, Inputs
 
 
 class IsolatedEngine:
@@ -40,11 +40,12 @@ class IsolatedEngine:
         self.form: dict[str, Any] | None = first.facts["form"]
         self.steps: int | None = first.facts["steps"]
         self.features: int | None = first.facts["features"]
+        self.numbers: str | None = first.facts["numbers"]
         self.batch: int | None = first.facts["batch"]
         self.layer: str = first.facts["layer"]
         self.threads: bool = first.facts["threads"]
 
-    def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
+    def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`.
 
         Raises:
@@ -89,6 +90,7 @@ def open_served(path: str, layer: str | None, graph: str | None) -> Served:
         "form": form,
         "steps": engine.steps,
         "features": engine.features,
+        "numbers": engine.numbers,
         "batch": engine.batch,
         "layer": engine.layer,
         "threads": engine.threads,

@@ -8,7 +8,7 @@ import numpy as np
 
 from asterism.core.messages.errors import UserError
 from asterism.models.recurrent.keras_layers import is_recurrent, kind, sequence_shape
-from asterism.models.recurrent.model import Floats
+from asterism.models.recurrent.model import Floats, Inputs
 
 
 class KerasEngine:
@@ -28,7 +28,7 @@ class KerasEngine:
         import tensorflow as tf
 
         self.layer = profiled.name
-        self.steps, self.features = sequence_shape(model)
+        self.steps, self.features, self.numbers = sequence_shape(model)
         try:
             states = _every_step(profiled)
             both = keras.Model(model.inputs, [model.outputs[0], states])
@@ -36,7 +36,7 @@ class KerasEngine:
             raise UserError(f"the states of {profiled.name} cannot be had: {error}") from error
         self._call = tf.function(lambda sequences: both(sequences, training=False))
 
-    def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
+    def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
         outputs, states = self._call(sequences)
         return np.asarray(outputs, np.float32), np.asarray(states, np.float32)

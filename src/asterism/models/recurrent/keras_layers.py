@@ -61,13 +61,20 @@ def layer_chain(model: Any) -> list[Any] | None:
     return layers if current is model.outputs[0] else None
 
 
-def sequence_shape(model: Any) -> tuple[int | None, int | None]:
-    """Steps and features of the sequences that the model takes; None where any will do.
+def sequence_shape(model: Any) -> tuple[int | None, int | None, str | None]:
+    """Steps and features of the sequences that the model takes, None where any will do.
+
+    The third is the dtype of steps that are single numbers, None where they are vectors.
 
     Raises:
-        UserError: its input is no sequence of vectors.
+        UserError: its input is no sequence of vectors or of numbers.
     """
-    shapes = [tuple(tensor.shape) for tensor in getattr(model, "inputs", None) or []]
-    if len(shapes) != 1 or len(shapes[0]) != 3:
-        raise UserError(f"the model takes {shapes}, not one sequence of vectors (N, T, F)")
-    return shapes[0][1], shapes[0][2]
+    inputs = getattr(model, "inputs", None) or []
+    shapes = [tuple(tensor.shape) for tensor in inputs]
+    if len(shapes) != 1 or len(shapes[0]) not in (2, 3):
+        raise UserError(
+            f"the model takes {shapes}, not one sequence of vectors (N, T, F) or numbers (N, T)"
+        )
+    if len(shapes[0]) == 2:
+        return shapes[0][1], None, str(inputs[0].dtype)
+    return shapes[0][1], shapes[0][2], None

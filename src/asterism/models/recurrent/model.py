@@ -1,11 +1,11 @@
-"""A recurrent network over the rows of an image, whatever runs it."""
+"""A recurrent network over the steps of its inputs, whatever runs it."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from asterism.core.settings import machine
 from asterism.models.keras_models.probabilities import are_logits, softmax
 
 Floats = NDArray[np.float32]
+Inputs = NDArray[Any]
 
 
 class Engine(Protocol):
@@ -23,6 +24,8 @@ class Engine(Protocol):
     Attributes:
         steps: length of a sequence, None where any will do.
         features: width of a step, None where any will do.
+        numbers: dtype of the steps where each is one number, such as a token's id; None where each
+            is a vector of float32.
         batch: the number of sequences that it must be given, None where any will do.
         layer: name of the layer or tensor whose states it gives.
         threads: whether calls from several threads run side by side.
@@ -30,22 +33,28 @@ class Engine(Protocol):
 
     steps: int | None
     features: int | None
+    numbers: str | None
     batch: int | None
     layer: str
     threads: bool
 
-    def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
-        """Outputs ``(B, K)`` and states ``(B, T, H)`` of sequences ``(B, T, F)``."""
+    def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
+        """Outputs ``(B, K)`` and states ``(B, T, H)`` of sequences.
+
+        Args:
+            sequences: float32 ``(B, T, F)``, or ``(B, T)`` in the dtype of ``numbers``.
+        """
         ...
 
 
 class RecurrentModel:
     """Class probabilities and the hidden state after every time step.
 
-    The rows of an image are the time steps, its values scaled to [0, 1]: an image of
-    ``(H, W, C)`` is a sequence of H steps with W·C inputs each.
+    The first axis of an input is the time. Images are uint8 ``(N, H, W, C)``: their values are
+    scaled to [0, 1], and an image is a sequence of H steps with W·C numbers each. Token ids are
+    wider integers ``(N, T)``. Other inputs are floating, ``(N, T, ...)``, and taken as they are.
 
-    An image's result does not depend on the images beside it: every computation is on exactly
+    An input's result does not depend on the inputs beside it: every computation is on exactly
     ``block`` sequences, the last one filled up with zeros.
 
     Attributes:
@@ -71,11 +80,11 @@ class RecurrentModel:
         """How many threads may usefully call :meth:`run_serially` at the same time."""
         return machine.available_threads() if self.engine.threads else 1
 
-    def run(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        """Probabilities and states of any number of images, on all processors.
+    def run(self, inputs: Inputs) -> tuple[Floats, Floats]:
+        """Probabilities and states of any number of inputs, on all processors.
 
         Args:
-            images: uint8 ``(N, H, W, C)``.
+            inputs: ``(N, ...)``, see above.
 
         Returns:
             Probabilities float32 ``(N, K)`` and hidden states float32 ``(N, T, H)``.
@@ -84,66 +93,96 @@ class RecurrentModel:
             UserError: the network does not take sequences of this form.
         """
         with ThreadPoolExecutor(self.workers) as threads:
-            return self._run(images, threads.map)
+            return self._run(inputs, threads.map)
 
-    def run_serially(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
+    def run_serially(self, inputs: Inputs) -> tuple[Floats, Floats]:
         """As :meth:`run`, all in the calling thread, for callers with threads of their own."""
-        return self._run(images, map)
+        return self._run(inputs, map)
 
-    def _run(
-        self, images: NDArray[np.uint8], each: Callable[..., Iterable[None]]
-    ) -> tuple[Floats, Floats]:
-        probabilities = np.empty((len(images), self.classes), np.float32)
-        states = np.empty((len(images), self.steps(images.shape[1:]), self.width), np.float32)
+    def _run(self, inputs: Inputs, each: Callable[..., Iterable[None]]) -> tuple[Floats, Floats]:
+        self._require_kind(inputs)
+        probabilities = np.empty((len(inputs), self.classes), np.float32)
+        states = np.empty((len(inputs), self.steps(inputs.shape[1:]), self.width), np.float32)
 
         def compute(start: int) -> None:
             rows = slice(start, start + self.block)
-            probabilities[rows], states[rows] = self._run_block(images[rows])
+            probabilities[rows], states[rows] = self._run_block(inputs[rows])
 
-        for _ in each(compute, range(0, len(images), self.block)):
+        for _ in each(compute, range(0, len(inputs), self.block)):
             pass
         return probabilities, states
 
-    def _run_block(self, images: NDArray[np.uint8]) -> tuple[Floats, Floats]:
-        shape = self.sequence_shape(images.shape[1:])
-        sequences = np.zeros((self.block, *shape), np.float32)
-        count = len(images)
-        np.divide(images.reshape(count, *shape), np.float32(255), out=sequences[:count])
+    def _run_block(self, inputs: Inputs) -> tuple[Floats, Floats]:
+        sequences = self._empty(self.sequence_shape(inputs.shape[1:]))
+        count = len(inputs)
+        given = inputs.reshape(sequences[:count].shape)
+        if inputs.dtype == np.uint8:
+            np.divide(given, np.float32(255), out=sequences[:count])
+        else:
+            sequences[:count] = given
         outputs, states = self.engine.compute(sequences)
         outputs = outputs[:count]
         return (softmax(outputs) if self.logits else outputs), states[:count]
 
-    def sequence_shape(self, image_shape: tuple[int, ...]) -> tuple[int, int]:
-        """Steps and inputs of the sequence that an image ``(H, W, C)`` becomes.
+    def _require_kind(self, inputs: Inputs) -> None:
+        """Reject inputs whose kind of numbers the network does not take."""
+        numbers, is_image = self.engine.numbers, inputs.dtype == np.uint8
+        takes = "vectors" if numbers is None else f"sequences of single numbers ({numbers})"
+        if numbers is None and inputs.dtype.kind in "iu" and not is_image:
+            raise UserError(f"the network takes {takes}, but the inputs are token ids")
+        if numbers is not None and is_image:
+            raise UserError(f"the network takes {takes}, but the inputs are images")
+        if numbers is not None and np.dtype(numbers).kind in "iu" and inputs.dtype.kind == "f":
+            raise UserError(f"the network takes {takes}, but the inputs are {inputs.dtype}")
+
+    def _empty(self, shape: tuple[int, ...]) -> Inputs:
+        """A block of sequences of this shape, all zero."""
+        return np.zeros((self.block, *shape), self.engine.numbers or np.float32)
+
+    def sequence_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of the sequence that an input of this shape becomes.
+
+        Returns:
+            Steps and numbers of a step, ``(T, F)``; ``(T,)`` where a step is one number.
 
         Raises:
             UserError: the network takes sequences of another form.
         """
-        height, row = image_shape[0], math.prod(image_shape[1:])
+        length, row = shape[0], math.prod(shape[1:])
+        given = f"{'×'.join(map(str, shape))}: {length} steps with {row} inputs"
+        if self.engine.numbers is not None:
+            if row != 1 or self.engine.steps not in (None, length):
+                raise UserError(
+                    f"the network takes sequences of {self.engine.steps or 'any number of'} steps "
+                    f"with one number, but the inputs are {given}"
+                )
+            return (length,)
         features = self.engine.features or row
-        steps = self.engine.steps or height * row // features
-        if steps * features != height * row:
+        steps = self.engine.steps or length * row // features
+        if steps * features != length * row:
             raise UserError(
                 f"the network takes sequences of {steps} steps with {features} inputs, but the "
-                f"images are {'×'.join(map(str, image_shape))}: {height} steps with {row} inputs"
+                f"{'images' if len(shape) == 3 else 'inputs'} are {given}"
             )
         return steps, features
 
-    def steps(self, image_shape: tuple[int, ...]) -> int:
-        """T, the number of states that an image ``(H, W, C)`` gives.
+    def steps(self, shape: tuple[int, ...]) -> int:
+        """T, the number of states that an input of this shape gives.
 
-        It is the number of its rows, unless layers before the profiled one change it.
+        It is the number of its steps, unless layers before the profiled one change it.
         """
-        taken, features = self.sequence_shape(image_shape)
-        if taken not in self._steps:
-            _, states = self.engine.compute(np.zeros((self.block, taken, features), np.float32))
-            self._steps[taken] = int(states.shape[1])
-        return self._steps[taken]
+        taken = self.sequence_shape(shape)
+        if taken[0] not in self._steps:
+            _, states = self.engine.compute(self._empty(taken))
+            self._steps[taken[0]] = int(states.shape[1])
+        return self._steps[taken[0]]
 
-    def _probe(self) -> tuple[Floats, Floats, Floats]:
-        """Run on black, white and random images to learn the network's form and check it."""
+    def _probe(self) -> tuple[Inputs, Floats, Floats]:
+        """Run on sequences of 0, of 1 and of random numbers, to learn the network's form."""
         steps, features = self.engine.steps or 8, self.engine.features or 1
-        sequences = np.random.default_rng(0).random((self.block, steps, features), np.float32)
+        sequences = self._empty((steps,) if self.engine.numbers else (steps, features))
+        drawn = np.random.default_rng(0).random(sequences.shape, np.float32)
+        sequences[:] = drawn if sequences.dtype.kind == "f" else np.rint(drawn)
         sequences[0], sequences[-1] = 0, 1
         outputs, states = self.engine.compute(sequences)
         if outputs.ndim != 2 or outputs.shape[1] < 2:
@@ -157,7 +196,7 @@ class RecurrentModel:
                 "step (N, T, H): name a recurrent layer, or a tensor of that form"
             )
         if not (np.isfinite(outputs).all() and np.isfinite(states).all()):
-            raise UserError("the network computes NaN or infinity on ordinary images")
+            raise UserError("the network computes NaN or infinity on ordinary inputs")
         return sequences, outputs, states
 
 

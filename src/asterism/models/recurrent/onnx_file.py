@@ -17,13 +17,19 @@ from asterism.models.classifiers.onnx_files import read_onnx
 from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
+#: What the types of an input's elements are called where a step is one number, by its rank; of
+#: vectors nothing.
+_TAKEN: dict[int, dict[int, str | None]] = {
+    2: {TensorProto.INT32: "int32", TensorProto.INT64: "int64", TensorProto.FLOAT: "float32"},
+    3: {TensorProto.FLOAT: None},
+}
 
 
 def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
     """An engine for an ONNX file.
 
     Args:
-        path: a model with one input ``(N, T, F)`` of float32.
+        path: a model with one input: float32 ``(N, T, F)``, or numbers ``(N, T)``.
         layer: name of an LSTM, GRU or RNN node, or of a tensor ``(N, T, H)``; None for the last
             recurrent node.
 
@@ -37,24 +43,32 @@ def open_onnx(path: Path, layer: str | None) -> OnnxEngine:
     except Exception as error:  # protobuf and the checker raise types of their own
         raise UserError(f"{path} is no ONNX model, or is damaged: {error}") from error
     graph = model.graph
-    batch, steps, features = _input_shape(path, graph)
+    form = _input_form(path, graph)
     with reading(str(path)):  # an array may not fit its shape
         require_finite(_recurrent_weights(graph))
     name = _add_states(path, graph, layer)
     del graph.output[2:]
-    return OnnxEngine(
-        model.SerializeToString(), layer=name, steps=steps, features=features, batch=batch
-    )
+    return OnnxEngine(model.SerializeToString(), layer=name, **form)
 
 
-def _input_shape(path: Path, graph: Any) -> tuple[int | None, int | None, int | None]:
+def _input_form(path: Path, graph: Any) -> dict[str, Any]:
+    """What the graph takes, as arguments of the engine."""
     constants = {constant.name for constant in graph.initializer}
     inputs = [value for value in graph.input if value.name not in constants]
     tensor = inputs[0].type.tensor_type if len(inputs) == 1 else None
-    if tensor is None or tensor.elem_type != TensorProto.FLOAT or len(tensor.shape.dim) != 3:
-        raise UserError(f"{path} must have one input, float32 (N, T, F)")
-    batch, steps, features = (d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim)
-    return batch, steps, features
+    rank = 0 if tensor is None else len(tensor.shape.dim)
+    kinds = _TAKEN.get(rank, {})
+    if tensor is None or tensor.elem_type not in kinds:
+        raise UserError(
+            f"{path} must have one input: float32 (N, T, F), or integers or float32 (N, T)"
+        )
+    sizes = [d.dim_value if d.dim_value > 0 else None for d in tensor.shape.dim]
+    return {
+        "batch": sizes[0],
+        "steps": sizes[1],
+        "features": sizes[2] if rank == 3 else None,
+        "numbers": kinds[tensor.elem_type],
+    }
 
 
 def _recurrent_weights(graph: Any) -> Iterator[tuple[str, NDArray[Any]]]:

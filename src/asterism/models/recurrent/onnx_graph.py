@@ -16,6 +16,7 @@ from onnx import TensorProto, helper
 
 from asterism.models.onnx_graphs.graph_builder import GraphBuilder
 from asterism.models.recurrent.keras_layers import RECURRENT, kind
+from asterism.models.recurrent.onnx_session import OnnxEngine
 
 #: The activations that ONNX's recurrent operators know: their names and parameters α and β there.
 _ACTIVATIONS: dict[str, tuple[str, list[float], list[float]]] = {
@@ -62,16 +63,14 @@ class NotExpressible(Exception):  # noqa: N818 - a finding, not an error
     """The chain holds something that this module does not write."""
 
 
-def write_graph(layers: list[Any] | None, profiled: Any) -> tuple[bytes, int | None, int | None]:
-    """An ONNX model of a chain of layers.
+def write_graph(layers: list[Any] | None, profiled: Any) -> OnnxEngine:
+    """A chain of layers as an ONNX model, with the outputs ``(B, K)`` and ``(B, T, H)``.
+
+    It takes vectors ``(B, T, F)``, or where the first layer is an embedding ids ``(B, T)``.
 
     Args:
         layers: built Keras layers in order, None where the model is no chain.
         profiled: the layer among them whose states become the second output.
-
-    Returns:
-        The serialised model, with the outputs ``(B, K)`` and ``(B, T, H)``, and the steps and
-        features of its input ``(B, T, F)``, None where any will do.
 
     Raises:
         NotExpressible: the message says what stands in the way.
@@ -79,8 +78,10 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> tuple[bytes, int | N
     if layers is None:
         raise NotExpressible("the model is no plain chain of layers")
     shape = tuple(layers[0].input.shape)
-    if len(shape) != 3:
+    takes_ids = kind(layers[0]) == "Embedding" and len(shape) == 2
+    if len(shape) != 3 and not takes_ids:
         raise NotExpressible(f"the input has the shape {shape}")
+    numbers = TensorProto.INT32 if takes_ids else TensorProto.FLOAT
     writer = _Writer(profiled)
     tensor = "sequences"
     for layer in layers:
@@ -90,7 +91,7 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> tuple[bytes, int | N
     writer.graph.add("Identity", tensor, named="outputs")
     writer.graph.add("Identity", writer.states, named="states")
     model = writer.graph.model(
-        [helper.make_tensor_value_info("sequences", TensorProto.FLOAT, [None, *shape[1:]])],
+        [helper.make_tensor_value_info("sequences", numbers, [None, *shape[1:]])],
         [
             helper.make_tensor_value_info("outputs", TensorProto.FLOAT, [None] * 2),
             helper.make_tensor_value_info("states", TensorProto.FLOAT, [None] * 3),
@@ -98,7 +99,14 @@ def write_graph(layers: list[Any] | None, profiled: Any) -> tuple[bytes, int | N
         {"": 17},
         ir_version=9,
     )
-    return model.SerializeToString(), shape[1], shape[2]
+    return OnnxEngine(
+        model.SerializeToString(),
+        layer=profiled.name,
+        steps=shape[1],
+        features=None if takes_ids else shape[2],
+        batch=None,
+        numbers="int32" if takes_ids else None,
+    )
 
 
 class _Writer:
@@ -261,6 +269,13 @@ def _dense(writer: _Writer, layer: Any, tensor: str) -> str:
     return writer.activation(layer.activation, result)
 
 
+def _embedding(writer: _Writer, layer: Any, tensor: str) -> str:
+    if layer.mask_zero:
+        raise NotExpressible(f"{layer.name} masks steps")
+    table = np.asarray(layer.get_weights()[0], np.float32)
+    return writer.graph.add("Gather", writer.graph.constant(table), tensor, axis=0)
+
+
 def _time_distributed(writer: _Writer, layer: Any, tensor: str) -> str:
     if kind(layer.layer) not in ("Dense", "Activation"):
         raise NotExpressible(f"{layer.name} distributes {kind(layer.layer)} over time")
@@ -289,6 +304,7 @@ def _flatten(writer: _Writer, _layer: Any, tensor: str) -> str:
 
 _LAYERS: dict[str, Callable[[_Writer, Any, str], str]] = {
     "Dense": _dense,
+    "Embedding": _embedding,
     "TimeDistributed": _time_distributed,
     "Activation": lambda writer, layer, tensor: writer.activation(layer.activation, tensor),
     "Softmax": _softmax_layer,

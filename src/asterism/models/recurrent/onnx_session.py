@@ -10,11 +10,11 @@ import onnxruntime
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
-from asterism.models.recurrent.model import Floats
+from asterism.models.recurrent.model import Floats, Inputs
 
 
 class OnnxEngine:
-    """A graph with one input ``(B, T, F)``; its first two outputs are the results.
+    """A graph with one input; its first two outputs are the results.
 
     One thread for each call: several blocks at once use the processors better than one block
     divided, and sums come out the same on every machine.
@@ -25,12 +25,19 @@ class OnnxEngine:
         steps: length of a sequence, None for any.
         features: width of a step, None for any.
         batch: the number of sequences that the graph insists on, None for any.
+        numbers: dtype of the input where it is ``(B, T)``; None where it is float32 ``(B, T, F)``.
     """
 
     threads = True
 
     def __init__(
-        self, graph: bytes, layer: str, steps: int | None, features: int | None, batch: int | None
+        self,
+        graph: bytes,
+        layer: str,
+        steps: int | None,
+        features: int | None,
+        batch: int | None,
+        numbers: str | None = None,
     ) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
@@ -46,18 +53,20 @@ class OnnxEngine:
         self._input = self._session.get_inputs()[0].name
         self._outputs = [output.name for output in self._session.get_outputs()[:2]]
         self.layer, self.steps, self.features, self.batch = layer, steps, features, batch
+        self.numbers = numbers
 
     @property
     def form(self) -> dict[str, Any]:
-        """The arguments beside the graph."""
-        return {
+        """The arguments beside the graph; ``numbers`` only where there is one."""
+        form = {
             "layer": self.layer,
             "steps": self.steps,
             "features": self.features,
             "batch": self.batch,
         }
+        return form | ({} if self.numbers is None else {"numbers": self.numbers})
 
-    def compute(self, sequences: Floats) -> tuple[Floats, Floats]:
+    def compute(self, sequences: Inputs) -> tuple[Floats, Floats]:
         """See :class:`~asterism.models.recurrent.model.Engine`."""
         try:
             outputs, states = self._session.run(self._outputs, {self._input: sequences})

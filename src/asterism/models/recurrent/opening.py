@@ -78,13 +78,12 @@ def engine_for(model: keras.Model, layer: str | None) -> Engine:
     from asterism.models.recurrent.keras_engine import KerasEngine
     from asterism.models.recurrent.keras_layers import find_layer, layer_chain
     from asterism.models.recurrent.onnx_graph import NotExpressible, write_graph
-    from asterism.models.recurrent.onnx_session import OnnxEngine, require_finite
+    from asterism.models.recurrent.onnx_session import require_finite
 
     require_finite((weight.path, weight.numpy()) for weight in model.weights)
     profiled = find_layer(model, layer)
     try:
-        graph, steps, features = write_graph(layer_chain(model), profiled)
-        return OnnxEngine(graph, layer=profiled.name, steps=steps, features=features, batch=None)
+        return write_graph(layer_chain(model), profiled)
     except NotExpressible as reason:
         log.warning("Keras runs the network, which is slower", reason=str(reason))
     return KerasEngine(model, profiled)

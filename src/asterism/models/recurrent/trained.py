@@ -103,6 +103,7 @@ class _Form(ParameterSection):
     steps: int | None
     features: int | None
     batch: int | None
+    numbers: str | None = None
 
 
 class _Note(ParameterSection):

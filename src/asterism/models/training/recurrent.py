@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.parameters.params import TrainedRnn
 from asterism.models.recurrent import RecurrentModel
@@ -51,7 +52,16 @@ def build_rnn(params: TrainedRnn, shape: tuple[int, int, int], classes: int) -> 
 
 
 def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model, list[float]]:
-    """A trained network and its training accuracy after each epoch."""
+    """A trained network and its training accuracy after each epoch.
+
+    Raises:
+        UserError: the inputs are no images.
+    """
+    if data.kind != "images":
+        raise UserError(
+            f"rnn={params.cell} is trained on images, and the data are {data.kind}: give a network "
+            "that takes these, -S rnn=file -S rnn.path=…"
+        )
     # Steps of a small recurrent network are too short to share: one thread is the fastest.
     make_deterministic(seed, "train_rnn", threads=1)
     model = build_rnn(params, data.image_shape, data.classes)
@@ -61,12 +71,12 @@ def train_rnn(params: TrainedRnn, data: Dataset, seed: int) -> tuple[keras.Model
 
 
 def accuracy(
-    model: RecurrentModel, images: NDArray[np.uint8], labels: NDArray[np.int64], batch: int = 512
+    model: RecurrentModel, inputs: NDArray[Any], labels: NDArray[np.int64], batch: int = 512
 ) -> float:
-    """Share of images ``(N, H, W, C)`` that the network puts into their class."""
-    starts = range(0, len(images), batch)
+    """Share of inputs ``(N, ...)`` that the network puts into their class."""
+    starts = range(0, len(inputs), batch)
     correct = sum(
-        int((model.run(images[s : s + batch])[0].argmax(axis=1) == labels[s : s + batch]).sum())
+        int((model.run(inputs[s : s + batch])[0].argmax(axis=1) == labels[s : s + batch]).sum())
         for s in progress(starts, label="accuracy", unit="batch")
     )
-    return correct / len(images)
+    return correct / len(inputs)

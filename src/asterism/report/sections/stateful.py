@@ -65,7 +65,7 @@ def stateful(workspace: Path) -> ReportSection | None:
         finding=finding(campaigns),
         growth=[(title, _growth(campaigns, name)) for name, title in CURVES.items()],
         roc=_roc(read_table(workspace / "plots/measure_coverage/roc.csv"), coverage),
-        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=True)),
+        galleries=list(zip(map(spoken, guides), galleries(campaigns, seeds), strict=False)),
     )
     return ReportSection(
         anchor="stateful",

@@ -1,0 +1,133 @@
+"""What mutates the seeds of a campaign: the mutators of their kind, and how far they may lead.
+
+Seeds are images (uint8 ``(N, H, W, C)``), token ids (integers ``(N, T)``) or other numbers
+(floating ``(N, T, ...)``). Symbols are those up to the largest in a seed, and 0 fills a row up.
+A feature has the range that it has in the seeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.core.messages.errors import UserError, concerning
+from asterism.core.randomness.batched_draws import Draws, Randomness
+from asterism.images import build_mutators
+from asterism.images.bounds import acceptable, are_images
+from asterism.tensors import FeatureRange, TensorMutator, build_tensor_mutators
+from asterism.text import Alphabet, TextMutator, build_text_mutators
+from asterism.text.edit_distance import edit_distances
+
+Inputs = NDArray[Any]
+Ranges = Mapping[str, Mapping[str, Any]]
+#: Which mutants are still close to their references, by shares for few values and for all.
+Acceptable = Callable[[Inputs, Inputs, float, float], NDArray[np.bool_]]
+
+
+class SeedMutator(Protocol):
+    """A mutator of one kind of inputs, such as :class:`~asterism.images.Mutator`."""
+
+    #: Whether a mutant is measured against its reference; otherwise that is transformed too.
+    pixel_level: ClassVar[bool]
+
+    def draw(self, rng: Randomness, shape: Any, /) -> Draws:
+        """Everything random about mutating a batch of this shape."""
+        ...
+
+    def apply(self, inputs: Inputs, draws: Draws, /) -> Inputs:
+        """Mutants of the inputs, never in place."""
+        ...
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """How the seeds of a campaign are mutated.
+
+    Attributes:
+        mutators: by name.
+        acceptable: see :data:`Acceptable`.
+    """
+
+    mutators: Mapping[str, SeedMutator]
+    acceptable: Acceptable
+
+
+@dataclass(frozen=True)
+class _OfTokens:
+    """A mutator of tokens, with their alphabet; mutants are measured against the seed."""
+
+    mutator: TextMutator
+    alphabet: Alphabet
+    pixel_level: ClassVar[bool] = True
+
+    def draw(self, rng: Randomness, shape: tuple[int, int]) -> Draws:
+        return self.mutator.draw(rng, shape)
+
+    def apply(self, inputs: Inputs, draws: Draws) -> Inputs:
+        return self.mutator.apply(inputs, draws, self.alphabet)
+
+
+@dataclass(frozen=True)
+class _OfTensors:
+    """A mutator of tensors, with their ranges; mutants are measured against the seed."""
+
+    mutator: TensorMutator
+    ranges: FeatureRange
+    pixel_level: ClassVar[bool] = True
+
+    def draw(self, rng: Randomness, shape: tuple[int, ...]) -> Draws:
+        return self.mutator.draw(rng, shape)
+
+    def apply(self, inputs: Inputs, draws: Draws) -> Inputs:
+        return self.mutator.apply(inputs, draws, self.ranges)
+
+
+def mutation_of(seeds: Inputs, ranges: Ranges) -> Mutation:
+    """The mutators for these seeds.
+
+    Args:
+        seeds: ``(N, ...)``, at least one.
+        ranges: mutators by name, with the fields that differ from their own.
+
+    Raises:
+        UserError: a mutator that this kind of inputs does not have, or an impossible range.
+    """
+    kind = "tokens" if seeds.dtype.kind in "iu" else "tensors"
+    with concerning("fuzz.mutators"):
+        if are_images(seeds):
+            return Mutation(build_mutators(ranges), acceptable)
+        try:
+            return _of_tokens(seeds, ranges) if kind == "tokens" else _of_tensors(seeds, ranges)
+        except UserError as error:
+            raise UserError(f"{error}; the seeds are {kind}: choose fuzz={kind}") from error
+
+
+def _of_tokens(seeds: Inputs, ranges: Ranges) -> Mutation:
+    alphabet = Alphabet(int(seeds.max()) + 1, padding=0)
+    made = build_text_mutators(ranges, of_bytes=False)
+
+    def close(mutants: Inputs, references: Inputs, share: float, _: float) -> NDArray[np.bool_]:
+        lengths = alphabet.lengths(references)
+        edits = edit_distances(mutants, references, alphabet.lengths(mutants), lengths)
+        near: NDArray[np.bool_] = edits <= share * lengths
+        return near
+
+    return Mutation({name: _OfTokens(m, alphabet) for name, m in made.items()}, close)
+
+
+def _of_tensors(seeds: Inputs, ranges: Ranges) -> Mutation:
+    features = FeatureRange.of(seeds)
+    made = build_tensor_mutators(ranges)
+
+    def close(mutants: Inputs, references: Inputs, few: float, all_: float) -> NDArray[np.bool_]:
+        change = np.abs(mutants.astype(np.float64) - references) / features.width
+        change = change.reshape(len(change), -1)
+        near: NDArray[np.bool_] = (change > 0).mean(axis=1) <= few
+        near |= change.max(axis=1, initial=0) <= all_
+        return near
+
+    return Mutation({name: _OfTensors(m, features) for name, m in made.items()}, close)

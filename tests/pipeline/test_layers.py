@@ -31,6 +31,7 @@ LAYERS = [
     ["libraries/reporting"],
     ["config.py", "report"],
     ["sweep"],
+    ["pairs"],
     ["cli.py"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

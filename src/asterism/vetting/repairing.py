@@ -31,6 +31,8 @@ from asterism.vetting.verdict import criteria_of
 _BATCH = 8
 #: Nodes of the ranking that are written down.
 _RANKED = 50
+#: Nodes of the ranking that the certificate names.
+_BLAMED = 5
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,14 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
             "deviating_inputs": len(cases.repair),
+            "blamed": [
+                {
+                    "node": entry.node.name,
+                    "operator": entry.node.operator,
+                    "explained": entry.explained,
+                }
+                for entry in curve.localisation.ranking[:_BLAMED]
+            ],
         }
         if chosen is None:
             return facts | {"reason": "no file takes any of the deviations away"}

@@ -16,6 +16,7 @@ from asterism.core.parameters.labels import is_label
 from asterism.core.parameters.params import ParameterSection, validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.dflare.params import ComparisonParams
 
 #: The registry's files.
 KNOWN = Path(__file__).parent / "known"
@@ -70,7 +71,7 @@ class VetRecipe(ParameterSection):
     """How a pair is vetted: what ``asterism vet`` is told."""
 
     kind: str = Field(description="of the inputs")
-    comparison: str = Field(description="of the outputs")
+    comparison: ComparisonParams = Field(description="of the outputs")
     preprocessing: str | None = Field(description="of images: a choice of conf/preprocessing")
     constants: list[str] = Field(description="NAME=NUMBER, values of further inputs")
     overrides: list[str] = Field(description="further overrides of Hydra")

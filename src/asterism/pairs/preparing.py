@@ -153,15 +153,18 @@ def _feeds(
 
 def _request(pair: RealPair, files: Sequence[Path]) -> VetRequest:
     assert pair.vet is not None
+    comparison = pair.vet.comparison
+    options = ", ".join(f"{name}: {json.dumps(v)}" for name, v in comparison.options.items())
+    replaced = ["~vet.comparison.options", f"+vet.comparison.options={{{options}}}"]
     return VetRequest(
         files[0],
         files[1],
         files[2],
         kind=pair.vet.kind,
-        comparison=pair.vet.comparison,
+        comparison=comparison.kind,
         preprocessing=pair.vet.preprocessing,
         constants=pair.vet.constants,
-        overrides=pair.vet.overrides,
+        overrides=[*replaced, *pair.vet.overrides],
     )
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
@@ -61,7 +62,8 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         answers = vetted.answers
         deviates = vetted.comparison.deviates(answers.f, answers.g)
         found = read_arrays(triggers)["items"]
-        unseen = np.arange(len(deviates)) % 2 == 1  # the repair sees the other inputs only
+        # The repair sees the other half only. It is drawn, since labels may alternate.
+        unseen = stream(seed, "vet", "unseen").permutation(len(deviates)) % 2 == 1
         items = vetted.inputs.items
         cases = _Cases(
             np.concatenate([items[deviates & ~unseen], found[::2]])[: params.repair.inputs],

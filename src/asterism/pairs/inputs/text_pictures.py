@@ -44,7 +44,7 @@ class TextPictures(InputMaker):
         pictures = np.stack([_picture(options, rng) for _ in range(count)])
         if not options.upside_down:
             return MadeInputs(pictures)
-        labels = np.arange(count) % 2
+        labels = rng.permutation(np.arange(count) % 2)
         pictures[labels == 1] = pictures[labels == 1, ::-1, ::-1]
         return MadeInputs(pictures, labels)
 

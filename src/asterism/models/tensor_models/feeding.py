@@ -164,7 +164,8 @@ def _one_hot(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
     if not _takes_one_hot(values, spec):
         return values
     places = np.arange(spec.shape[-1] or 1)
-    return (values[..., np.newaxis] == places).astype(spec.dtype)
+    rows: NDArray[Any] = (values[..., np.newaxis] == places).astype(spec.dtype)
+    return rows
 
 
 def _with_axes(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:

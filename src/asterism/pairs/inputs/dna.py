@@ -16,7 +16,10 @@ _DONOR, _ACCEPTOR, _PYRIMIDINES = "CAGGTAAGT", "CAGG", 16
 
 @INPUT_MAKERS.register("dna")
 class Dna(InputMaker):
-    """Random letters (0 to 3: A, C, G, T) with exons of 80 to 250 and introns of 300 to 2000."""
+    """Random letters (0 to 3: A, C, G, T) with exons of 80 to 250 and introns of 300 to 2000.
+
+    An exon lies in the middle.
+    """
 
     class Options(ParameterSection):
         """Length of sequences."""
@@ -31,17 +34,24 @@ class Dna(InputMaker):
 
 def _sequence(length: int, rng: np.random.Generator) -> NDArray[np.int32]:
     letters = rng.integers(0, 4, length).astype(np.int32)
-    place = int(rng.integers(0, 500))
-    while True:
-        place += int(rng.integers(80, 250))  # an exon
-        end = place + int(rng.integers(300, 2000))  # the intron behind it
-        if end + len(_ACCEPTOR) > length:
-            return letters
-        _write(letters, place - 3, _DONOR)
-        run = "".join(rng.choice(["C", "T"], _PYRIMIDINES, p=[0.4, 0.6]))
-        _write(letters, end - len(run) - 3, run + _ACCEPTOR)
+    middle = length // 2
+    start, end = middle - int(rng.integers(40, 95)), middle + int(rng.integers(40, 95))
+    _write_exon(letters, start, end, rng)
+    place = end
+    while (place := place + int(rng.integers(300, 2000))) < length - 300:  # exons behind it
+        end = place + int(rng.integers(80, 250))
+        _write_exon(letters, place, end, rng)
         place = end
+    place = start
+    while (place := place - int(rng.integers(300, 2000))) > 300:  # and before it
+        start = place - int(rng.integers(80, 250))
+        _write_exon(letters, start, place, rng)
+        place = start
+    return letters
 
 
-def _write(letters: NDArray[np.int32], place: int, text: str) -> None:
-    letters[place : place + len(text)] = ["ACGT".index(letter) for letter in text]
+def _write_exon(letters: NDArray[np.int32], start: int, end: int, rng: np.random.Generator) -> None:
+    """Write the sites at an exon's ends: the acceptor before it, the donor behind it."""
+    run = "".join(rng.choice(["C", "T"], _PYRIMIDINES, p=[0.4, 0.6]))
+    for place, text in ((start - len(run) - 3, run + _ACCEPTOR), (end - 3, _DONOR)):
+        letters[place : place + len(text)] = ["ACGT".index(letter) for letter in text]

@@ -52,7 +52,7 @@ class Prompts(InputMaker):
         files = [file for file in files if "silence" not in file.parts]
         if not files:
             raise UserError(f"there are no prompts in {PROMPTS}: `apt-get install {_PACKAGE}`")
-        cuts = []
+        cuts: list[Wave] = []
         while len(cuts) < count:
             wave = read_sound(files[rng.integers(len(files))], options.rate)
             while len(wave) < options.samples:  # prompts follow each other after a pause
@@ -66,7 +66,7 @@ class Prompts(InputMaker):
 
 def read_sound(path: Path, rate: int) -> Wave:
     """A sound's waveform at a rate, float32 in [-1, 1]."""
-    (wave,) = INPUT_KINDS["sound"].read(path, Shaping(rate=rate))
+    wave: Wave = INPUT_KINDS["sound"].read(path, Shaping(rate=rate))[0]
     return wave
 
 

@@ -31,13 +31,17 @@ class LiteRt(Maker):
     def make(source: Path, target: Path, options: Options, material: Material) -> None:
         """See :meth:`.Maker.make`."""
         import tensorflow as tf
+        from tensorflow.python.framework.convert_to_constants import (
+            convert_variables_to_constants_v2,
+        )
 
         with reading(str(source)):
             model = load_keras(source)
             call = tf.function(lambda x: model(x, training=False))
             spec = tf.TensorSpec([1, *options.sizes], tf.float32)
-            function = call.get_concrete_function(spec)
-            converter = tf.lite.TFLiteConverter.from_concrete_functions([function], model)
+            # Else the file has variables that nothing fills, and answers NaN.
+            frozen = convert_variables_to_constants_v2(call.get_concrete_function(spec))
+            converter = tf.lite.TFLiteConverter.from_concrete_functions([frozen], model)
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             if options.weights == "float16":
                 converter.target_spec.supported_types = [tf.float16]

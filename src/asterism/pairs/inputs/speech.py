@@ -73,7 +73,7 @@ def read_sound(path: Path, rate: int) -> Wave:
 def noisy(wave: Wave, largest: float, rng: np.random.Generator) -> Wave:
     """A waveform with white noise of a random level, from nothing to the largest."""
     noise = rng.normal(0, rng.uniform(0, largest), len(wave)) if largest else 0.0
-    return np.clip(wave + noise, -1, 1).astype(np.float32)
+    return np.asarray(np.clip(wave + noise, -1, 1), np.float32)
 
 
 def spoken(texts: Sequence[str], rate: int, rng: np.random.Generator) -> list[Wave]:

@@ -58,9 +58,9 @@ class FileTypes(InputMaker):
         path = find(options.labels)
         with reading(str(path)):
             space = list(read_json(path)["target_labels_space"])
-        names = sorted(_TYPES)
+        names = sorted(TYPES)
         chosen = [names[number % len(names)] for number in rng.permutation(count)]
-        items = np.stack([_item(_TYPES[name], rng) for name in chosen])
+        items = np.stack([_item(TYPES[name], rng) for name in chosen])
         return MadeInputs(items, np.array([space.index(name) for name in chosen], np.int64))
 
 
@@ -229,7 +229,7 @@ def _gcc(option: str) -> Callable[[Rng], bytes]:
 
 
 #: By the label that Magika gives to a type.
-_TYPES: dict[str, Callable[[Rng], bytes]] = {
+TYPES: dict[str, Callable[[Rng], bytes]] = {
     "asm": _gcc("-S"),
     "bmp": _picture("BMP"),
     "bzip": lambda rng: bz2.compress(_text(rng, 400).encode()),

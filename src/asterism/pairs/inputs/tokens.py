@@ -39,14 +39,19 @@ class SentenceTokens(InputMaker):
         chosen = rng.choice(len(sentences()), count, replace=False)
         for row, number in zip(items, chosen, strict=True):
             words = re.findall(r"[a-z0-9]+|[^\sa-z0-9]", sentences()[number].lower())
-            tokens = [token for word in words for token in _tokens(word, known)]
+            tokens = [token for word in words for token in tokens_of(word, known)]
             whole = [known["[CLS]"], *tokens[: options.length - 2], known["[SEP]"]]
             row[: len(whole)] = whole
         return MadeInputs(items)
 
 
-def _tokens(word: str, known: dict[str, int]) -> list[int]:
-    """A word's pieces; the one for unknown words where it has none."""
+def tokens_of(word: str, known: dict[str, int]) -> list[int]:
+    """The tokens of a word's pieces; that of unknown words where it has none.
+
+    Args:
+        word: without capitals and white space.
+        known: tokens by piece; pieces that do not begin a word begin with ``##``.
+    """
     found, start = [], 0
     while start < len(word):
         for end in range(len(word), start, -1):

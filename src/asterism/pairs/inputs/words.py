@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import warnings
 from functools import cache
 
 #: Modules whose documentation is read.
@@ -21,11 +22,12 @@ _MODULES = (
 def sentences() -> tuple[str, ...]:
     """Sentences of 5 to 30 words out of the documentation of modules, classes and functions."""
     found: dict[str, None] = {}
-    for name in _MODULES:
-        module = importlib.import_module(name)
+    for module in map(importlib.import_module, _MODULES):
         owners = [module, *(getattr(module, key) for key in sorted(vars(module)) if key[0] != "_")]
-        for owner in owners:
-            said = getattr(owner, "__doc__", None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # some say it when they are read
+            texts = [getattr(owner, "__doc__", None) for owner in owners]
+        for said in texts:
             for sentence in re.split(
                 r"(?<=[.!?])\s+|\n\s*\n", said if isinstance(said, str) else ""
             ):

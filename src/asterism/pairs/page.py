@@ -65,16 +65,15 @@ def _summary(name: str, result: Any) -> str:
 
 def _found(searches: Any) -> str:
     return ", ".join(
-        f"{found['triggered']} of {found['seeds']}"
+        f"{found['triggered']} of {found['seeds'] - found['deviates_already']}"
         for found in searches.values()
-        if found.get("seeds")
     )
 
 
 def _gone(repair: Any) -> str:
     share = repair.get("gone_held_out")
     if share is None or not share["total"]:
-        return "none"
+        return "no repair"
     return f"{share['share']:.0%} of {share['total']}"
 
 
@@ -95,6 +94,14 @@ def _about(name: str, pair: RealPair, result: Any) -> str:
     if result["failed"]:
         lines.append(f"* {result['failed']} inputs without a finite answer")
     repair = result["repair"]
+    if "differ" in repair:
+        before, after = (1 - repair[key]["share"] for key in ("differ_before", "differ"))
+        lines.append(
+            _wrapped(
+                f"* agreement on {repair['differ']['total']} inputs that the repair has not seen: "
+                f"{before:.1%} before, {after:.1%} with the repaired file"
+            )
+        )
     if "reason" in repair:
         lines.append(_wrapped(f"* repair: {repair['reason']}"))
     if repair.get("blamed"):

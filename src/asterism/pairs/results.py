@@ -60,7 +60,8 @@ def write_result(name: str, point: Path, params: VetParams, folder: Path = RESUL
                 name: {key: value for key, value in found.items() if _is_number(value)}
                 for name, found in certificate["searches"].items()
             },
-            "repair": {key: repair[key] for key in _REPAIR if key in repair},
+            "repair": {key: repair[key] for key in _REPAIR if key in repair}
+            | ({"differ": repair["agreement"]["differ"]} if "agreement" in repair else {}),
             "bytes": [Path(path).stat().st_size for path in (params.original, params.compressed)],
             "seconds": _seconds(record, target),
         }

@@ -1,7 +1,10 @@
 """Makers of model files and of inputs, on small ones made here."""
 
 import json
+import os
 import shutil
+import subprocess
+import sys
 import wave
 
 import numpy as np
@@ -20,6 +23,7 @@ from asterism.pairs.inputs.file_types import TYPES
 from asterism.pairs.inputs.words import sentences, words
 from asterism.pairs.making import MAKERS, Material
 from asterism.pairs.making.sentence_model import read_safetensors
+from places import ROOT
 
 FILE = {"package": "p", "path": "f", "sha256": "0" * 64}
 RNG = np.random.default_rng(0)
@@ -157,7 +161,8 @@ def test_litert_files_and_their_floats(tmp_path):
     import tensorflow as tf
 
     keras.utils.set_random_seed(0)
-    layers = [keras.layers.Conv1D(8, 3, activation="relu"), keras.layers.Dense(2)]
+    layers = [keras.layers.Conv1D(32, 3, activation="relu")]
+    layers += [keras.layers.Dense(64), keras.layers.Dense(2)]
     model = keras.Sequential([keras.layers.Input((12, 4)), *layers])
     model.save(tmp_path / "a.h5")
     items = RNG.normal(size=(20, 12, 4)).astype(np.float32)
@@ -228,8 +233,21 @@ def test_words_are_cut_into_the_longest_pieces(tmp_path):
     assert tokens_of("xyz", known) == [0]
 
 
-def test_the_documentation_has_enough_sentences():
+def test_sentences_do_not_depend_on_what_else_is_imported():
     assert len(sentences()) > 1000 and len(words()) > 1000
+    program = "from asterism.pairs.inputs.words import sentences; print(hash(sentences()))"
+    environment = os.environ | {"PYTHONHASHSEED": "0", "PYTHONPATH": str(ROOT / "src")}
+    printed = {
+        subprocess.run(
+            [sys.executable, "-c", f"{others}{program}"],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for others in ("", "import email.mime.text, unittest.mock, json.tool; ")
+    }
+    assert len(printed) == 1
 
 
 def test_what_is_not_installed_is_one_line(tmp_path, monkeypatch):

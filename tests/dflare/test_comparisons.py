@@ -30,6 +30,7 @@ CASES = [
     ("sequence", CTC | {"decoding": "argmax", "blank": None}, (6, 4)),
     ("sequence", CTC | {"unit": "word", "symbols": TEXT}, (6, 4)),
     ("sequence", CTC | {"scores": "logits"}, (6, 4)),
+    ("sequence", CTC | {"unit": "word", "separator": 3}, (6, 4)),
     ("boxes", BOXES, (3, 6)),
     ("tolerance", {"absolute": 0.1, "relative": 0.2}, (2, 3)),
 ]
@@ -124,6 +125,9 @@ def slow_transcript(frames, options):
     if options["decoding"] == "ctc":
         kept = [v for n, v in enumerate(labels) if n == 0 or labels[n - 1] != v]
         labels = [v for v in kept if v != options["blank"]]
+    if "separator" in options:
+        text = "".join(" " if v == options["separator"] else f"{v}," for v in labels)
+        return text.split()
     if options["symbols"] is None:
         return labels
     return "".join(options["symbols"][v] for v in labels).split()

@@ -1,12 +1,16 @@
 """Localising and repairing: small trained networks, quantised, and damaged at single nodes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import onnx
 import pytest
 from damages import KINDS, cases
+from onnxruntime.quantization import quantize_static
 from quantised_networks import NETWORKS, QUANTISATIONS, digits, model, quantised, trained
 
 from asterism.core.messages.errors import UserError
+from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair, pair_of
@@ -193,6 +197,35 @@ def test_an_error_that_comes_from_activations_needs_wide_outputs():
     narrow = next(f for f in curve.files if f.bits == 8 and len(f.finer) == len(wide.finer))
     assert wide.error < 0.5 * narrow.error
     assert wide.size < 1.2 * narrow.size
+
+
+def test_a_gemms_bias_may_have_two_axes(tmp_path):
+    """Its channels are along the last one, so its new scales are too."""
+    rng = np.random.default_rng(0)
+    weights = [("w", rng.normal(size=(6, 5))), ("b", rng.normal(size=(1, 5)))]
+    constants = [onnx.numpy_helper.from_array(v.astype(np.float32), n) for n, v in weights]
+    value = onnx.helper.make_tensor_value_info
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node("Gemm", ["x", "w", "b"], ["y"], "gemm")],
+        "net",
+        [value("x", onnx.TensorProto.FLOAT, ["n", 6])],
+        [value("y", onnx.TensorProto.FLOAT, ["n", 5])],
+        constants,
+    )
+    opset = [onnx.helper.make_opsetid("", 17)]
+    original = onnx.helper.make_model(graph, opset_imports=opset, ir_version=9)
+    items = rng.normal(size=(40, 6)).astype(np.float32)
+    onnx.save(original, tmp_path / "original.onnx")
+    feeds = iter([{"x": item[np.newaxis]} for item in items])
+    reader = SimpleNamespace(get_next=lambda: next(feeds, None), set_range=None)
+    quantize_static(tmp_path / "original.onnx", tmp_path / "int8.onnx", reader)
+    pair = match(open_pair(tmp_path / "original.onnx", tmp_path / "int8.onnx"))
+    finer = FinerScales(pair, batches({"x": items}, 20))
+    graph = finer.applied(finer.possible).opened.compressed
+    session = Session(graph.model, "finer scales", optimised=False)
+    answers = session.run({"x": items})["y"]
+    expected = items @ weights[0][1] + weights[1][1]
+    assert np.abs(answers - expected).max() < 0.1
 
 
 def test_labels_serve_as_a_deviation():

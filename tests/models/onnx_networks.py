@@ -30,6 +30,15 @@ def linear(path, weights, batch=None):
     return save(path, [node], inputs, outputs, [constant("w", weights)])
 
 
+def linear_in_time(path, weights):
+    """``x @ weights`` at each step, ``x`` float32 ``(N, T, F)``."""
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    inputs = [value("x", ["n", 3, len(weights)])]
+    return save(
+        path, [node], inputs, [value("y", ["n", 3, weights.shape[1]])], [constant("w", weights)]
+    )
+
+
 def streaming(path):
     """A decaying sum: ``state_out = 0.5 * state_in + mean(x)``, which is also the output."""
     nodes = [

@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 import pytest
-from onnx_networks import linear, masked, mixing, quantised, streaming
+from onnx_networks import linear, linear_in_time, masked, mixing, quantised, streaming
 
 from asterism.core.messages.errors import UserError
 from asterism.models.tensor_models.feeding import FeedingParams
@@ -49,6 +49,14 @@ def test_rows_are_the_models_outputs_in_any_batch(tmp_path, batch):
 def test_a_model_that_mixes_a_batch_gets_rows_alone(tmp_path):
     model = opened(mixing(tmp_path / "m.onnx"), ROWS)
     assert np.array_equal(model.predict(ROWS), np.zeros_like(ROWS))
+
+
+def test_tokens_become_one_hot_rows_where_the_model_takes_rows_of_numbers(tmp_path):
+    """A token that is no place of a row, such as padding, becomes zeros."""
+    tokens = np.array([[0, 2, 1], [2, 2, 3]])
+    model = opened(linear_in_time(tmp_path / "l.onnx", WEIGHTS), tokens)
+    rows = np.concatenate([WEIGHTS, np.zeros((1, 2), np.float32)])
+    assert np.array_equal(model.predict(tokens), rows[tokens].reshape(2, -1))
 
 
 def test_masks_are_derived_and_constants_given(tmp_path):

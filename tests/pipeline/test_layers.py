@@ -31,7 +31,7 @@ LAYERS = [
     ["libraries/reporting"],
     ["config.py", "report"],
     ["sweep"],
-    ["project.py"],
+    ["pairs", "project.py"],
     ["cli.py"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

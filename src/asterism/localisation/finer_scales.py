@@ -311,7 +311,8 @@ def _rescale_biases(pair: MatchedPair, after: Graph) -> None:
         graph.initializer.append(numpy_helper.from_array(levels, names[0]))
         graph.initializer.append(numpy_helper.from_array(scale, names[1]))
         target.input[:] = names
-        axes = [helper.make_attribute("axis", 0)] if scale.size > 1 else []
+        # A Gemm's bias may have a first axis of length 1; channels are along the last.
+        axes = [helper.make_attribute("axis", levels.ndim - 1)] if scale.size > 1 else []
         del target.attribute[:]
         target.attribute.extend(axes)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, replacing, write_table
 from asterism.core.messages.errors import UserError
+from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
@@ -25,6 +26,8 @@ from asterism.vetting.params import VetParams
 _BATCH = 8
 #: Nodes of the ranking that are written down.
 _RANKED = 50
+#: Nodes of the ranking that the certificate names.
+_BLAMED = 5
 
 
 def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[str, Any]:
@@ -42,8 +45,9 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
     """
     with open_vetted(params, seed) as vetted, replacing(folder) as temporary:
         temporary.mkdir()
-        rows = np.arange(len(vetted.inputs.items))
-        seen, unseen = rows[::2], rows[1::2]  # files are judged by what their repair did not see
+        # The repair sees one half only. It is drawn, since labels may alternate.
+        halves = stream(seed, "vet", "unseen").permutation(len(vetted.deviates)) % 2
+        seen, unseen = np.flatnonzero(halves == 0), np.flatnonzero(halves == 1)
         deviating = vetted.inputs.items[seen[vetted.deviates[seen]]]
         found = _found_from(triggers, seen)
         cases = np.concatenate([deviating, found])[: params.repair.inputs]
@@ -59,6 +63,14 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
             "quantised_nodes": len(curve.pair.nodes),
             "evaluations": curve.evaluations,
             "deviating_inputs": len(cases),
+            "blamed": [
+                {
+                    "node": entry.node.name,
+                    "operator": entry.node.operator,
+                    "explained": entry.explained,
+                }
+                for entry in curve.localisation.ranking[:_BLAMED]
+            ],
         }
         if chosen is None:
             return facts | {"reason": "no file takes any of the deviations away"}

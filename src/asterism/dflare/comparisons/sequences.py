@@ -33,7 +33,10 @@ class SequenceOptions(ParameterSection):
         description="the text of each symbol; null: symbols are compared as they are"
     )
     unit: Literal["symbol", "word"] = Field(
-        description="what is counted: symbols, or words between spaces, which need symbols"
+        description="what is counted: symbols, or words, which need symbols or a separator"
+    )
+    separator: int | None = Field(
+        default=None, ge=0, description="the symbol between words, where symbols have no texts"
     )
     tolerance: float = Field(ge=0, description="error rate that is no deviation")
     scores: Literal["probabilities", "logits"] = Field(
@@ -64,8 +67,10 @@ class SequenceComparison(ChosenComparison):
                 f"comparison sequence has {len(options.symbols)} symbols, but the models score "
                 f"{classes}"
             )
-        if options.unit == "word" and options.symbols is None:
-            raise UserError("comparison sequence counts words, which need the symbols' texts")
+        if options.unit == "word" and (options.symbols is None) == (options.separator is None):
+            raise UserError(
+                "comparison sequence counts words, which need the symbols' texts or a separator"
+            )
         if (options.blank is None) == (options.decoding == "ctc") or (
             options.blank or 0
         ) >= classes:
@@ -95,9 +100,15 @@ class SequenceComparison(ChosenComparison):
             changed = np.concatenate([[True], labels[1:] != labels[:-1]])
             labels = labels[changed & (labels != self.options.blank)]
         if self.options.symbols is None:
-            return [str(label) for label in labels.tolist()]
+            return self._words(labels) if self.options.unit == "word" else list(map(str, labels))
         read = [self.options.symbols[label] for label in labels.tolist()]
         return "".join(read).split() if self.options.unit == "word" else read
+
+    def _words(self, labels: NDArray[np.int64]) -> list[str]:
+        """The words between separators, each as the numbers of its symbols."""
+        ends = np.flatnonzero(labels == self.options.separator)
+        parts = [part[part != self.options.separator] for part in np.split(labels, ends)]
+        return [" ".join(map(str, part)) for part in parts if len(part)]
 
     def distance(self, f: Outputs, g: Outputs) -> Floats:
         """The mean over frames of half the sum of the probabilities' differences.

@@ -131,6 +131,7 @@ class Feed:
             values = self._params.preprocessing.apply(items)
         if self._first:
             values = values.transpose(0, 3, 1, 2)
+        values = _one_hot(values, self.main)
         values = _with_axes(values, self.main)
         return np.ascontiguousarray(_as_stored(values, self.main))
 
@@ -147,6 +148,24 @@ def _chosen(given: Mapping[str, TensorSpec], name: str | None) -> TensorSpec:
 
 def _channels_first(spec: TensorSpec) -> bool:
     return len(spec.shape) == 4 and spec.shape[-1] not in (1, 3) and spec.shape[1] in (1, 3, None)
+
+
+def _takes_one_hot(items: NDArray[Any], spec: TensorSpec) -> bool:
+    """Whether items are tokens, and the model takes a row of real numbers for each."""
+    floats = np.dtype(spec.dtype).kind == "f" and len(spec.shape) == items.ndim + 1
+    return floats and items.dtype.kind in "iu" and (spec.shape[-1] or 1) > 1
+
+
+def _one_hot(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:
+    """Tokens as rows with a one at the token's place where the model takes such rows.
+
+    A token that is no place of a row, such as padding, becomes zeros.
+    """
+    if not _takes_one_hot(values, spec):
+        return values
+    places = np.arange(spec.shape[-1] or 1)
+    rows: NDArray[Any] = (values[..., np.newaxis] == places).astype(spec.dtype)
+    return rows
 
 
 def _with_axes(values: NDArray[Any], spec: TensorSpec) -> NDArray[Any]:

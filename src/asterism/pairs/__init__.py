@@ -1,0 +1,1 @@
+"""Real pairs: models that packages carry, what they are compressed to here, and vetting them."""

@@ -1,0 +1,182 @@
+"""Making a real pair ready: both model files and the inputs, kept below ``state.root``."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from asterism.config import Params, compose
+from asterism.core.files.artifacts import read_json, replacing, write_arrays, write_json
+from asterism.core.messages.errors import concerning
+from asterism.core.parameters.construction import options_of
+from asterism.core.parameters.params import validate
+from asterism.core.randomness.random_streams import stream
+from asterism.core.settings import machine
+from asterism.core.settings.yaml_files import parse_yaml
+from asterism.models.signatures.reading import read_signature
+from asterism.models.tensor_models.feeding import Feed
+from asterism.models.tensor_models.runtime import Tensors
+from asterism.pairs.entry import InputRecipe, ModelRecipe, PackagedFile, RealPair, packages
+from asterism.pairs.inputs import INPUT_MAKERS, MadeInputs
+from asterism.pairs.making import MAKERS, Material
+from asterism.pairs.wheels import packaged_file
+from asterism.vetting.command import VetRequest, vet_overrides
+from asterism.vetting.params import VetParams
+
+#: Libraries that decide what the made files are.
+_LIBRARIES = ("numpy", "onnx", "onnxruntime", "pillow", "tensorflow")
+#: Of all that is drawn for inputs.
+_SEED = 0
+
+
+@dataclass(frozen=True)
+class PreparedPair:
+    """Files that can be vetted.
+
+    Attributes:
+        overrides: Hydra's, for vetting them.
+        said: what was guessed of the files, one line each.
+        params: the parameters that the overrides lead to.
+    """
+
+    overrides: tuple[str, ...]
+    said: tuple[str, ...]
+    params: VetParams
+
+
+def prepare(name: str, pair: RealPair, conf: Path) -> PreparedPair:
+    """Make what is not there yet.
+
+    Args:
+        name: the pair's.
+        pair: one that can be vetted.
+        conf: the project's tree of configuration.
+
+    Raises:
+        UserError: a wheel, a package of Debian or a library is missing, or a file is not the one
+            that the registry knows.
+    """
+    folder = machine.state_root() / "pairs" / "made" / name
+    facts, key = folder / "made.json", _key(pair)
+    with concerning(f"pair {name}"):
+        if not facts.exists() or read_json(facts).get("key") != key:
+            with replacing(folder) as temporary:
+                temporary.mkdir()
+                made = _make(name, pair, conf, temporary)
+                write_json(temporary / facts.name, {"key": key, "files": made})
+        files = [folder / file for file in read_json(facts)["files"]]
+        overrides, said = vet_overrides(_request(pair, files), conf)
+    return PreparedPair(tuple(overrides), tuple(said), vet_params(conf, overrides))
+
+
+def vet_params(conf: Path, overrides: Sequence[str]) -> VetParams:
+    """The parameters of vetting that overrides lead to."""
+    return validate(Params, parse_yaml(compose(conf, list(overrides)), str(conf))).vet
+
+
+def _make(name: str, pair: RealPair, conf: Path, folder: Path) -> list[str]:
+    """Write original, compressed model and inputs; their names in this order."""
+    assert pair.original is not None and pair.compressed is not None and pair.inputs is not None
+    with tempfile.TemporaryDirectory() as scratch:
+        find = partial(packaged_file, folder=Path(scratch))
+
+        def none_yet() -> Sequence[Tensors]:
+            raise ValueError("the original cannot be made of its own inputs")
+
+        original = _made(
+            pair.original, None, folder / name, Path(scratch), Material(none_yet, find)
+        )
+        inputs, calibration = _inputs(name, pair.inputs, folder, find)
+        feeds = partial(_feeds, pair, original, inputs, calibration, conf)
+        stem = folder / f"{name}-compressed"
+        material = Material(feeds, find)
+        compressed = _made(pair.compressed, original, stem, Path(scratch), material)
+    return [original.name, compressed.name, inputs.name]
+
+
+def _made(
+    recipe: ModelRecipe, original: Path | None, stem: Path, scratch: Path, material: Material
+) -> Path:
+    """A model file by its recipe."""
+    source = original if recipe.file is None else material.find(recipe.file)
+    assert source is not None
+    for number, step in enumerate(recipe.steps):
+        maker = MAKERS[step.make]
+        target = scratch / f"{stem.name}-{number}{maker.suffix or source.suffix}"
+        maker.make(source, target, options_of(MAKERS, step.make, step.options), material)
+        source = target
+    result = stem.with_name(stem.name + source.suffix)
+    shutil.copyfile(source, result)
+    return result
+
+
+def _inputs(
+    name: str, recipe: InputRecipe, folder: Path, find: Callable[[PackagedFile], Path]
+) -> tuple[Path, MadeInputs]:
+    """The file of inputs, and the further ones for calibration."""
+    made = make_inputs(name, recipe, find)
+    count, path = recipe.count, folder / "inputs.npz"
+    arrays = {"inputs": made.items[:count]}
+    if made.labels is not None:
+        arrays["labels"] = made.labels[:count]
+    write_arrays(path, **arrays)
+    return path, MadeInputs(made.items[count:])
+
+
+def make_inputs(name: str, recipe: InputRecipe, find: Callable[[PackagedFile], Path]) -> MadeInputs:
+    """The inputs of a pair, those for calibration last."""
+    options = options_of(INPUT_MAKERS, recipe.make, recipe.options)
+    rng = stream(_SEED, "pairs", name)
+    return INPUT_MAKERS[recipe.make].make(recipe.count + recipe.calibration, options, rng, find)
+
+
+def _feeds(
+    pair: RealPair, original: Path, inputs: Path, calibration: MadeInputs, conf: Path
+) -> list[Tensors]:
+    """Inputs for calibration, as the original takes them, one at a time."""
+    overrides, _ = vet_overrides(_request(pair, [original, original, inputs]), conf)
+    feeding = vet_params(conf, overrides).feeding
+    assert pair.vet is not None
+    feed = Feed(read_signature(original), feeding, pair.vet.kind == "images")
+    return [feed.inputs(item[np.newaxis]) for item in calibration.items]
+
+
+def _request(pair: RealPair, files: Sequence[Path]) -> VetRequest:
+    assert pair.vet is not None
+    comparison = pair.vet.comparison
+    options = ", ".join(f"{name}: {json.dumps(v)}" for name, v in comparison.options.items())
+    replaced = ["~vet.comparison.options", f"+vet.comparison.options={{{options}}}"]
+    return VetRequest(
+        files[0],
+        files[1],
+        files[2],
+        kind=pair.vet.kind,
+        comparison=comparison.kind,
+        preprocessing=pair.vet.preprocessing,
+        constants=pair.vet.constants,
+        overrides=[*replaced, *pair.vet.overrides],
+    )
+
+
+def _key(pair: RealPair) -> str:
+    """Tells whether made files are still those that would be made."""
+    facts: dict[str, Any] = {
+        "pair": pair.model_dump(mode="json"),
+        "packages": {name: package.sha256 for name, package in packages().items()},
+        "versions": {name: version(name) for name in _LIBRARIES},
+    }
+    whole = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for folder in ("making", "inputs"):
+        for file in sorted((Path(__file__).parent / folder).glob("*.py")):
+            whole.update(file.read_bytes())
+    return whole.hexdigest()

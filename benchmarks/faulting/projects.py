@@ -72,7 +72,7 @@ _ALWAYS = (
 )
 
 #: What commands about the whole graph run beside that; their stages are light ones.
-_OF_GRAPHS = ("Makefile", "conf/hydra", "dvc.yaml", "src/asterism/cli.py", "src/asterism/sweep")
+_OF_GRAPHS = ("Makefile", "conf/hydra", "dvc.yaml", "src/asterism/cli", "src/asterism/sweep")
 
 
 def commit_told() -> str:

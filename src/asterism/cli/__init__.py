@@ -1,0 +1,6 @@
+"""The ``asterism`` command."""
+
+from asterism.cli import models, pipeline, projects
+from asterism.cli.program import app, main
+
+__all__ = ["app", "main", "models", "pipeline", "projects"]

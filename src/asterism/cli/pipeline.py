@@ -1,0 +1,202 @@
+"""Commands that run the pipeline or show what it left: params, repro, sweep, pull, state, …"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asterism.cli.program import app, require_root
+from asterism.core.files.artifacts import replacing
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
+
+ShardCount = Annotated[
+    int, typer.Option("--shards", min=1, help="Processes that share the work of a long stage.")
+]
+ShardLauncher = Annotated[
+    str | None,
+    typer.Option(help="A choice of hydra/launcher for Slurm, to run shards as its jobs."),
+]
+
+
+@app.command()
+def params(
+    override: Annotated[
+        list[str] | None, typer.Argument(help="Hydra overrides, as `data=mnist` or `seed=1`.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if params.yaml is not current.")
+    ] = False,
+) -> None:
+    """Compose conf/ into params.yaml, validated."""
+    from asterism.config import compose
+
+    require_root("conf")
+    target = Path("params.yaml")
+    text = compose(Path("conf"), override or [])
+    if not check:
+        with replacing(target) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        print(f"{target} is written")
+    elif not target.exists() or target.read_text(encoding="utf-8") != text:
+        command = shlex.join(["asterism", "params", *(override or [])])
+        raise UserError(f"{target} is not this composition of conf/: run `{command}`")
+
+
+@app.command()
+def sweep(
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(help="Hydra overrides; `a=1,2` and `a=range(1,4)` span the sweep."),
+    ] = None,
+    target: Annotated[
+        list[str] | None, typer.Option("--target", "-t", help="Run this stage and what it needs.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
+    objective: Annotated[
+        str, typer.Option(help="The metric that hydra/sweeper=optuna goes by (fuzz-state:crashes).")
+    ] = "",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List points and what they would run.")
+    ] = False,
+) -> None:
+    """Run the pipeline at each point of a sweep; hydra/launcher=joblib runs them in parallel."""
+    from asterism.sweep.app import Request, sweep_command
+
+    require_root("dvc.yaml")
+
+    def say(line: str) -> None:
+        print(line, flush=True)
+
+    request = Request(overrides or [], target or [], name, jobs, shards, shard_launcher, objective)
+    sys.exit(sweep_command(request, dry_run, say))
+
+
+@app.command()
+def repro(
+    targets: Annotated[list[str] | None, typer.Argument(help="Stages; all if none.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    shards: ShardCount = 1,
+    shard_launcher: ShardLauncher = None,
+) -> None:
+    """Bring the workspace up to date as `dvc repro` does, independent stages side by side."""
+    from asterism.budget import RUN_LABEL
+    from asterism.config import check_params
+    from asterism.core.resuming.tidying import tidy
+    from asterism.core.running.footprint import Footprint
+    from asterism.core.running.stage import record_run
+    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.dvc_hydra.hashes import Hashes
+    from asterism.dvc_hydra.repository import open_checked_repository
+    from asterism.sweep.interrupt import terminated_as_by_ctrl_c
+    from asterism.sweep.pipeline import (
+        StageFailedError,
+        lock_folder,
+        open_ends,
+        run_stages,
+        use_this_python,
+    )
+    from asterism.sweep.plan import read_plan
+    from asterism.sweep.settings import make_shards
+
+    require_root("dvc.yaml")
+    root = Path.cwd()
+    check_params(root)
+    spread = make_shards(root / "conf", shards, shard_launcher, "basic")
+    use_this_python()
+    started, footprint = time.perf_counter(), Footprint()
+    try:
+        with errors_of_dvc(), terminated_as_by_ctrl_c():
+            with open_checked_repository(root) as repository:
+                plan = read_plan(repository, targets or [], Hashes())
+            stale = open_ends(root, plan)
+            ran = run_stages(root, plan, stale, jobs, lock_folder(root), spread)
+        tidy()  # also what a run left that was killed when its stages were committed
+    except StageFailedError as error:
+        raise UserError(str(error)) from None
+    except KeyboardInterrupt:
+        print("error: interrupted; the same command goes on", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    _make_overview(root / "sweeps")
+    if ran:
+        seconds = time.perf_counter() - started
+        record_run(RUN_LABEL, seconds, footprint.peak_mb(), stages=len(ran), jobs=jobs)
+    print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
+
+
+@app.command()
+def pull(
+    experiments: Annotated[
+        str | None,
+        typer.Option(metavar="ORIGIN", help="Fetch all experiments of this git remote instead."),
+    ] = None,
+) -> None:
+    """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
+    from asterism.config import check_params
+    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.sweep.pull import pull as pull_checked
+
+    require_root("dvc.yaml")
+    check_params(Path.cwd())
+    with errors_of_dvc():
+        status = pull_checked(Path.cwd(), experiments)
+    sys.exit(status)
+
+
+@app.command()
+def state(
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")
+    ] = False,
+    older_than: Annotated[
+        float | None,
+        typer.Option(min=0, help="With --clean: days without use; 0 removes unfinished work too."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
+    ] = False,
+) -> None:
+    """List what stages keep under state.root, and remove what is no longer needed."""
+    from asterism.core.resuming import tidying
+    from asterism.core.settings import machine
+
+    if not clean and (older_than is not None or dry_run):
+        raise UserError("--older-than and --dry-run belong to --clean: give that too")
+    days = machine.state_days() if older_than is None else older_than
+    print(f"state.root is {machine.state_root()}")
+    found = tidying.entries()
+    for entry in found:
+        facts = f"{entry.units} units, {entry.size / 1e6:.1f} MB, {entry.days:.1f} days"
+        damaged = f", {entry.damaged} damaged" if entry.damaged else ""
+        done = f"; {tidying.clean(entry, days, dry_run)}" if clean else ""
+        print(f"{entry.run.stage} {entry.run.key}: {facts}, {entry.status}{damaged}{done}")
+    for name, size in tidying.others().items():
+        print(f"{name}/: {size / 1e6:.1f} MB, kept for all runs; delete it to free the space")
+    print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
+
+
+@app.command()
+def budget() -> None:
+    """Print each stage's budget of time and memory beside what its last run here took."""
+    from asterism.budget import stages, table, whole_run
+
+    require_root("dvc.yaml")
+    here = Path.cwd()
+    print(table(stages(here), whole_run(here)))
+
+
+def _make_overview(folder: Path) -> None:
+    """The page of all sweeps, where there is none yet: the report links to it."""
+    if not (folder / "index.html").exists():
+        from asterism.sweep.overview import write_overview
+
+        write_overview(folder)

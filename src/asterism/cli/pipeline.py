@@ -1,4 +1,4 @@
-"""Commands that run the pipeline or show what it left: params, repro, sweep, pull, state, …"""
+"""Commands that run the pipeline or show what is left of runs: params, repro, sweep and others."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,10 @@ def _searched(
 ) -> tuple[Findings, dict[str, Any]]:
     """What a search finds, group of seeds by group of seeds, and its figures."""
     alone = params.model_copy(update={"searches": {name: params.searches[name]}})
+    settings = _digest(alone.model_dump_json(exclude={"seeds"}).encode())
     parts, times = [], []
     for number, group in enumerate(seeds.in_groups(_TOGETHER)):
-        kept = folder / f"{name}-{params.queries}-{number}-{len(group.numbers)}"
-        if name == "diffchaser":
-            kept = kept.with_name(f"{kept.name}-{params.searches[name].options['population']}")
+        kept = folder / f"{name}-{settings}-{number}-{len(group.numbers)}"
         if not kept.exists():
             with replacing(kept) as temporary:
                 temporary.mkdir(parents=True)
@@ -186,6 +186,10 @@ def _searched(
         print(f"  {name}: {sum(len(part.seeds) for part in parts)} seeds", flush=True)
     findings = Findings.merged(parts)
     return findings, summarise(findings) | _times(findings, times)
+
+
+def _digest(content: bytes) -> str:
+    return sha256(content).hexdigest()[:8]
 
 
 def _times(findings: Findings, times: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -228,6 +232,7 @@ def _repaired(
         return facts
     file = folder / "repaired.onnx"
     chosen.write(file)
+    after = folder / f"after-{_digest(chosen.content)}"
     numbers = [trigger.seed for trigger in held[:_AGAIN]]
     unseen = SearchSeeds(seeds.of(numbers), np.array(numbers, np.int64))
     with opened(subject, file, params) as (under_test, comparison):
@@ -235,7 +240,7 @@ def _repaired(
         still = int(comparison.deviates(again.f, again.g).sum())
         facts["gone_held_out"] = share_of(len(held) - still, len(held), _CONFIDENCE).to_json()
         facts["clips"], _ = _on_clips(subject, under_test, comparison)
-        _, facts["search"] = _searched("dflare", params, under_test, unseen, folder / "after")
+        _, facts["search"] = _searched("dflare", params, under_test, unseen, after)
     write_json(kept, facts)
     return facts
 

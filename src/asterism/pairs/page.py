@@ -104,12 +104,14 @@ def _about(name: str, pair: RealPair, result: Any) -> str:
         )
     if "reason" in repair:
         lines.append(_wrapped(f"* repair: {repair['reason']}"))
-    if repair.get("blamed"):
+    blamed = [node for node in repair.get("blamed", []) if node["explained"]]
+    if blamed:
         named = ", ".join(
-            f"`{node['node']}` ({node['operator']}, {node['explained']:.0%})"
-            for node in repair["blamed"]
+            f"`{'/'.join(node['node'].split('/')[-2:])}` ({node['operator']}, "
+            f"{node['explained']:.0%})"
+            for node in blamed
         )
-        lines.append(f"* most blamed nodes, and the deviations that each alone explains: {named}")
+        lines.append(_wrapped(f"* most blamed nodes, with the deviations gone by each: {named}"))
     lines.append(f"* packages: {', '.join(packages_of(pair))}")
     return "\n".join(lines)
 

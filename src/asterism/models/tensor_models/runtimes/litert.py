@@ -75,9 +75,13 @@ class LiteRtRuntime:
         }
 
     def reset(self) -> None:
-        """See :meth:`.Runtime.reset`."""
-        for interpreter in self._interpreters().values():
-            interpreter.reset_all_variables()
+        """See :meth:`.Runtime.reset`.
+
+        LiteRT's ``reset_all_variables`` leaves resource variables as they are, so the interpreters
+        are opened anew.
+        """
+        if self.signature.variables:
+            self._interpreters().clear()
 
     def _interpreters(self) -> dict[tuple[tuple[int, ...], ...], Any]:
         known: dict[tuple[tuple[int, ...], ...], Any] = self._local.__dict__.setdefault("open", {})

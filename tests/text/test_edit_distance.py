@@ -52,7 +52,7 @@ def test_a_script_is_as_short_as_the_distance_and_leads_there(item, reference):
 
 
 @pytest.mark.parametrize("length", [200, 900])
-def test_far_pairs_widen_the_band(length):
+def test_long_pairs(length):
     rng = np.random.default_rng(0)
     first, second = (rng.integers(0, 4, (3, length)) for _ in range(2))
     second[0] = first[0]
@@ -62,3 +62,12 @@ def test_far_pairs_widen_the_band(length):
     assert found[0] == 0
     assert found[1] <= 10 < found[2]
     assert found[2] == len(edit_script(first[2].astype(np.int64), second[2].astype(np.int64)))
+
+
+@pytest.mark.parametrize("largest", [0, 0xD800, 0xDFFF, 0x10FFFF, 0x110000, 2**40])
+def test_symbols_may_be_any_numbers(largest):
+    one, other = np.array([[1, largest, largest - 1, 2]]), np.array([[1, largest - 1, 2, 0]])
+    assert edit_distances(one, other, np.array([4]), np.array([3])).tolist() == [1]
+    script = edit_script(one[0], other[0, :3])
+    assert edited(other[0, :3], script).tolist() == one[0].tolist()
+    assert len(script) == 1

@@ -1,4 +1,4 @@
-"""Edit distance between sequences (Levenshtein, 1966), for many pairs at once, and edit scripts."""
+"""Edit distance between sequences (Levenshtein, 1966), and edit scripts, by RapidFuzz."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from rapidfuzz.distance import Levenshtein
 
 from asterism.text.alphabet import Lengths, Sequences
 
-#: Larger than any distance.
-_FAR = np.int32(1 << 28)
-#: Distances up to which the first, narrowest computation goes.
-_NARROW = 8
+#: Symbols from 0 to this one have a character of the same number.
+_LARGEST_CHARACTER = 0x10FFFF
 
 
 def edit_distances(
@@ -24,9 +23,6 @@ def edit_distances(
 ) -> NDArray[np.int64]:
     """Insertions, deletions and replacements that lead from each row to its partner.
 
-    Only cells near the diagonal are computed, in a band that is doubled for the rows whose
-    distance does not fit into it (Ukkonen, 1985).
-
     Args:
         first: ``(N, T)``.
         second: ``(N, T)``.
@@ -37,59 +33,12 @@ def edit_distances(
     Returns:
         int64 ``(N,)``; where a distance is above ``at_most``, ``at_most + 1``.
     """
-    longest = int(max(first_lengths.max(initial=0), second_lengths.max(initial=0)))
-    limit = longest if at_most is None else min(at_most, longest)
-    distances = np.full(len(first), limit + 1, np.int64)
-    left, band = np.arange(len(first)), min(_NARROW, limit)
-    while len(left):
-        found = _within_band(
-            first[left], second[left], first_lengths[left], second_lengths[left], band
-        )
-        done = found <= band
-        distances[left[done]] = found[done]
-        left = left[~done]
-        if band >= limit:
-            break
-        band = min(2 * band, limit)
-    return distances
-
-
-def _within_band(
-    first: Sequences, second: Sequences, lengths: Lengths, others: Lengths, band: int
-) -> NDArray[np.int32]:
-    """The distances, exact where they are at most ``band``, above it elsewhere, int32 ``(n,)``.
-
-    Row i of the table is kept for columns i - band to i + band.
-    """
-    rows, width = len(first), 2 * band + 1
-    offsets = np.arange(width, dtype=np.int32)
-    table = np.broadcast_to(
-        np.where(offsets >= band, offsets - band, _FAR).astype(np.int32), (rows, width)
-    ).copy()
-    result = np.where(
-        (lengths == 0) & (others <= band), np.minimum(others, _FAR).astype(np.int32), _FAR
-    ).astype(np.int32)
-    padded = np.pad(second.astype(np.int64), ((0, 0), (band + 1, band + 1)), constant_values=-1)
-    ends = others - lengths + band  # where in the band a row's last cell lies
-    reachable = (ends >= 0) & (ends < width)
-    steps = int(lengths.max(initial=0))
-    at_end = np.where(reachable, ends, 0)
-    each = np.arange(rows)
-    for step in range(1, steps + 1):
-        window = padded[:, step : step + width]  # symbols step - band - 1 to step + band - 1
-        differs = window != first[:, step - 1, np.newaxis]
-        replaced = table + differs
-        replaced[:, :-1] = np.minimum(replaced[:, :-1], table[:, 1:] + 1)
-        columns = offsets + (step - band)
-        replaced[:, columns < 0] = _FAR
-        if step <= band:
-            replaced[:, band - step] = step
-        # An insertion costs 1 and goes to the right: a running minimum along the row.
-        table = np.minimum.accumulate(replaced - offsets, axis=1) + offsets
-        table[:, columns < 0] = _FAR
-        ended = np.flatnonzero((lengths == step) & reachable)
-        result[ended] = table[each[ended], at_end[ended]]
-    return result
+    rows = zip(first, second, first_lengths.tolist(), second_lengths.tolist(), strict=True)
+    found = (
+        Levenshtein.distance(*_texts(one[:length], other[:size]), score_cutoff=at_most)
+        for one, other, length, size in rows
+    )
+    return np.fromiter(found, np.int64, len(first))
 
 
 @dataclass(frozen=True)
@@ -114,26 +63,11 @@ def edit_script(item: NDArray[np.int64], reference: NDArray[np.int64]) -> list[E
         item: int64 ``(t,)``, without padding.
         reference: int64 ``(r,)``, without padding.
     """
-    same = _common_prefix(item, reference)
-    item, reference = item[same:], reference[same:]
-    end = _common_prefix(item[::-1], reference[::-1])
-    item, reference = item[: len(item) - end], reference[: len(reference) - end]
-    table = _table(item, reference)
-    script: list[Edit] = []
-    i, j = len(reference), len(item)
-    while i or j:
-        here = table[i, j]
-        if i and j and table[i - 1, j - 1] + (reference[i - 1] != item[j - 1]) == here:
-            i, j = i - 1, j - 1
-            if reference[i] != item[j]:
-                script.append(Edit(same + i, int(item[j]), False))
-        elif i and table[i - 1, j] + 1 == here:
-            i -= 1
-            script.append(Edit(same + i, None, False))
-        else:
-            j -= 1
-            script.append(Edit(same + i, int(item[j]), True))
-    return script[::-1]
+    script = []
+    for operation in Levenshtein.editops(*_texts(reference, item)):
+        symbol = None if operation.tag == "delete" else int(item[operation.dest_pos])
+        script.append(Edit(operation.src_pos, symbol, operation.tag == "insert"))
+    return script
 
 
 def edited(reference: NDArray[np.int64], script: list[Edit]) -> NDArray[np.int64]:
@@ -149,20 +83,15 @@ def edited(reference: NDArray[np.int64], script: list[Edit]) -> NDArray[np.int64
     return np.array(result, np.int64)
 
 
-def _table(item: NDArray[np.int64], reference: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Distances of all beginnings, int32 ``(r + 1, t + 1)``."""
-    columns = np.arange(len(item) + 1, dtype=np.int32)
-    table = np.empty((len(reference) + 1, len(item) + 1), np.int32)
-    table[0] = columns
-    for row, symbol in enumerate(reference, 1):
-        above = table[row - 1]
-        table[row] = above + 1
-        table[row, 1:] = np.minimum(table[row, 1:], above[:-1] + (item != symbol))
-        table[row] = np.minimum.accumulate(table[row] - columns) + columns
-    return table
+def _texts(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[str, str]:
+    """Two sequences as texts, a character for each symbol, which RapidFuzz compares fastest."""
+    both = (one, other)
+    least, largest = min(x.min(initial=0) for x in both), max(x.max(initial=0) for x in both)
+    if least < 0 or largest > _LARGEST_CHARACTER:
+        codes = np.unique(np.concatenate([one, other]), return_inverse=True)[1]
+        one, other = codes[: len(one)], codes[len(one) :]
+    return _text(one), _text(other)
 
 
-def _common_prefix(first: NDArray[np.int64], second: NDArray[np.int64]) -> int:
-    length = min(len(first), len(second))
-    different = np.flatnonzero(first[:length] != second[:length])
-    return int(different[0]) if len(different) else length
+def _text(symbols: NDArray[np.int64]) -> str:
+    return symbols.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")

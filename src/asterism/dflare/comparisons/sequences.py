@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from rapidfuzz.distance import Levenshtein
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
@@ -131,12 +132,5 @@ class SequenceComparison(ChosenComparison):
 
 
 def edits(first: Sequence[str], second: Sequence[str]) -> int:
-    """Edit distance (Levenshtein, 1966), row by row."""
-    above = list(range(len(second) + 1))
-    for row, one in enumerate(first, 1):
-        current = [row]
-        for column, other in enumerate(second, 1):
-            replaced = above[column - 1] + (one != other)
-            current.append(min(replaced, above[column] + 1, current[-1] + 1))
-        above = current
-    return above[-1]
+    """Edit distance (Levenshtein, 1966)."""
+    return int(Levenshtein.distance(first, second))

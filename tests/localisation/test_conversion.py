@@ -88,6 +88,7 @@ def test_a_keras_file_has_the_nodes_of_the_litert_file_made_of_it(files, tmp_pat
     np.testing.assert_allclose(onnx_answers(original, rows), wanted, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_converted_is_one_line(tmp_path):
     assert as_onnx(tmp_path / "a.onnx", tmp_path) == tmp_path / "a.onnx"
     (tmp_path / "broken.tflite").write_bytes(b"nonsense")

@@ -20,7 +20,8 @@ from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import reading
 
 _IMAGE = '<img class="pixels" width="{}" height="{}" alt="{}" src="data:image/png;base64,{}">'
-
+#: How many times as wide as high an image is shown at most.
+_WIDEST = 4
 
 _FIGURE = '<div class="figure"><img alt="{}" src="data:image/svg+xml;base64,{}"></div>'
 
@@ -45,10 +46,15 @@ def _figure(drawing: bytes, alt: str) -> Markup:
 
 
 def png(image: NDArray[np.uint8], alt: str, size: int = 84) -> Markup:
-    """An image ``(H, W, C)`` uint8 with C of 1 or 3 (RGB) as an inline PNG, pixels kept sharp."""
+    """An image ``(H, W, C)`` uint8 with C of 1 or 3 (RGB) as an inline PNG, pixels kept sharp.
+
+    It is shown ``size`` pixels high, less where it is very wide.
+    """
     pixels = image if image.shape[-1] == 1 else image[..., ::-1]
     ok, data = cv2.imencode(".png", pixels)
     if not ok:
         raise ValueError(f"cannot encode an image of shape {image.shape}")
     encoded = base64.b64encode(data.tobytes()).decode()
-    return Markup(_IMAGE).format(size, size, alt, encoded)
+    height, width = image.shape[:2]
+    wide = min(_WIDEST * size, max(1, round(size * width / height)))
+    return Markup(_IMAGE).format(wide, round(wide * height / width), alt, encoded)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import logging
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
+from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.parameters.construction import NoOptions
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.formats.keras import save_onnx
@@ -39,7 +37,7 @@ class OnnxQuantisation(Compressor):
         with tempfile.TemporaryDirectory() as folder:
             exported = Path(folder) / "model.onnx"
             save_onnx(model, exported)
-            with _quiet_root():
+            with without_advice():
                 cls.quantise(exported, options, training, target)
 
     @staticmethod
@@ -80,31 +78,6 @@ class Static(OnnxQuantisation):
         from onnxruntime import quantization
 
         images = training.inputs[: options.calibration_images]
-        quantization.quantize_static(exported, target, _reader(images))
-
-
-def _reader(images: NDArray[np.float32]) -> Any:
-    """The images one by one, as ONNX Runtime's calibration asks for them."""
-    from onnxruntime.quantization import CalibrationDataReader
-
-    class Images(CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._images: Iterator[NDArray[np.float32]] = iter(images)
-
-        def get_next(self) -> dict[str, NDArray[np.float32]] | None:
-            image = next(self._images, None)
-            return None if image is None else {"images": image[np.newaxis]}
-
-    return Images()
-
-
-@contextmanager
-def _quiet_root() -> Iterator[None]:
-    """Without the advice that the quantiser gives to the root logger."""
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        root.setLevel(level)
+        quantization.quantize_static(
+            exported, target, calibration_reader({"images": image[np.newaxis]} for image in images)
+        )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.classifiers.onnx_files import read_onnx
-from asterism.models.tensor_models.runtime import Tensors
 from asterism.pairs.making import MAKERS, Maker, Material
 
 
@@ -39,7 +36,7 @@ class FixedSizes(Maker):
         from onnxruntime.quantization import quant_pre_process
 
         model = read_onnx(source)
-        with reading(str(source)), tempfile.TemporaryDirectory() as folder, _quiet():
+        with reading(str(source)), tempfile.TemporaryDirectory() as folder, without_advice():
             _settle_sizes(model, options.sizes)
             if next(e.version for e in model.opset_import if not e.domain) < options.opset:
                 model = onnx.version_converter.convert_version(model, options.opset)
@@ -63,11 +60,11 @@ class StaticInt8(Maker):
         """See :meth:`.Maker.make`."""
         from onnxruntime import quantization
 
-        with reading(str(source)), _quiet():
+        with reading(str(source)), without_advice():
             quantization.quantize_static(
                 str(source),
                 str(target),
-                _reader(material.calibration()),
+                calibration_reader(material.calibration()),
                 per_channel=options.per_channel,
                 op_types_to_quantize=options.operators or None,
             )
@@ -87,7 +84,7 @@ class DynamicInt8(Maker):
         """See :meth:`.Maker.make`."""
         from onnxruntime import quantization
 
-        with reading(str(source)), _quiet():
+        with reading(str(source)), without_advice():
             quantization.quantize_dynamic(
                 str(source),
                 str(target),
@@ -106,7 +103,7 @@ class Half(Maker):
         import onnx
         from onnxruntime.transformers.float16 import convert_float_to_float16
 
-        with reading(str(source)), _quiet():
+        with reading(str(source)), without_advice():
             onnx.save(convert_float_to_float16(read_onnx(source), keep_io_types=True), target)
 
 
@@ -126,29 +123,3 @@ def _settle_sizes(model: Any, sizes: dict[str, list[int | None]]) -> None:
                 axis.dim_param = "N"
             else:
                 axis.dim_value = size
-
-
-def _reader(feeds: Sequence[Tensors]) -> Any:
-    """Inputs one by one, as ONNX Runtime's calibration asks for them."""
-    from onnxruntime.quantization import CalibrationDataReader
-
-    class Reader(CalibrationDataReader):  # type: ignore[misc]
-        def __init__(self) -> None:
-            self._feeds: Iterator[Tensors] = iter(feeds)
-
-        def get_next(self) -> Tensors | None:
-            return next(self._feeds, None)
-
-    return Reader()
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the advice that the quantiser gives to the root logger."""
-    root = logging.getLogger()
-    level = root.level
-    root.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        root.setLevel(level)

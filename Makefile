@@ -31,6 +31,8 @@ $(STAMP): requirements.lock pyproject.toml
 	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --requirement requirements.lock
 	$(VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@# PyTorch for GPUs brings Triton, whose LLVM and TensorFlow's crash in one process; nothing here needs it.
+	$(VENV)/bin/python -m pip uninstall --quiet --yes triton 2>/dev/null
 	@touch $@
 
 repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a time

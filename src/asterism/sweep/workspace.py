@@ -82,10 +82,13 @@ def create(root: Path, target: Path, revision: str, cache: Path) -> None:
 
 def identity(root: Path) -> dict[str, str]:
     """Who commits: the user as git knows them, else a name of this project's."""
-    known = {}
-    for key, otherwise in (("user.name", "asterism"), ("user.email", "asterism@localhost")):
-        try:
-            known[key] = git(root, "config", key)
-        except UserError:
-            known[key] = otherwise
-    return known
+    usual = {"user.name": "asterism", "user.email": "asterism@localhost"}
+    return {key: git_setting(root, key) or otherwise for key, otherwise in usual.items()}
+
+
+def git_setting(root: Path, key: str) -> str | None:
+    """What git is configured with in a repository; None where it is not."""
+    try:
+        return git(root, "config", key) or None
+    except UserError:
+        return None

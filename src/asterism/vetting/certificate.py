@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.hashes import digest_of
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import parse_yaml
@@ -40,8 +39,8 @@ def check_certificate(path: Path) -> list[str]:
         expected = {name: told[name] for name in ("measured", "searches", "repair")}
     changed = [
         f"{name}: {getattr(params, name)} is another file than the certificate is about"
-        for name in ("original", "compressed", "inputs")
-        if digest_of(Path(getattr(params, name))) != hashes.get(name)
+        for name, found in params.hashes().items()
+        if found != hashes.get(name)
     ]
     if changed:
         return changed

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import unknown
@@ -29,6 +31,7 @@ class VetRequest:
         inputs: a file or a folder.
         kind: of the inputs.
         comparison: of the outputs.
+        options: of the comparison.
         labels: a JSON file.
         preprocessing: a choice of ``conf/preprocessing``, for images.
         constants: ``NAME=NUMBER``, values of further inputs.
@@ -43,6 +46,7 @@ class VetRequest:
     labels: Path | None = None
     preprocessing: str | None = None
     constants: Sequence[str] = ()
+    options: Mapping[str, Any] | None = None
     overrides: Sequence[str] = field(default_factory=tuple)
 
 
@@ -119,15 +123,18 @@ def _comparison(
     """Overrides for the comparison of outputs, and what is said of it."""
     composed = [read_yaml(conf / "vet" / f"{name}.yaml") for name in ("none", kind)]
     usual = [part["comparison"]["kind"] for part in composed if "comparison" in part][-1]
-    guess, why = comparison_of_outputs(signature, has_labels(request.inputs, request.labels))
+    guess, why = comparison_of_outputs(signature, has_labels(request.inputs, kind, request.labels))
     chosen = request.comparison or guess or usual
     if request.comparison is not None:
         told = "as was asked"
     else:
         told = f"{why if guess else f'usual for {kind}'} (another: --comparison)"
     overrides = [f"vet.comparison.kind={chosen}"]
-    if chosen != usual:  # the options are another comparison's
-        overrides += ["~vet.comparison.options", "+vet.comparison.options={}"]
+    options = request.options
+    if options is None and chosen != usual:
+        options = {}  # those of the configuration are another comparison's
+    if options is not None:
+        overrides += ["~vet.comparison.options", f"+vet.comparison.options={_mapping(options)}"]
     return overrides, f"outputs are compared by {chosen}: {told}"
 
 
@@ -141,9 +148,8 @@ def _preprocessing(request: VetRequest, signature: Signature, conf: Path) -> tup
     if chosen not in known:
         raise unknown("preprocessing", chosen, known)
     given = read_yaml(conf / "preprocessing" / f"{chosen}.yaml")
-    values = ", ".join(f"{key}: {value}" for key, value in given.items())
     why = "as was asked" if name else "grey levels divided by 255 (another: --preprocessing)"
-    return f"{{{values}}}", f"preprocessing {chosen}: {why}"
+    return _mapping(given), f"preprocessing {chosen}: {why}"
 
 
 def _constant(text: str) -> str:
@@ -153,6 +159,11 @@ def _constant(text: str) -> str:
         return f"{{input: {_quoted(name)}, value: {float(number)}}}"
     except ValueError:
         raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
+
+
+def _mapping(values: Mapping[str, Any]) -> str:
+    """A mapping as Hydra's grammar takes it."""
+    return "{" + ", ".join(f"{name}: {json.dumps(v)}" for name, v in values.items()) + "}"
 
 
 def _quoted(text: str) -> str:

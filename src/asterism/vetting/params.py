@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from asterism.core.files.hashes import digest_of
 from asterism.core.files.user_files import NO_FILE, File
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
@@ -89,6 +91,15 @@ class VetParams(ParameterSection):
     def files(self) -> tuple[str, ...]:
         """All files of the user's that results depend on."""
         return self.original, self.compressed, self.inputs, self.labels
+
+    def hashes(self) -> dict[str, str]:
+        """Hashes of both models' content and of the inputs', by the parameter's name."""
+        paths = {
+            "original": self.original,
+            "compressed": self.compressed,
+            "inputs": self.inputs,
+        }
+        return {name: digest_of(Path(path)) for name, path in paths.items()}
 
     @property
     def label_file(self) -> str | None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import reading
 from asterism.core.parameters.params import ParameterSection
+from asterism.localisation.matching import dequantised
 from asterism.models.keras_models.reading import load_keras
 from asterism.pairs.making import MAKERS, Maker, Material
 
@@ -82,11 +83,8 @@ def _give_floats(model: Any, tensor: Any, dtype: Any, types: Any) -> None:
     facts, data = tensor.quantization, model.buffers[tensor.buffer].data
     if data is not None and len(data):
         values = np.frombuffer(bytes(data), dtype).reshape(tensor.shape)
-        along = [1] * values.ndim
-        if len(facts.scale) > 1:
-            along[facts.quantizedDimension] = -1
-        scale, zero = (np.asarray(v).reshape(along) for v in (facts.scale, facts.zeroPoint))
-        real = (values.astype(np.float64) - zero) * scale
+        scale, zero = np.asarray(facts.scale), np.asarray(facts.zeroPoint)
+        real = dequantised(values, scale, zero, facts.quantizedDimension)
         buffer = type(model.buffers[0])()
         buffer.data = np.frombuffer(real.astype("<f4").tobytes(), np.uint8)
         model.buffers.append(buffer)

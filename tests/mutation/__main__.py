@@ -26,6 +26,7 @@ EQUIVALENTS = Path(__file__).with_name("equivalents.json")
 NEAREST = {
     "sweep": ("pipeline",),
     "dvc_hydra": ("pipeline",),
+    "cli": ("pipeline", "vetting"),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),

@@ -2,7 +2,9 @@
 
 import json
 import re
+import shlex
 import shutil
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -102,6 +104,9 @@ def test_a_damaged_node_is_named_and_repaired(pair, tmp_path, monkeypatch):
     assert (f.argmax(1) != g.argmax(1)).mean() < 0.02
     certificate = json.loads((folder / "report/vet/certificate.json").read_text())
     assert certificate["verdict"]["word"] == "ship with the repair"
+    check, again = map(shlex.split, certificate["commands"])
+    assert check == ["asterism", "vet", "--check", "certificate.json"]
+    assert [Path(file).name for file in again[2:4]] == ["original.onnx", "damaged.onnx"]
     page = unfolded((folder / "report/vet/index.html").read_text())
     for text in ("ship with the repair", "dense1", "deviations explained", "repaired.onnx"):
         assert text in page

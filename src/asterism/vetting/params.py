@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Literal, Self
 
@@ -100,6 +101,17 @@ class VetParams(ParameterSection):
             "inputs": self.inputs,
         }
         return {name: digest_of(Path(path)) for name, path in paths.items()}
+
+    def commands(self, certificate: str) -> list[str]:
+        """The commands that repeat everything: the numbers alone, and the page.
+
+        Args:
+            certificate: name of the file with the numbers.
+        """
+        again = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
+        again += ["--kind", self.domain.kind, "--comparison", self.comparison.kind]
+        again += ["--labels", self.labels] if self.label_file else []
+        return [shlex.join(["asterism", "vet", "--check", certificate]), shlex.join(again)]
 
     @property
     def label_file(self) -> str | None:

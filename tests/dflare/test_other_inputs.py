@@ -16,6 +16,7 @@ class Vectors:
     """Vectors of float64, ``(N, D)``."""
 
     operators = ("step", "stretch")
+    few_mutants = np.array([False, False])
 
     def mutate(self, items, operators, streams):
         drawn = streams.of(np.arange(len(items))).uniform(-0.5, 0.5, items.shape)

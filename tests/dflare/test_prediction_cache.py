@@ -14,6 +14,13 @@ from asterism.dflare.searches.dflare import Dflare, DflareOptions
 from asterism.models.classifiers.isolation import ModelCrashError
 
 IMAGES = seeds(8)
+
+
+def ask(prediction_cache, items):
+    """A question about items that all may come again."""
+    return prediction_cache.submit(items, np.ones(len(items), np.bool_))
+
+
 ROWS = st.lists(st.integers(0, len(IMAGES) - 1), max_size=12)
 
 
@@ -24,7 +31,7 @@ def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions)
     prediction_cache, direct = PredictionCache(Pair(f, g)), Pair(*models())
     for rows in questions:
         items = IMAGES[rows]
-        answers, expected = prediction_cache.submit(items).result(), direct.ask(items)
+        answers, expected = ask(prediction_cache, items).result(), direct.ask(items)
         np.testing.assert_array_equal(answers.f, expected.f)
         np.testing.assert_array_equal(answers.g, expected.g)
         assert answers.failures == {}
@@ -33,7 +40,7 @@ def test_answers_are_those_of_the_models_and_each_input_is_asked_once(questions)
 
 def test_two_questions_under_way_have_their_own_answers():
     prediction_cache, direct = PredictionCache(Pair(*models())), Pair(*models())
-    first, second = prediction_cache.submit(IMAGES[:5]), prediction_cache.submit(IMAGES[3:])
+    first, second = ask(prediction_cache, IMAGES[:5]), ask(prediction_cache, IMAGES[3:])
     np.testing.assert_array_equal(second.result().f, direct.ask(IMAGES[3:]).f)
     np.testing.assert_array_equal(first.result().f, direct.ask(IMAGES[:5]).f)
 
@@ -49,12 +56,12 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
 
     g.predict = predict
     prediction_cache = PredictionCache(Pair(f, g))
-    answers = prediction_cache.submit(IMAGES[[2, 0, 2, 1]]).result()
+    answers = ask(prediction_cache, IMAGES[[2, 0, 2, 1]]).result()
     assert answers.failures == {0: "it crashed", 2: "it crashed"}
     assert np.isnan(answers.g[[0, 2]]).all()
     assert np.isfinite(answers.g[[1, 3]]).all()
     g.predict = healthy
-    again = prediction_cache.submit(IMAGES[[2]]).result()
+    again = ask(prediction_cache, IMAGES[[2]]).result()
     assert again.failures == {}
     assert np.isfinite(again.g).all()
 
@@ -62,7 +69,7 @@ def test_a_failure_concerns_every_copy_of_the_input_and_is_not_remembered():
 def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
     f, g = models()
     prediction_cache = PredictionCache(Pair(f, g))
-    known = prediction_cache.submit(IMAGES[:2]).result()
+    known = ask(prediction_cache, IMAGES[:2]).result()
 
     def predict(images):
         if len(images):
@@ -70,12 +77,25 @@ def test_known_inputs_are_answered_beside_new_ones_that_all_fail():
         return np.empty((0, CLASSES), np.float32)
 
     g.predict = predict
-    answers = prediction_cache.submit(IMAGES[[0, 2, 1, 3]]).result()
+    answers = ask(prediction_cache, IMAGES[[0, 2, 1, 3]]).result()
     assert answers.failures == {1: "it crashed", 3: "it crashed"}
     np.testing.assert_array_equal(answers.g[[0, 2]], known.g)
     np.testing.assert_array_equal(answers.f, f.predict(IMAGES[[0, 2, 1, 3]]))
     assert answers.g.shape == (4, CLASSES)
     assert np.isnan(answers.g[[1, 3]]).all()
+
+
+def test_what_does_not_come_again_is_asked_every_time_and_not_kept():
+    f, g = models()
+    prediction_cache, direct = PredictionCache(Pair(f, g)), Pair(*models())
+    rows, comes_again = [0, 1, 0, 1, 2], np.array([True, False, True, False, True])
+    for _ in range(2):
+        answers = prediction_cache.submit(IMAGES[rows], comes_again).result()
+        np.testing.assert_array_equal(answers.f, direct.ask(IMAGES[rows]).f)
+        np.testing.assert_array_equal(answers.g, direct.ask(IMAGES[rows]).g)
+    assert f.batches == g.batches == [4, 2]
+    ask(prediction_cache, IMAGES[[1]]).result()
+    assert f.batches == [4, 2, 1], "the second image was not remembered"
 
 
 def test_only_the_latest_answers_are_kept(monkeypatch):
@@ -84,7 +104,7 @@ def test_only_the_latest_answers_are_kept(monkeypatch):
     f, g = models()
     prediction_cache = PredictionCache(Pair(f, g))
     for rows in ([0, 1, 2, 3], [1, 2, 3], [0]):
-        prediction_cache.submit(IMAGES[rows]).result()
+        ask(prediction_cache, IMAGES[rows]).result()
     assert f.batches == [4, 0, 1]
 
 
@@ -98,7 +118,7 @@ def test_with_room_for_few_the_answers_are_still_those_of_the_models(room, turns
         patch.setattr(module, "_KEPT_BYTES", room * (module._ENTRY_BYTES + 2 * 4 * CLASSES))
         prediction_cache = PredictionCache(Pair(f, g))
         for questions in turns:
-            submitted = [prediction_cache.submit(IMAGES[rows]) for rows in questions]
+            submitted = [ask(prediction_cache, IMAGES[rows]) for rows in questions]
             new = [list(dict.fromkeys(r for r in rows if r not in known)) for rows in questions]
             for rows, cached, first_seen in zip(questions, submitted, new, strict=True):
                 answers, expected = cached.result(), direct.ask(IMAGES[rows])

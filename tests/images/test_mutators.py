@@ -460,3 +460,15 @@ def test_impossible_configuration_is_one_clear_line(
         build_mutators(ranges)
     assert told in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", sorted(MUTATORS))
+def test_mutants_come_again_where_a_mutator_says_so(name: str) -> None:
+    """So many mutants of one picture that those of a coarse mutator have to repeat."""
+    count = 1000
+    image = np.random.default_rng(0).integers(0, 256, (1, 40, 40, 1), dtype=np.uint8)
+    mutator = MUTATORS[name]()
+    images = np.repeat(image, count, axis=0)
+    mutants = mutator.apply(images, mutator.draw(stream(1, name), images.shape))
+    different = len({mutant.tobytes() for mutant in mutants})
+    assert different < count / 5 if mutator.few_mutants else different > count / 5

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.core.randomness.batched_draws import distinct_integers
 from asterism.images.mutator import MUTATORS
 from asterism.search.batched_random_streams import BatchedStreams
 
@@ -48,14 +49,15 @@ def test_a_stream_below_another_is_of_its_key_and_the_word_of_its_number(key, nu
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 30, 64, 65, 4096, 4097])
-def test_a_permutation_is_in_the_order_of_random_numbers(size):
+def test_distinct_integers_are_in_the_order_of_random_numbers(size):
     """Of as many bits as are left beside a place, in 32 bits where at least 20 are left."""
     key, bits = 77, max(1, (size - 1).bit_length())
     left = 2 ** ((32 if bits <= 12 else 64) - bits)
     words = splitmix64(key, size)
     expected = sorted(range(size), key=lambda place: (words[place] % left, place))
-    streams = BatchedStreams(np.array([key], np.uint64))
-    assert streams.permuted(np.arange(size)[None], axis=1)[0].tolist() == expected
+    for taken in {1, size // 2 or 1, size}:
+        streams = BatchedStreams(np.array([key], np.uint64))
+        assert distinct_integers(streams, 1, taken, size)[0].tolist() == expected[:taken]
 
 
 @given(st.integers(0, 2**64 - 1), st.floats(-9, 9), st.floats(0, 9))
@@ -75,7 +77,7 @@ DRAWS = {
     "integers": lambda s, n: s.integers(-3, 9, (n, 4), endpoint=True),
     "ends": lambda s, n: s.integers(0, np.arange(1, 7), (n, 6)),
     "choice": lambda s, n: s.choice(np.array([2, 3, 5, 7]), n),
-    "permuted": lambda s, n: s.permuted(np.tile(np.arange(30), (n, 1)), axis=1),
+    "distinct": lambda s, n: distinct_integers(s, n, 20, 30),
 }
 
 
@@ -101,15 +103,15 @@ def test_integers_and_choices_are_uniform():
         BatchedStreams(KEYS).integers(0, 5, (4000, 5)),
         BatchedStreams(KEYS).choice(np.arange(5), (4000, 5)),
         BatchedStreams(KEYS).integers(0, 4, (4000, 5), endpoint=True),
-        BatchedStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1),
-        BatchedStreams(KEYS).permuted(np.tile(np.arange(5), (4000, 1)), axis=1).T,
+        distinct_integers(BatchedStreams(KEYS), 4000, 5, 5),
+        distinct_integers(BatchedStreams(KEYS), 4000, 5, 5).T,
     ):
         counts = np.bincount(drawn.ravel(), minlength=5)
         assert np.abs(counts - 4000).max() < 6 * math.sqrt(4000)
 
 
-def test_large_permutations_hold_everything_once():
-    order = BatchedStreams(KEYS[:3]).permuted(np.tile(np.arange(5000), (3, 1)), axis=1)
+def test_as_many_distinct_integers_as_there_are_hold_each_once():
+    order = distinct_integers(BatchedStreams(KEYS[:3]), 3, 5000, 5000)
     assert np.array_equal(np.sort(order, axis=1), np.tile(np.arange(5000), (3, 1)))
     assert len({row.tobytes() for row in order}) == 3
 

@@ -77,11 +77,13 @@ class Proposal:
         counts: how many each trajectory has, at least 1, int64 ``(trajectories,)``.
         items: the mutants ``(n, ...)``, trajectory by trajectory, each one's in the order in which
             they count.
+        comes_again: which mutants a search is likely to make once more, bool ``(n,)``.
     """
 
     trajectories: Rows
     counts: Rows
     items: Items
+    comes_again: NDArray[np.bool_]
 
     @cached_property
     def owners(self) -> Rows:
@@ -242,12 +244,13 @@ class LockstepSearch(ABC, Generic[ProposalT]):
                 if waiting and len(under_way) < 2:
                     trajectories = waiting.popleft()
                 else:
-                    proposal, answers = under_way.popleft()
-                    self.learn(proposal, answers.result())
+                    proposal, asked = under_way.popleft()
+                    self.learn(proposal, asked.result())
                     trajectories = self._going_on(proposal.trajectories)
                 if len(trajectories):
                     proposal = self.propose(trajectories)
-                    under_way.append((proposal, self._cache.submit(proposal.items)))
+                    answers = self._cache.submit(proposal.items, proposal.comes_again)
+                    under_way.append((proposal, answers))
                     self._seconds[trajectories] += (time.perf_counter() - started) / len(
                         trajectories
                     )
@@ -308,7 +311,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         """The trajectories whose seeds both models agree on."""
         if not len(self.items):
             return np.empty(0, np.int64)
-        answers = self._cache.submit(self.items).result()
+        every = np.ones(len(self.items), np.bool_)  # size 1 of a blur makes the seed again
+        answers = self._cache.submit(self.items, every).result()
         deviates = self.under_test.comparison.deviates(answers.f, answers.g)
         for row, reason in answers.failures.items():
             self._finish(row, outcome.FAILED, reason)

@@ -1,4 +1,4 @@
-"""A cache of both models' predictions, so that no input is run twice.
+"""A cache of both models' predictions, so that few inputs are run twice.
 
 A blur draws nothing but its size, and size 1 changes nothing: a search that stays at one image
 comes back to the same mutants again and again. Their answers are known.
@@ -6,7 +6,7 @@ comes back to the same mutants again and again. Their answers are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -37,42 +37,59 @@ class PredictionCache:
         self._places: dict[bytes, int] = {}  # where on the shelf, the longest known first
         self._filed = 0
 
-    def submit(self, items: NDArray[Any]) -> CachedPredictions:
-        """Ask about those of the items ``(N, ...)`` that are new, without waiting for it."""
-        keys = _keys(items)
-        known_places = self._places.get
-        places = np.array([known_places(key, -1) for key in keys], np.int64)
+    def submit(self, items: NDArray[Any], comes_again: NDArray[np.bool_]) -> CachedPredictions:
+        """Ask about the items that are new, without waiting for it.
+
+        Args:
+            items: ``(N, ...)``.
+            comes_again: which of them may be known, or are worth remembering, bool ``(N,)``; the
+                others are asked about in any case.
+        """
+        rows = np.flatnonzero(comes_again)
+        keys = _keys(items[rows])
+        places = np.full(len(items), -1)
+        places[rows] = [self._places.get(key, -1) for key in keys]
         unknown = places < 0
         new: dict[bytes, int] = {}
         first: list[int] = []
         numbers = []
+        key_of = dict(zip(rows.tolist(), keys, strict=True)).get
         for row in np.flatnonzero(unknown).tolist():
-            numbers.append(new.setdefault(keys[row], len(new)))
-            if len(first) < len(new):
+            key, number = key_of(row), len(first)
+            if key is not None:
+                number = new.setdefault(key, number)
+            numbers.append(number)
+            if number == len(first):
                 first.append(row)
         question = self._pair.submit(items[first])
         known = self._shelf[places[~unknown]]
         asked = np.array(numbers, np.int64)
-        return CachedPredictions(self, question, tuple(new), unknown, asked, known)
+        return CachedPredictions(self, question, new, unknown, asked, known)
 
-    def remember(self, keys: Sequence[bytes], answers: Answers) -> None:
-        """Keep the answers for the inputs with these keys, but for failures."""
+    def remember(self, new: Mapping[bytes, int], answers: Answers) -> None:
+        """Keep answers for inputs, but for failures.
+
+        Args:
+            new: the answer's row by the input's key.
+            answers: what the models say.
+        """
         if not len(self._shelf):
             classes = answers.f.shape[1]
             room = _KEPT_BYTES // (_ENTRY_BYTES + 2 * answers.f.itemsize * classes)
             self._shelf = np.empty((max(1, room), 2, classes), np.float32)
-        fresh = [
-            row
-            for row, key in enumerate(keys)
+        found = [
+            (key, row)
+            for key, row in new.items()
             if row not in answers.failures and key not in self._places
         ][-len(self._shelf) :]
+        fresh = [row for _, row in found]
         places = np.arange(self._filed, self._filed + len(fresh)) % len(self._shelf)
         self._filed += len(fresh)
         self._shelf[places, 0], self._shelf[places, 1] = answers.f[fresh], answers.g[fresh]
         overwritten = max(0, len(self._places) + len(fresh) - len(self._shelf))
         for key in list(islice(self._places, overwritten)):
             del self._places[key]
-        self._places |= zip([keys[row] for row in fresh], places.tolist(), strict=True)
+        self._places |= zip([key for key, _ in found], places.tolist(), strict=True)
 
 
 def _keys(items: NDArray[Any]) -> list[bytes]:
@@ -90,7 +107,7 @@ class CachedPredictions:
     Attributes:
         prediction_cache: takes in what is new.
         question: the models, about the new ones, each once.
-        new: keys of the new ones.
+        new: by key, which of the new ones are to be remembered.
         unknown: which items were asked about, bool ``(N,)``.
         numbers: which of the new ones each of these is, int64.
         known: both models' outputs for the other items, float32 ``(known, 2, K)``.
@@ -98,7 +115,7 @@ class CachedPredictions:
 
     prediction_cache: PredictionCache
     question: Question
-    new: Sequence[bytes]
+    new: Mapping[bytes, int]
     unknown: NDArray[np.bool_]
     numbers: NDArray[np.int64]
     known: Outputs

@@ -33,6 +33,7 @@ class SizedBlur(Mutator):
 
     sizes: tuple[int, ...]
     pixel_level: ClassVar[bool] = False
+    few_mutants: ClassVar[bool] = True
     #: Whether the filter has a middle pixel, so that its size must be odd.
     centred: ClassVar[bool] = True
     #: How the image goes on beyond its edge, in the words of ``numpy.pad``.
@@ -146,6 +147,7 @@ class BilateralBlur(Mutator):
     color_deviation: float = 75.0
     space_deviation: float = 75.0
     pixel_level: ClassVar[bool] = False
+    few_mutants: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.diameter < 1 or self.diameter % 2 == 0:

@@ -114,6 +114,7 @@ class Translation(AffineMutator):
 
     low: int = -3
     high: int = 2
+    few_mutants: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)
@@ -199,6 +200,7 @@ class Rotation(AffineMutator):
 
     low: int = -30
     high: int = 29
+    few_mutants: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         require_range(self, self.low, self.high)

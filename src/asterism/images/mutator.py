@@ -45,6 +45,8 @@ class Mutator(ABC):
     #: Whether the mutant differs from the image by pixel changes or noise, so that distances to
     #: the original mean something; not so where the whole picture is transformed or toned.
     pixel_level: ClassVar[bool]
+    #: Whether an image has so few mutants by it that a search comes to the same ones again.
+    few_mutants: ClassVar[bool] = False
 
     def misfit(self, shape: tuple[int, int, int]) -> str:
         """Which option images of this shape ``(H, W, C)`` are too small for; empty where none."""

@@ -114,13 +114,15 @@ class SaltAndPepperNoise(Mutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``salt`` and ``pepper``: bool ``(N, H, W, C)``."""
         share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1))
-        half = np.rint(share / 2 * LEVELS)
+        half = np.rint(share / 2 * LEVELS).astype(
+            np.uint16
+        )  # like the levels: at most half of them
         level = uniform_levels(rng, shape)
-        return {"salt": level < half, "pepper": level >= LEVELS - half}
+        return {"salt": level < half, "pepper": level > LEVELS - 1 - half}
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         mutants = images.copy()
-        mutants[draws["salt"].astype(np.bool_)] = 255
-        mutants[draws["pepper"].astype(np.bool_)] = 0
+        np.copyto(mutants, 255, where=draws["salt"].astype(np.bool_, copy=False))
+        np.copyto(mutants, 0, where=draws["pepper"].astype(np.bool_, copy=False))
         return mutants

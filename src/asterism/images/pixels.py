@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.randomness.batched_draws import distinct_integers
 from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness, require_range
 
 
@@ -66,8 +67,7 @@ class PixelChange(Mutator):
 def _distinct(rng: Randomness, rows: int, size: int, below: int) -> NDArray[np.int64]:
     """``size`` distinct integers below ``below`` in each row, every order equally likely."""
     if size * size > below:
-        every = np.broadcast_to(np.arange(below), (rows, below))
-        return rng.permuted(every, axis=1)[:, :size]
+        return distinct_integers(rng, rows, size, below)
     # Each is drawn from those that the row has left: its number among them, then itself.
     drawn = rng.integers(0, below - np.arange(size), size=(rows, size))
     for column in range(1, size):

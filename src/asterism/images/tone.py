@@ -58,6 +58,7 @@ class Brightness(Mutator):
 
     low: int = -20
     high: int = 19
+    few_mutants: ClassVar[bool] = True
     pixel_level: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

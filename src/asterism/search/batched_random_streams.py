@@ -84,21 +84,6 @@ class BatchedStreams:
         drawn: NDArray[Any] = values[self.integers(0, len(values), size)]
         return drawn
 
-    def permuted(self, values: NDArray[np.int64], /, *, axis: int) -> NDArray[np.int64]:
-        """The rows ``(n, m)``, each in a random order of its own.
-
-        Sorts random numbers that carry their place in the low bits: no position is looked up.
-        """
-        assert axis == 1 and values.ndim == 2
-        bits = np.uint64(max(1, int(values.shape[1] - 1).bit_length()))
-        carried = np.arange(values.shape[1], dtype=np.uint64)
-        tickets = (self._words(values.shape) << bits) | carried
-        if bits <= 12:  # 20 random bits and more: sorts in a third of the time
-            tickets = tickets.astype(np.uint32)
-        tickets.sort(axis=1)
-        order = (tickets & ((1 << int(bits)) - 1)).astype(np.int64)
-        return np.take_along_axis(values, order, axis=1)
-
     def _words(self, size: int | tuple[int, ...]) -> Words:
         """The next words of every stream, each row's own."""
         shape = (size,) if isinstance(size, int) else size

@@ -136,6 +136,8 @@ class MetropolisHastings:
             chance = draws.random()
             if proposal == current or chance < least:
                 return proposal
+            if score(proposal) > score(current):
+                return proposal
             ranking = ranking or sorted(candidates, key=score, reverse=True)
             steps_down = ranking.index(proposal) - ranking.index(current)
             if steps_down <= 0 or chance < self._stays**steps_down:

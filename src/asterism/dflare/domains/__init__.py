@@ -31,6 +31,8 @@ class Domain(Protocol):
 
     #: The mutation operators' names, in the order of their numbers.
     operators: tuple[str, ...]
+    #: Which operators have so few mutants of an item that the same come again, bool ``(O,)``.
+    few_mutants: NDArray[np.bool_]
 
     def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
         """A mutant of each item.
@@ -126,6 +128,7 @@ class ChosenDomain(ABC):
     @abstractmethod
     def __init__(self, operators: Mapping[str, Mapping[str, Any]], options: Any) -> None:
         self.operators = tuple(operators)
+        self.few_mutants = np.ones(len(operators), np.bool_)
         self.options = options
 
     @abstractmethod

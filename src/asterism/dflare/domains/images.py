@@ -49,6 +49,7 @@ class ImageDomain(ChosenDomain):
     ) -> None:
         super().__init__(operators, options)
         self._mutators = list(build_mutators(operators).values())
+        self.few_mutants = np.array([mutator.few_mutants for mutator in self._mutators])
 
     def require_shape(self, shape: tuple[int, int, int]) -> None:
         """Raise a :class:`UserError` unless every mutator can mutate images ``(H, W, C)``."""

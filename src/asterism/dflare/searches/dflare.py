@@ -139,7 +139,10 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         if self._consequence is not None:
             share = _FAINTEST ** self._steps.of(owners).below(queries).random(len(owners))
         mutants = self.mutants(owners, self._best[owners], operators, streams, share)
-        return SpeculativeBatch(trajectories, counts, mutants, operators)
+        comes_again = self.under_test.domain.few_mutants[operators]
+        if share is not None:  # a share is a real number: no mutant comes again
+            comes_again = np.zeros(len(owners), np.bool_)
+        return SpeculativeBatch(trajectories, counts, mutants, comes_again, operators)
 
     def learn(self, proposal: SpeculativeBatch, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; Algorithm 1, trajectory by trajectory."""
@@ -149,7 +152,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         gain = (distance - self._best_distance[proposal.owners]).tolist()
         deviates, outputs, replaces = deviating.tolist(), _both(answers), self._fitness.replaces
         counts_as = proposal, answers, deviates
-        ends = []
+        ends, adopted = [], []
         for trajectory, rows in proposal.by_trajectory():
             row, begun = rows.start, rows.start
             for row in rows:
@@ -162,7 +165,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
                 if special:
                     learns = row in ordinary and replaces(trajectory, gain[row], outputs[row])
                 if not special or learns:
-                    self._adopt(trajectory, proposal, row, distance[row])
+                    adopted.append(row)
                     break
                 if not self.goes_on(trajectory):
                     break
@@ -170,6 +173,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
                 if begun < rows.stop:
                     self.count(*counts_as, trajectory, range(begun, rows.stop), consequential)
             ends.append(row + 1)
+        self._adopt(proposal, np.array(adopted, np.int64), distance)
         self._remember_operators(proposal, np.array(ends))
 
     def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
@@ -221,16 +225,15 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         numbers = [self.numbers[trajectory] for trajectory in trajectories.tolist()]
         return labels[numbers].reshape(len(numbers), -1)
 
-    def _adopt(
-        self, trajectory: int, proposal: SpeculativeBatch, row: int, distance: np.float32
-    ) -> None:
-        """Put a mutant in the place of its trajectory's best."""
-        operator = int(proposal.operators[row])
-        self._best[trajectory] = proposal.items[row]
-        self._best_distance[trajectory] = distance
-        self._last_success[trajectory] = self.queries[trajectory]
-        self._succeeded[trajectory, operator] += 1
-        self._applied[trajectory].append(operator)
+    def _adopt(self, proposal: SpeculativeBatch, rows: Rows, distance: NDArray[np.float32]) -> None:
+        """Put mutants in the place of their trajectories' best; at most one of each trajectory."""
+        trajectories, operators = proposal.owners[rows], proposal.operators[rows]
+        self._best[trajectories] = proposal.items[rows]
+        self._best_distance[trajectories] = distance[rows]
+        self._last_success[trajectories] = self.queries[trajectories]
+        self._succeeded[trajectories, operators] += 1
+        for trajectory, operator in zip(trajectories.tolist(), operators.tolist(), strict=True):
+            self._applied[trajectory].append(operator)
 
     def history(self, proposal: SpeculativeBatch, trajectory: int, row: int) -> tuple[str, ...]:
         """See :meth:`LockstepSearch.history`."""

@@ -75,7 +75,9 @@ class DiffChaser(LockstepSearch[Proposal]):
             self._brood(trajectory)[:rest]
             for trajectory, rest in zip(trajectories.tolist(), left, strict=True)
         ]
-        return Proposal(trajectories, np.array([len(b) for b in broods]), np.concatenate(broods))
+        counts = np.array([len(brood) for brood in broods])
+        comes_again = np.zeros(counts.sum(), np.bool_)  # members are disturbed at random
+        return Proposal(trajectories, counts, np.concatenate(broods), comes_again)
 
     def learn(self, proposal: Proposal, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""

@@ -45,7 +45,7 @@ remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the 
 	@dvc remote modify store verify true
 
 push: $(STAMP) ## send results, the record of what was computed, and experiments with theirs
-	@dvc push --run-cache
+	@asterism push
 	@if git remote get-url "$(ORIGIN)" >/dev/null 2>&1; then dvc exp push --all-commits "$(ORIGIN)"; fi
 
 pull: $(STAMP) ## get what others have computed from the remote

@@ -5,7 +5,7 @@ import secrets
 import time
 
 import pytest
-from sharing import call
+from sharing import call, make
 from small_pipeline import asterism
 
 from asterism.dvc_hydra.cache_files import require_plain
@@ -45,3 +45,14 @@ def test_commands_remove_them(project, command):
     left = temporary(project.root / ".dvc/cache/files/md5/00", 4000)
     call(project, *asterism(command), check=False)
     assert not left.exists()
+
+
+@pytest.mark.slow
+def test_pushing_removes_what_an_interrupted_push_left_in_a_folder(project, tmp_path):
+    store = tmp_path / "store"
+    left, running = (temporary(store / "files/md5/00", age) for age in (4000, 3000))
+    call(project, *make("remote"), f"URL={store}")
+    call(project, *make("push"))
+    assert not left.exists()
+    assert running.exists()
+    assert any((store / "files/md5").glob("??/*"))

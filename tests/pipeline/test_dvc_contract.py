@@ -601,6 +601,19 @@ class TestGuards:
         assert [str(source.path).startswith(str(remote)) for source in sources] == [True]
         assert entry_files(root) == []
 
+    def test_get_remote_names_the_folder_of_a_remote(self, root, repository):
+        from dvc.config import NoRemoteError
+
+        with pytest.raises(NoRemoteError):
+            repository.cloud.get_remote()
+        for url, is_folder in ((str(root.parent / "store"), True), ("s3://bucket/store", False)):
+            dvc(root, "remote", "add", "-q", "-f", "-d", "store", url)
+            repository._reset()
+            assert (repository.cloud.get_remote().fs.protocol == "local") == is_folder
+        dvc(root, "remote", "add", "-q", "-f", "-d", "store", "../store")
+        repository._reset()
+        assert Path(repository.cloud.get_remote().path).resolve() == (root.parent / "store")
+
     def test_reset_is_how_settings_of_another_commit_come_in(self, root, repository, monkeypatch):
 
         subprocess.run([*GIT, "checkout", "-qb", "theirs"], cwd=root, check=True)

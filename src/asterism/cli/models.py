@@ -39,7 +39,7 @@ def check(
         return
     from asterism.config import check_params
     from asterism.dvc_hydra.errors import errors_of_dvc
-    from asterism.sweep.pull import clean_cache
+    from asterism.sweep.sharing import clean_cache
 
     require_root("dvc.yaml")
     check_params(Path.cwd())

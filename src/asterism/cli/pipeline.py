@@ -133,6 +133,18 @@ def repro(
 
 
 @app.command()
+def push() -> None:
+    """Send results and the run-cache to the remote, as `dvc push --run-cache` does."""
+    from asterism.dvc_hydra.errors import errors_of_dvc
+    from asterism.sweep.sharing import push as push_results
+
+    require_root("dvc.yaml")
+    with errors_of_dvc():
+        status = push_results(Path.cwd())
+    sys.exit(status)
+
+
+@app.command()
 def pull(
     experiments: Annotated[
         str | None,
@@ -142,7 +154,7 @@ def pull(
     """Fetch what others have computed, as `dvc pull --run-cache` does, and check it."""
     from asterism.config import check_params
     from asterism.dvc_hydra.errors import errors_of_dvc
-    from asterism.sweep.pull import pull as pull_checked
+    from asterism.sweep.sharing import pull as pull_checked
 
     require_root("dvc.yaml")
     check_params(Path.cwd())

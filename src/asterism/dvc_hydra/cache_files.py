@@ -1,4 +1,4 @@
-"""The files of DVC's cache: links are rejected, and what dead processes have left is removed."""
+"""Files of DVC's caches and remotes: links are rejected, what dead processes left is removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def require_plain(cache: Path) -> None:
     Raises:
         UserError: it names the first that is neither.
     """
-    temporary = []
     for item in _found_below(cache):
         if not item.is_file(follow_symlinks=False):
             kind = "a link" if item.is_symlink() else "no plain file"
@@ -41,10 +40,25 @@ def require_plain(cache: Path) -> None:
                 "DVC's caches hold files and folders only; remove it (for a cache that "
                 "lies elsewhere, name its folder by `dvc cache dir`)"
             )
-        if _TEMPORARY.fullmatch(item.name):
-            temporary.append(Path(item.path))
-    if temporary:
-        _remove_left(temporary, cache)
+    remove_left(cache)
+
+
+def remove_left(folder: Path) -> None:
+    """Remove temporary files that nobody has written to for an hour, as far as that is allowed.
+
+    Args:
+        folder: of a cache, or of a remote that is a folder.
+    """
+    named = [i for i in _found_below(folder) if _TEMPORARY.fullmatch(i.name)]
+    temporary = [Path(item.path) for item in named if item.is_file(follow_symlinks=False)]
+    if not temporary:
+        return
+    with suppress(OSError):  # no room, or not ours to write into: the next command may
+        now = server_time(folder)
+        for file in temporary:
+            with suppress(FileNotFoundError):
+                if now - file.stat().st_mtime > _LEFT:
+                    file.unlink()
 
 
 def _found_below(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -57,12 +71,3 @@ def _found_below(folder: Path) -> Iterator[os.DirEntry[str]]:
                     folders.append(Path(item.path))
                 else:
                     yield item
-
-
-def _remove_left(files: list[Path], cache: Path) -> None:
-    with suppress(OSError):  # no room, or not ours to write into: the next command may
-        now = server_time(cache)
-        for file in files:
-            with suppress(FileNotFoundError):
-                if now - file.stat().st_mtime > _LEFT:
-                    file.unlink()

@@ -1,4 +1,4 @@
-"""Experiments as DVC keeps them in git, and fetching them and results from others."""
+"""Experiments as DVC keeps them in git; sending results to others, and fetching theirs."""
 
 from __future__ import annotations
 
@@ -13,6 +13,13 @@ def experiment_reference(baseline: str, name: str) -> str:
     from dvc.repo.experiments.refs import ExpRefInfo
 
     return str(ExpRefInfo(baseline, name))
+
+
+def push_by_dvc() -> int:
+    """DVC's own command, in this process; its exit status."""
+    from dvc.cli import main
+
+    return int(main(["push", "--run-cache"]))
 
 
 def pull_by_dvc(origin: str | None) -> int:

@@ -48,6 +48,17 @@ class Repository:
         """The folder of its cache."""
         return Path(self._opened.cache.local_cache_dir)
 
+    @property
+    def remote_folder(self) -> Path | None:
+        """The folder that the default remote is; None where there is none, or it is a server."""
+        from dvc.config import NoRemoteError
+
+        try:
+            remote = self._opened.cloud.get_remote()
+        except NoRemoteError:
+            return None
+        return Path(remote.path) if remote.fs.protocol == "local" else None
+
     def lock(self) -> AbstractContextManager[Any]:
         """Keep other DVC processes out of the workspace."""
         lock: AbstractContextManager[Any] = self._opened.lock

@@ -115,7 +115,7 @@ def vet(
         labels,
         preprocessing,
         constant or (),
-        override or (),
+        overrides=override or (),
     )
     overrides, said = vet_overrides(request, Path("conf"))
     for line in said:

@@ -1,0 +1,431 @@
+"""What each command of ``asterism`` does with its arguments, and how it ends."""
+
+import json
+import sys
+import webbrowser
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from typer.testing import CliRunner
+
+from asterism import budget as budgets
+from asterism import cli, config, project
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import tidying
+from asterism.core.running.supervision import INTERRUPTED
+from asterism.dvc_hydra import repository
+from asterism.pairs import app as pairs_app
+from asterism.sweep import app as sweep_app
+from asterism.sweep import pipeline, plan, pull
+from asterism.vetting import certificate, command
+from places import ROOT
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty folder, and the current one."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def root(here):
+    """A folder that looks like a project's root."""
+    (here / "dvc.yaml").write_text("stages: {}\n")
+    return here
+
+
+@pytest.fixture
+def note(monkeypatch):
+    """Puts a function that notes its arguments in the place of another; all calls, in order."""
+    calls = []
+
+    def put(owner, name, gives=None):
+        def noted(*given, **named):
+            calls.append((name, *given, *named.values()))
+            if isinstance(gives, BaseException):
+                raise gives
+            return gives
+
+        monkeypatch.setattr(owner, name, noted)
+
+    put.calls = calls
+    return put
+
+
+def run(*words):
+    return CliRunner().invoke(cli.app, [str(word) for word in words])
+
+
+@pytest.mark.parametrize("name", ["check", "params", "sweep", "repro", "pull", "budget", "pairs"])
+def test_a_command_on_a_project_needs_its_root(name, here, note):
+    for owner, called in (
+        (config, "check_params"),
+        (config, "compose"),
+        (budgets, "stages"),
+        (sweep_app, "sweep_command"),
+        (pairs_app, "vet_pairs"),
+    ):
+        note(owner, called)
+    ended = run(name)
+    assert isinstance(ended.exception, UserError)
+    needed = "conf" if name == "params" else r"dvc.yaml"
+    assert f"there is no {needed} here: run the command in the project's root" in str(
+        ended.exception
+    )
+    assert note.calls == []
+
+
+def test_a_project_of_another_version_is_rejected(root):
+    (root / "stages").mkdir()
+    (root / "stages/asterism.json").write_text(json.dumps({"version": "0.0.1", "sha256": "0"}))
+    ended = run("budget")
+    assert "says Asterism 0.0.1" in str(ended.exception)
+
+
+def test_errors_of_the_users_are_one_line_and_status_1(here, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["something", "budget"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 1
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.startswith("error: there is no dvc.yaml here")
+    assert said.err.count("\n") == 1
+
+
+def test_help_calls_the_program_by_its_name(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["something.py", "--help"])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == 0
+    assert "asterism [OPTIONS] COMMAND" in capsys.readouterr().out
+
+
+# check
+
+
+def one_weight(path, **outside):
+    """A model that multiplies by 3, whose weight may lie in another file."""
+    weight = numpy_helper.from_array(np.full((4, 4), 3, np.float32), "w")
+    values = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 4]) for name in ("x", "y")
+    )
+    x, y = values
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "net", [x], [y], [weight]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path, **outside)
+    return path
+
+
+def test_models_and_inputs_are_looked_at_outside_of_a_project_too(here):
+    model = one_weight(here / "a.onnx")
+    np.savez(here / "inputs.npz", inputs=np.zeros((3, 4), np.float32))
+    both = run("check", model, "--inputs", here / "inputs.npz").output
+    assert f"{model}: ONNX" in both and "arrays of NumPy" in both
+    alone = run("check", model).output
+    assert f"{model}: ONNX" in alone and "arrays of NumPy" not in alone
+    alone = run("check", "--inputs", here / "inputs.npz").output
+    assert alone.startswith(f"{here}/inputs.npz: arrays of NumPy")
+
+
+def test_a_project_is_checked_where_no_file_is_given(root, note):
+    note(config, "check_params")
+    note(pull, "clean_cache")
+    ended = run("check")
+    assert ended.exit_code == 0 and "params.yaml is valid" in ended.output
+    assert note.calls == [("check_params", root), ("clean_cache", root)]
+
+
+# vet
+
+
+@pytest.fixture
+def vetted(root, note):
+    """A project in which vetting leaves a certificate and a page at once; its point's folder."""
+    note(command, "vet_overrides", (["vet=tensors"], ["kind tensors: guessed"]))
+    note(sweep_app, "sweep_command", 0)
+    note(webbrowser, "open")
+    folder = root / "sweeps/vet-small/points/0000/vet"
+    folder.mkdir(parents=True)
+    verdict = {"word": "do not ship", "reasons": ["agreement: 80%", "accuracy lost: 9%"]}
+    (folder / "certificate.json").write_text(json.dumps({"verdict": verdict}))
+    return folder
+
+
+FILES = ("vet", "big.onnx", "small.onnx", "--inputs", "inputs.npz")
+
+
+def test_vetting_says_the_guesses_runs_the_page_and_says_the_verdict(vetted, note):
+    ended = run(*FILES, "--open")
+    assert ended.exit_code == 0
+    assert ended.output.splitlines() == [
+        "kind tensors: guessed",
+        "verdict: do not ship",
+        "  agreement: 80%",
+        "  accuracy lost: 9%",
+        f"page: {vetted / 'index.html'}",
+    ]
+    (_, asked, conf), (_, request, dry, _say), opened = note.calls
+    files = [Path(name) for name in ("big.onnx", "small.onnx", "inputs.npz")]
+    assert [asked.original, asked.compressed, asked.inputs] == files
+    assert (asked.constants, asked.overrides, asked.options) == ((), (), None)
+    assert (conf, dry) == (Path("conf"), False)
+    assert list(request.overrides) == ["vet=tensors"] and request.targets == ["vet_page"]
+    assert (request.name, request.jobs, request.shards) == ("vet-small", 2, 1)
+    assert opened == ("open", (vetted / "index.html").as_uri())
+
+
+def test_what_vetting_is_told_is_handed_on(vetted, note):
+    told = ["--kind", "sound", "--comparison", "top_label", "--labels", "l.json"]
+    told += ["--preprocessing", "unit", "--constant", "sr=16000", "-S", "seed=1", "-S", "vet.x=2"]
+    run(*FILES, *told, "--name", "mine", "--dry-run")
+    (_, asked, _), (_, request, dry, _) = note.calls
+    assert asked == command.VetRequest(
+        Path("big.onnx"), Path("small.onnx"), Path("inputs.npz"), "sound", "top_label",
+        Path("l.json"), "unit", ["sr=16000"], overrides=["seed=1", "vet.x=2"],
+    )  # fmt: skip
+    assert (request.name, dry) == ("mine", True)
+
+
+@pytest.mark.parametrize("more", [(), ("--no-open",)])
+def test_a_page_is_opened_in_a_terminal_only(vetted, note, more):
+    assert "page: " in run(*FILES, *more).output  # the runner's output is no terminal
+    assert "open" not in [name for name, *_ in note.calls]
+
+
+@pytest.mark.parametrize(("code", "more"), [(0, ("--dry-run",)), (1, ()), (2, ("--dry-run",))])
+def test_without_a_page_there_is_no_verdict(vetted, note, code, more):
+    note(sweep_app, "sweep_command", code)
+    ended = run(*FILES, "--open", *more)
+    assert ended.exit_code == code
+    assert ended.output == "kind tensors: guessed\n"
+    assert "open" not in [name for name, *_ in note.calls]
+
+
+def test_a_project_is_made_where_there_is_none(here, note):
+    note(project, "new_project", ["made a project"])
+    ended = run(*FILES)
+    assert ended.output == "made a project\n"
+    assert note.calls == [("new_project", Path())]
+    assert "there is no dvc.yaml here" in str(ended.exception)
+
+
+def test_no_project_is_made_where_one_is(vetted, note):
+    note(project, "new_project", ["made a project"])
+    note(project, "check_code")
+    assert "made a project" not in run(*FILES).output
+    assert note.calls[0] == ("check_code", Path.cwd())
+
+
+@pytest.mark.parametrize(
+    "words", [("a", "b"), ("a", "--inputs", "x"), ("--inputs", "x"), ("--open",)]
+)
+def test_vetting_needs_two_models_and_inputs(root, words):
+    ended = run("vet", *words)
+    assert isinstance(ended.exception, UserError)
+    assert "give the original, the compressed model and --inputs" in str(ended.exception)
+
+
+def test_a_certificate_is_repeated_and_decides_the_status(here, note):
+    note(certificate, "check_certificate", [])
+    ended = run("vet", "--check", "c.json")
+    assert (ended.output, ended.exit_code) == ("the certificate holds\n", 0)
+    note(certificate, "check_certificate", ["measured.x: 1 in the certificate, 2 now"])
+    ended = run("vet", "--check", "c.json")
+    assert ended.exit_code == 1
+    assert ended.output.splitlines() == [
+        "measured.x: 1 in the certificate, 2 now",
+        "the certificate does not hold",
+    ]
+    assert note.calls == [("check_certificate", Path("c.json"))] * 2
+
+
+# pairs, pack, new
+
+
+def test_pairs_are_listed_or_fetched_anywhere_and_vetted_in_a_project(here, note):
+    note(pairs_app, "list_pairs")
+    note(pairs_app, "fetch_pairs")
+    note(pairs_app, "vet_pairs", 3)
+    assert run("pairs", "--list").exit_code == 0
+    assert run("pairs", "--fetch").exit_code == 0
+    assert run("pairs", "--fetch", "one").exit_code == 0
+    (here / "dvc.yaml").touch()
+    assert run("pairs", "one", "two", "--write").exit_code == 3
+    assert run("pairs", "--dry-run").exit_code == 3
+    assert [call[:-1] for call in note.calls] == [
+        ("list_pairs",),
+        ("fetch_pairs", []),
+        ("fetch_pairs", ["one"]),
+        ("vet_pairs", ["one", "two"], False, True),
+        ("vet_pairs", [], True, False),
+    ]
+
+
+def test_a_model_and_the_files_of_its_data_become_one_file(here):
+    outside = {"save_as_external_data": True, "location": "data.bin", "size_threshold": 0}
+    one_weight(here / "a.onnx", **outside)
+    assert (here / "data.bin").exists()
+    ended = run("pack", "a.onnx", "b.onnx")
+    assert ended.output == "b.onnx is written\n"
+    (here / "data.bin").unlink()
+    (weight,) = onnx.load(here / "b.onnx").graph.initializer
+    assert (numpy_helper.to_array(weight) == 3).all()
+
+
+def test_a_project_is_made_or_updated(here, note):
+    note(project, "new_project", ["made", "a line"])
+    note(project, "update_project", ["updated"])
+    assert run("new", "own").output == "made\na line\n"
+    assert run("new", "own", "--update").output == "updated\n"
+    assert note.calls == [("new_project", Path("own")), ("update_project", Path("own"))]
+
+
+# params, sweep, repro, pull, state, budget
+
+
+def test_parameters_are_written_as_they_are_composed(here, monkeypatch):
+    (here / "conf").mkdir()
+    monkeypatch.setattr(config, "compose", lambda conf, overrides: f"# {conf} é {overrides}\n")
+    written = here / "params.yaml"
+    assert run("params").output == "params.yaml is written\n"
+    assert written.read_bytes().decode("utf-8") == "# conf é []\n"
+    assert run("params", "--check").exit_code == 0
+    assert "run `asterism params a=1`" in str(run("params", "a=1", "--check").exception)
+    assert written.read_bytes().decode("utf-8") == "# conf é []\n", "a check changes nothing"
+    assert run("params", "a=1").exit_code == 0
+    assert written.read_bytes().decode("utf-8") == "# conf é ['a=1']\n"
+    written.unlink()
+    assert isinstance(run("params", "--check").exception, UserError)
+    assert not written.exists()
+
+
+def test_a_sweep_is_asked_for_as_it_is_written(root, note):
+    note(sweep_app, "sweep_command", 4)
+    assert run("sweep").exit_code == 4
+    words = ["a=1,2", "b=3", "-t", "report", "--target", "fuzz@state", "--name", "n", "--jobs", 2]
+    words += ["--shards", 3, "--shard-launcher", "slurm", "--objective", "m:x", "--dry-run"]
+    assert run("sweep", *words).exit_code == 4
+    (_, usual, dry, _), (_, asked, wet, _) = note.calls
+    assert (usual, dry) == (sweep_app.Request([], [], None, 1, 1, None, ""), False)
+    targets = ["report", "fuzz@state"]
+    assert asked == sweep_app.Request(["a=1,2", "b=3"], targets, "n", 2, 3, "slurm", "m:x")
+    assert wet
+
+
+@pytest.fixture
+def pipeline_of(root, note, monkeypatch):
+    """The project's pipeline, of which certain stages run; or running it fails."""
+
+    @contextmanager
+    def opened(folder):
+        yield f"repository of {folder}"
+
+    monkeypatch.setattr(repository, "open_checked_repository", opened)
+    monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
+    note(config, "check_params")
+    note(pipeline, "use_this_python")
+    note(pipeline, "open_ends", ["stale"])
+    note(pipeline, "lock_folder", Path("locks"))
+    note(tidying, "tidy")
+    (root / "conf").symlink_to(ROOT / "conf")
+
+    def of(gives):
+        note(pipeline, "run_stages", gives)
+        return root
+
+    return of
+
+
+def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
+    root = pipeline_of(["one", "two"])
+    ended = run("repro", "one", "--jobs", 2)
+    assert (ended.output, ended.exit_code) == ("2 stages ran\n", 0)
+    checked, python, (opened, targets, _), ends, locks, ran, tidied = note.calls
+    assert checked == ("check_params", root)
+    assert (python[0], tidied[0]) == ("use_this_python", "tidy")
+    assert (opened, targets) == (f"repository of {root}", ["one"])
+    assert ends == ("open_ends", root, ["the plan"]) and locks == ("lock_folder", root)
+    assert ran[:6] == ("run_stages", root, ["the plan"], ["stale"], 2, Path("locks"))
+    record = json.loads((root / "logs/repro.run.json").read_text())
+    assert record["stages"] == 2 and record["jobs"] == 2
+    assert 0 <= record["seconds"] < 60 and record["peak_memory_with_children_mb"] > 0
+    assert "Sweeps" in (root / "sweeps/index.html").read_text()
+
+
+def test_repro_keeps_the_page_of_sweeps_and_records_no_run_of_nothing(pipeline_of, note):
+    root = pipeline_of([])
+    (root / "sweeps").mkdir()
+    (root / "sweeps/index.html").write_text("mine")
+    ended = run("repro")
+    assert (ended.output, ended.exit_code) == ("Data and pipelines are up to date.\n", 0)
+    assert (root / "sweeps/index.html").read_text() == "mine"
+    assert not (root / "logs/repro.run.json").exists()
+    assert note.calls[2][1] == [], "all stages"
+
+
+def test_repro_that_is_interrupted_says_so_and_ends_as_an_interrupted_program(pipeline_of):
+    root = pipeline_of(KeyboardInterrupt())
+    ended = run("repro")
+    assert ended.exit_code == INTERRUPTED
+    assert "error: interrupted; the same command goes on" in ended.stderr
+    assert not (root / "sweeps").exists() and not (root / "logs").exists()
+
+
+def test_a_stage_that_fails_is_one_line(pipeline_of):
+    pipeline_of(pipeline.StageFailedError("fuzz@state", 1))
+    ended = run("repro")
+    assert isinstance(ended.exception, UserError) and "fuzz@state" in str(ended.exception)
+
+
+def test_pulling_checks_the_parameters_and_ends_as_dvc_does(root, note):
+    note(config, "check_params")
+    note(pull, "pull", 5)
+    assert run("pull").exit_code == 5
+    assert run("pull", "--experiments", "origin").exit_code == 5
+    checked = ("check_params", root)
+    assert note.calls == [checked, ("pull", root, None), checked, ("pull", root, "origin")]
+
+
+def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):
+    class Run:
+        stage, key = "fuzz-state", "abc"
+
+    found = [tidying.Entry(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    found.append(tidying.Entry(Run, 2, 1, 500_000, 20.0, "finished"))
+    monkeypatch.setattr(tidying, "entries", lambda: found)
+    monkeypatch.setattr(tidying, "others", lambda: {"onnx": 1_000_000})
+    note(tidying, "clean", "kept")
+    assert run("state").output.splitlines() == [
+        f"state.root is {state_root}",
+        "fuzz-state abc: 3 units, 2.5 MB, 1.0 days, unfinished",
+        "fuzz-state abc: 2 units, 0.5 MB, 20.0 days, finished, 1 damaged",
+        "onnx/: 1.0 MB, kept for all runs; delete it to free the space",
+        "2 runs, 3.0 MB",
+    ]
+    assert note.calls == []
+    monkeypatch.setenv("ASTERISM_STATE_DAYS", "7")
+    assert run("state", "--clean").output.splitlines()[1].endswith("unfinished; kept")
+    run("state", "--clean", "--older-than", 0, "--dry-run")
+    assert [call[2:] for call in note.calls] == [(7, False)] * 2 + [(0, True)] * 2
+    for alone in (["--dry-run"], ["--older-than", "3"]):
+        assert "belong to --clean" in str(run("state", *alone).exception)
+
+
+def test_budgets_are_printed_beside_the_last_run(root):
+    (root / "docs").mkdir()
+    (root / "docs/budgets.md").write_text(
+        "| stage | seconds | MB |\n|---|---|---|\n| `one` | 2 | 100 |\n"
+        "\n| all | seconds | MB |\n|---|---|---|\n| the whole run | 4 | 250 |\n"
+    )
+    lines = run("budget").output.splitlines()
+    assert lines[1].split() == ["one", "-", "2", "-", "100"]
+    assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]

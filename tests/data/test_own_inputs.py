@@ -8,7 +8,7 @@ from scipy.io import wavfile
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load
 from asterism.data.dataset import load_any
-from asterism.data.driving import DrivingParams, load_driving
+from asterism.data.driving import DrivingParams, _read_log, load_driving
 from asterism.data.given.kind import INPUT_KINDS, Shaping, fitted_length
 from asterism.data.given.reading import has_labels, kind_of, read_inputs
 
@@ -394,10 +394,17 @@ ANGLES = [0.5, -1, 0.2, 0]
     ],
 )
 def test_tables_are_read_as_spreadsheets_write_them(tmp_path, table):
-    found = driving(tmp_path, table)
+    (tmp_path / "log.csv").write_text(table)
+    columns = DrivingParams.model_construct(image_column="image", angle_column="angle")
+    assert _read_log(tmp_path / "log.csv", columns) == ([f"{n}.png" for n in range(4)], ANGLES)
+
+
+def test_images_are_resized_and_keep_their_angles(tmp_path):
+    found = driving(tmp_path, ROWS)
     assert found.train_images.shape == found.test_images.shape == (2, 66, 68, 3)
     images = np.concatenate([found.train_images, found.test_images])
     angles = np.concatenate([found.train_angles, found.test_angles])
+    assert angles.dtype == np.float32
     for image, angle in zip(images, angles, strict=True):
         number = int(image[0, 0, 2])
         assert (image == (200, 100, number)).all()

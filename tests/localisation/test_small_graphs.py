@@ -17,7 +17,7 @@ from asterism.localisation.quantised_nodes import match, taken_by
 from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches, side_by_side
-from asterism.localisation.tensor_errors import Difference, Sums, own_noise
+from asterism.localisation.tensor_errors import Difference, Sums, own_noise, tensor_errors
 from asterism.localisation.trials import Budget, Laboratory, Trial, _moved_by, localise
 
 OPSET = 17
@@ -508,10 +508,30 @@ def test_localising_explains_each_node_by_what_goes_away_with_it(pair):
     assert found.evaluations == 4
     alone = localise(pair, batches({"x": X}, 2), far, 5, most=2, enough=explained[0] - 1e-6)
     assert len(alone.trials) == 2
-    own = {e.tensor: e.own for e in found.errors if e.own is not None}
-    wanted, given = X @ W, X @ rounded(W)
-    ratio = np.linalg.norm(wanted - given) / np.linalg.norm(wanted)
-    assert own["h"].relative_l2 == pytest.approx(ratio, rel=1e-4)
+
+
+def test_a_tensors_error_is_told_as_it_is_and_with_the_originals_inputs(pair):
+    def ratio(given, wanted):
+        return pytest.approx(np.linalg.norm(wanted - given) / np.linalg.norm(wanted), rel=1e-4)
+
+    found = {error.tensor: error for error in tensor_errors(pair, batches({"x": X}, 2))}
+    assert list(found) == ["x", "h", "r", "y"]
+    assert [(e.node, e.operator, e.quantised) for e in found.values()] == [
+        ("", "", None),
+        ("first", "MatMul", 0),
+        ("r", "Relu", None),
+        ("second", "MatMul", 1),
+    ]
+    assert found["x"].cumulative == Difference(np.inf, 0, 0)
+    assert found["h"].cumulative.relative_l2 == ratio(X @ rounded(W), X @ W)
+    assert found["h"].own == found["h"].cumulative
+    assert found["r"].own is None
+    wanted = products_of(W, V)
+    assert found["y"].cumulative.relative_l2 == ratio(products_of(rounded(W), rounded(V)), wanted)
+    assert found["y"].own.relative_l2 == ratio(products_of(W, rounded(V)), wanted)
+    assert found["y"].own.largest == pytest.approx(
+        np.abs(products_of(W, rounded(V)) - wanted).max(), rel=1e-4
+    )
 
 
 # ---- repaired files

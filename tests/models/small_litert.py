@@ -73,9 +73,7 @@ class LiteFile:
         operator.inputs, operator.outputs = inputs, outputs
         if name in _OPTIONS:
             options = getattr(schema, f"{_OPTIONS[name]}OptionsT")()
-            operator.builtinOptionsType = getattr(
-                schema.BuiltinOptions, f"{_OPTIONS[name]}Options"
-            )
+            operator.builtinOptionsType = getattr(schema.BuiltinOptions, f"{_OPTIONS[name]}Options")
             if name == "VAR_HANDLE":
                 options.container, options.sharedName = "", "sum"
             if name == "CALL_ONCE":

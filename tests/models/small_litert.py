@@ -23,6 +23,7 @@ class LiteFile:
         self._model = schema.ModelT()
         self._model.version, self._model.subgraphs, self._model.operatorCodes = 3, [], []
         self._model.buffers = [schema.BufferT()]
+        self._model.signatureDefs = []
 
     def graph(self, tensors, operators, inputs, outputs):
         """Add a graph.
@@ -44,6 +45,12 @@ class LiteFile:
         graph.inputs = [places[name] for name in inputs]
         graph.outputs = [places[name] for name in outputs]
         self._model.subgraphs.append(graph)
+        if len(self._model.subgraphs) == 1:
+            signature = schema.SignatureDefT()
+            signature.signatureKey, signature.subgraphIndex = "serving_default", 0
+            signature.inputs = [_named(name, places[name]) for name in inputs]
+            signature.outputs = [_named(name, places[name]) for name in outputs]
+            self._model.signatureDefs.append(signature)
 
     def write(self, path):
         """Write the file."""
@@ -80,6 +87,12 @@ class LiteFile:
                 options.initSubgraphIndex = 1
             operator.builtinOptions = options
         return operator
+
+
+def _named(name, place):
+    entry = schema.TensorMapT()
+    entry.name, entry.tensorIndex = name, place
+    return entry
 
 
 def lite_linear(path, weights, batch=1):

@@ -251,3 +251,31 @@ def test_a_conversion_that_fails_says_why(tmp_path, monkeypatch, status, said, w
     Process(monkeypatch, status, said)
     with pytest.raises(UserError, match=rf"^m\.tflite cannot be converted to ONNX: .*{why}"):
         as_onnx(tmp_path / "m.tflite", tmp_path)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_keras_model_is_converted_for_one_item(monkeypatch, count):
+    asked = []
+    keras = SimpleNamespace(
+        Input=lambda batch_shape, dtype, name: (batch_shape, dtype, name),
+        Model=lambda inputs, outputs: (inputs, outputs),
+    )
+
+    def from_keras_model(model):
+        asked.append(model)
+        return SimpleNamespace(convert=lambda: b"lite")
+
+    converter = SimpleNamespace(from_keras_model=from_keras_model)
+    lite = SimpleNamespace(TFLiteConverter=converter)
+    monkeypatch.setitem(sys.modules, "keras", keras)
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(lite=lite))
+
+    class Model:
+        inputs = tuple(SimpleNamespace(shape=(None, 4, n), dtype="float32") for n in range(count))
+
+        def __call__(self, given):
+            return "called", given
+
+    assert conversion._lite(Model()) == b"lite"
+    given = [((1, 4, n), "float32", f"input_{n}") for n in range(count)]
+    assert asked == [(given, ("called", given if count > 1 else given[0]))]

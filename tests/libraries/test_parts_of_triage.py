@@ -26,13 +26,15 @@ from asterism.libraries.running import execution
 from asterism.libraries.running.branches import SWITCH
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker import Worker, _describe
+from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_pool import Result, Task, WorkerPool, _worker_of
 from asterism.libraries.triage.ablation import ablate, with_dtype
 from asterism.libraries.triage.groups import layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
-from asterism.libraries.triage.reproduction import Reproduced
+from asterism.libraries.triage.reproduction import Reproduced, Reproduction
+from asterism.libraries.triage.shrink import isolated
 from asterism.libraries.triage.triage import UniqueFinding, _kind
-from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
@@ -612,3 +614,110 @@ def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tm
 )
 def test_a_workers_failures_are_answers(request_of, error, expected):
     assert Worker(Twice(error)).answer(request_of()) == expected
+
+
+class Process:
+    """Stands for a worker's process: what it answers, and that it is stopped."""
+
+    def __init__(self, answer):
+        self.pid, self._answer, self.events = None, answer, []
+
+    def start(self):
+        self.events.append("start")
+        self.pid = 7
+
+    def receive(self, limits):
+        return memoryview(json.dumps(self._answer).encode())
+
+    def stop(self):
+        self.events.append("stop")
+        self.pid = None
+
+
+def test_a_worker_that_cannot_serve_is_stopped_and_not_started_again():
+    client = WorkerClient("onnxruntime", Limits(5, 600))
+    client._worker = broken = Process({"status": "broken", "message": "it does not start"})
+    assert not client.start()
+    assert not client.start()
+    assert (client.broken, client.pid) == ("it does not start", None)
+    assert broken.events == ["start", "stop"]
+    answer = client.ask({"step": "run"})
+    assert answer == {"status": "blocked", "stage": "compile", "message": "it does not start"}
+    client = WorkerClient("onnxruntime", Limits(5, 600))
+    client._worker = ready = Process({"status": "ready"})
+    assert client.start() and client.start()
+    assert ready.events == ["start"]
+
+
+class Usable:
+    """A worker pool in which some backends can be used."""
+
+    def __init__(self, *backends):
+        self._backends = backends
+
+    def usable(self):
+        return self._backends
+
+
+@pytest.mark.parametrize(
+    ("found", "usable", "expected"),
+    [
+        (
+            finding("converter crash", "tf2onnx", backends=("tf2onnx",)),
+            ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
+            ("openvino:tf2onnx",),
+        ),
+        (
+            finding(
+                "runtime crash",
+                "jax",
+                agreeing=(
+                    "tensorflow:xla",
+                    "tensorflow:eager",
+                    "pytorch:eager",
+                    "openvino:tf2onnx",
+                ),
+            ),
+            ("jax:jit", "tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx"),
+            ("jax:jit", "pytorch:eager", "tensorflow:eager"),
+        ),
+        (
+            finding(
+                "runtime crash",
+                "tf2onnx",
+                backends=("openvino:tf2onnx",),
+                agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+        ),
+    ],
+)
+def test_a_finding_is_asked_of_who_shows_it_and_of_those_that_tell_whom_to_blame(
+    found, usable, expected
+):
+    assert Reproduction(Usable(*usable), JUDGE, 0, 10)._backends(found) == expected
+
+
+def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
+    dense = {"units": 2, "dtype": "float32"}
+    graph = Graph(
+        {
+            0: input_node((3,), "int32"),
+            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
+            2: input_node((3, 2)),
+            3: Node("Add", {"dtype": "float32"}, (1, 2)),
+            4: Node("Dense", dense, (3,)),
+        }
+    )
+    alone = isolated(graph, {1})
+    assert [node.type for node in alone.nodes.values()].count("Embedding") == 1
+    (source,) = (i for i in alone.nodes if alone.nodes[i].type == INPUT)
+    assert alone.nodes[source] == graph.nodes[0]
+    assert alone.nodes[1].inputs == (source,)
+    both = isolated(graph, {3, 4})
+    inputs = [i for i in both.nodes if both.nodes[i].type == INPUT]
+    assert both.nodes[3].inputs == tuple(inputs)
+    assert [both.tensors[i].shape for i in inputs] == [(3, 2), (3, 2)]
+    assert both.nodes[4].inputs == (3,)
+    assert list(both.layers) == [3, 4]

@@ -1,13 +1,16 @@
-"""Parts that handle Keras models: augmentation, the export of classifiers, links in HDF5."""
+"""Parts that handle Keras and PyTorch models: augmentation, exports, links in HDF5."""
 
 import h5py
 import keras
 import numpy as np
 import pytest
+import torch
 
 from asterism.core.messages.errors import UserError
 from asterism.models.architectures import build
 from asterism.models.classifiers.formats import keras as keras_format
+from asterism.models.classifiers.formats.layout import Layout
+from asterism.models.classifiers.formats.torch_export import TorchRuntime
 from asterism.models.keras_models.hdf5 import require_plain
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.runtimes import keras as keras_runtime
@@ -121,3 +124,22 @@ def test_a_file_that_declares_too_much_is_rejected(tmp_path, monkeypatch):
         file.create_dataset("large", (1000, 300), np.float32)
         with pytest.raises(UserError, match=r"m\.h5 declares data sets"):
             require_plain(file, path)
+
+
+@pytest.mark.parametrize("kind", [tuple, list, None])
+def test_of_several_outputs_of_pytorch_the_first_counts(kind):
+    """The runtime without a file: exporting a program takes seconds."""
+    runtime = TorchRuntime.__new__(TorchRuntime)
+    runtime._torch, runtime._layout = torch, Layout((None, 3, 4, 5), "m.pt2")
+
+    def module(batch):
+        assert tuple(batch.shape) == (2, 3, 4, 5)
+        assert torch.is_inference_mode_enabled()
+        sums = batch.double().sum(dim=(2, 3))
+        return sums if kind is None else kind([sums, -sums])
+
+    runtime._module = module
+    batch = np.random.default_rng(0).random((2, 4, 5, 3), np.float32)
+    found = runtime.run(batch)
+    assert found == pytest.approx(batch.sum(axis=(1, 2)), rel=1e-5)
+    assert found.dtype == np.float32

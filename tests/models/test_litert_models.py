@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_litert import lite_linear, lite_streaming, lite_variable
+from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 
 from asterism.core.messages.errors import UserError
+from asterism.models.classifiers.formats.litert import require_small_tensors
 from asterism.models.signatures.reading import is_model, read_signature
 from asterism.models.signatures.signature import TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs
@@ -154,3 +155,18 @@ def test_compared_outputs_are_real_numbers_side_by_side(tmp_path):
         message = rf"m: the output q has the shape {shape} for {count} inputs".replace("(", r"\(")
         with pytest.raises(UserError, match=message.replace(")", r"\)")):
             compared.rows(wrong, count)
+
+
+@pytest.mark.parametrize(("size", "fits"), [(450_000, True), (550_000, False)])
+def test_tensors_of_all_graphs_have_to_fit_together(tmp_path, monkeypatch, size, fits):
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
+    file = LiteFile()
+    for _ in range(2):
+        shape = (1, size // 2)
+        file.graph({"x": shape, "y": shape}, [("NEG", ["x"], ["y"])], ["x"], ["y"])
+    path = file.write(tmp_path / "a.tflite")
+    if fits:
+        require_small_tensors(path)
+        return
+    with pytest.raises(UserError, match=r"a\.tflite declares tensors of 1 MB"):
+        require_small_tensors(path)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,16 +18,19 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting import bug_reports, confirming, keras_files, repeating
 from asterism.libraries.reporting.bug_reports import Report, Reporter, folder_name
 from asterism.libraries.reporting.confirming import exit_status, exit_statuses
 from asterism.libraries.running import branch_reward as rewarding
-from asterism.libraries.running import execution
+from asterism.libraries.running import execution, worker_client
 from asterism.libraries.running.branches import SWITCH
+from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker import Worker, _describe
 from asterism.libraries.running.worker_client import WorkerClient
+from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.running.worker_pool import Result, Task, WorkerPool, _worker_of
 from asterism.libraries.triage.ablation import ablate, with_dtype
 from asterism.libraries.triage.groups import layer_at_fault
@@ -721,3 +725,37 @@ def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
     assert [both.tensors[i].shape for i in inputs] == [(3, 2), (3, 2)]
     assert both.nodes[4].inputs == (3,)
     assert list(both.layers) == [3, 4]
+
+
+@pytest.mark.parametrize("more", [None, {"MINE": "1", "KERAS_BACKEND": "mine"}])
+def test_a_workers_environment_is_the_librarys_and_what_is_given(monkeypatch, more):
+    made = []
+    monkeypatch.setattr(
+        worker_client, "WorkerProcess", lambda *facts: (made.append(facts), Process({}))[1]
+    )
+    client = WorkerClient("jax", Limits(5, 600), more)
+    ((serve, words, environment, forks),) = made
+    assert (serve, words, forks) == (worker_client.serve, ["jax"], None)
+    assert environment == {**variables("jax"), **(more or {})}
+    assert environment["KERAS_BACKEND"] == ("mine" if more else "jax")
+    client._worker.start()
+    client.stop()
+    assert client._worker.events == ["start", "stop"]
+
+
+def test_a_failure_is_told_with_what_the_backend_said():
+    end = ExecutionOutcome(2, "jax:jit", "compile", "error", "odd.Error", "it broke", "lib/a.py:f")
+    again = replace(end, backend="jax:eager")
+    other = replace(end, backend="pytorch:eager", frame="lib/b.py:g")
+    fine = {r: ExecutionOutcome(2, r, "run", "ok") for r in ("tensorflow:eager", *FLOAT64)}
+    outcomes = {o.backend: o for o in (end, again, other)} | fine
+    found = judge(GRAPH, Result(2, ("normal",), outcomes), JUDGE, 0).findings
+    assert [(f.library, f.backends, f.frame) for f in found] == [
+        ("jax", ("jax:jit", "jax:eager"), "lib/a.py:f"),
+        ("pytorch", ("pytorch:eager",), "lib/b.py:g"),
+    ]
+    first = found[0]
+    assert (first.model, first.symptom, first.stage) == (2, "runtime crash", "compile")
+    assert (first.exception, first.message) == ("odd.Error", "it broke")
+    assert first.distributions == ("normal",)
+    assert set(first.agreeing) >= {"tensorflow:eager"}

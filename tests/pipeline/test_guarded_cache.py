@@ -12,6 +12,7 @@ import yaml
 from asterism.core.messages.errors import UserError
 from asterism.dvc_hydra import experiments
 from asterism.dvc_hydra.guard import _leads_elsewhere, _remove, clean, require_results
+from asterism.dvc_hydra.hashes import Hashes, _value
 from asterism.dvc_hydra.repository import (
     UnknownStageError,
     open_checked_repository,
@@ -222,3 +223,104 @@ def test_an_experiment_lies_below_its_commit():
     commit = "0123456789" * 4
     reference = experiments.experiment_reference(commit, "mine")
     assert reference == f"refs/exps/01/{commit[2:]}/mine"
+
+
+def test_only_entries_are_fetched_from_a_remote(root, tmp_path, capsys):
+    from dvc.fs import LocalFileSystem
+
+    remote, entry = tmp_path / "remote", f"{key_of(ENTRY)[:2]}/{key_of(ENTRY)}"
+    names = [
+        f"runs/{entry}/{VALUE}",
+        f"runs/{entry}/{VALUE}.tmp",
+        "runs/odd",
+        f"runs/zz/zz/{VALUE}",
+    ]
+    for name in names:
+        (remote / name).parent.mkdir(parents=True, exist_ok=True)
+        (remote / name).write_text("x")
+    source = SimpleNamespace(fs=LocalFileSystem(), path=str(remote))
+    target = SimpleNamespace(fs=LocalFileSystem(), path=str(tmp_path / "own"))
+    with open_repository(root) as repository:
+        fetched = repository._opened.stage_cache.transfer(source, target)
+    assert fetched == [(key_of(ENTRY), VALUE)]
+    written = [path for path in (tmp_path / "own").rglob("*") if path.is_file()]
+    assert written == [tmp_path / "own" / names[0]]
+    told = capsys.readouterr().err
+    assert all(f"{str(remote / name)!r} is left where it is" in told for name in names[1:])
+    assert len(list(source.fs.find(str(remote)))) == 4  # DVC looks as before
+
+
+@pytest.fixture
+def finished(root):
+    """The workspace after its first stage has run, with nothing but the cache left of that."""
+    with open_repository(root) as repository:
+        stage = repository.stages()["one"]
+        with stage.lock():
+            assert stage.bring_up_to_date(None, [])
+    shutil.rmtree(root / "artifacts")
+    yield root
+    shutil.rmtree(root / "artifacts", ignore_errors=True)
+    (root / "dvc.lock").unlink(missing_ok=True)
+    (root / "in").write_text("given")
+
+
+def restored(root):
+    """Whether the cache had the stage's result, and what it is."""
+    output = root / "artifacts/one"
+    with open_repository(root) as repository:
+        stage = repository.stages()["one"]
+        with stage.lock():
+            found = stage.restore(Hashes())
+    return found, output.read_text() if output.exists() else None
+
+
+def test_a_result_comes_from_the_run_cache(finished):
+    (finished / "dvc.lock").unlink()
+    assert restored(finished) == (True, "given")
+
+
+def test_a_result_comes_from_the_lock_file(finished):
+    shutil.rmtree(finished / ".dvc/cache/runs")
+    assert restored(finished) == (True, "given")
+
+
+def test_a_result_of_other_inputs_is_not_taken(finished):
+    (finished / "in").write_text("other")
+    assert restored(finished) == (False, None)
+
+
+def test_a_result_that_the_cache_has_lost_is_not_taken(finished):
+    shutil.rmtree(finished / ".dvc/cache/files")
+    assert restored(finished) == (False, None)
+
+
+def test_a_stage_that_is_up_to_date_does_not_run_again(finished):
+    with open_repository(finished) as repository:
+        stage = repository.stages()["one"]
+        asked = []
+        with stage.lock():
+            assert not stage.bring_up_to_date(None, [lambda: asked.append(1)])
+            assert not stage.changed()
+            (finished / "in").write_text("other")
+            assert stage.bring_up_to_date(Hashes(), [lambda: asked.append(2)])
+    assert asked == [2]
+    assert (finished / "artifacts/one").read_text() == "other"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("seed", 1),
+        ("group", {"k": [1, 2]}),
+        ("group.k", [1, 2]),
+        ("seed.k", None),
+        ("group.j", None),
+    ],
+)
+def test_parameters_are_found_by_their_path(name, value):
+    document = {"seed": 1, "group": {"k": [1, 2]}}
+    if value is not None:
+        assert _value(document, name, "/p/params.yaml") == value
+        return
+    with pytest.raises(UserError, match=rf"^params\.yaml has no parameter {name}, which dvc\.yaml"):
+        _value(document, name, "/p/params.yaml")

@@ -9,7 +9,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+from onnx import helper, numpy_helper
+from written_graphs import constant, net, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation import conversion
@@ -17,20 +18,6 @@ from asterism.localisation.conversion import as_onnx, convert
 
 W = np.arange(6, dtype=np.float32).reshape(2, 3) - 2
 B = np.float32([1, 0, -1])
-
-
-def value(name, *shape):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-
-def constant(name, values):
-    return numpy_helper.from_array(np.asarray(values), name)
-
-
-def net(nodes, inputs, outputs, constants):
-    graph = helper.make_graph(nodes, "net", inputs, outputs, constants)
-    opset = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=8)
 
 
 def run(model, x):

@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from onnx import TensorProto, helper, numpy_helper
+import written_graphs
+from onnx import helper
+from written_graphs import constant, value
 
 from asterism.localisation.finer_scales import (
     FinerScales,
@@ -25,15 +27,9 @@ B = RNG.normal(size=3).astype(np.float32)
 X = RNG.normal(size=(64, 4)).astype(np.float32)
 
 
-def value(name, *shape):
-    return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
-
-
 def net(nodes, inputs, outputs, constants):
-    tensors = [numpy_helper.from_array(np.asarray(v), n) for n, v in constants.items()]
-    graph = helper.make_graph(nodes, "net", inputs, outputs, tensors)
-    opset = [helper.make_opsetid("", 17)]
-    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+    tensors = [constant(name, values) for name, values in constants.items()]
+    return written_graphs.net(nodes, inputs, outputs, tensors)
 
 
 def original():

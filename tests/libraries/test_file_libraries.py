@@ -415,3 +415,22 @@ def test_litert_gets_a_model_for_batches_of_one_size(tmp_path, monkeypatch, batc
     assert (tmp_path / "m.tflite").read_bytes() == b"lite"
     given = [((size, *s[1:]), "float32", f"input_{n}") for n, s in enumerate(shapes)]
     assert fake.asked == [("model", given, ("called", given if many else given[0]))]
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "pytorch", "jax"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(monkeypatch, name, count, many):
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(constant=torch.from_numpy))
+    seen = []
+
+    def model(given, **options):
+        seen.append(given)
+        first = given[0] if isinstance(given, list) else given
+        return [first, 2 * first] if many else first
+
+    outputs = LIBRARIES[name]().run(model, [A, B, B + 1][:count])
+    assert isinstance(seen[0], list) == (count > 1)
+    assert len(seen[0]) == (count if count > 1 else len(A))
+    expected = [A, 2 * A] if many else [A]
+    assert [np.asarray(o).tolist() for o in outputs] == [o.tolist() for o in expected]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.judging.compare import d_mad
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
@@ -14,7 +15,7 @@ from asterism.libraries.running.worker_pool import Result, Task
 from asterism.libraries.triage.ablation import ablate, with_dtype
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.reproduction import Reproduced, Reproduction
-from asterism.libraries.triage.shrink import isolated
+from asterism.libraries.triage.shrink import _smaller, isolated
 from asterism.libraries.triage.triage import UniqueFinding, _kind
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -251,3 +252,38 @@ def test_a_failure_is_told_with_what_the_backend_said():
     assert (first.exception, first.message) == ("odd.Error", "it broke")
     assert first.distributions == ("normal",)
     assert set(first.agreeing) >= {"tensorflow:eager"}
+
+
+@pytest.mark.parametrize(
+    ("size", "smaller"),
+    [
+        (1, []),
+        (2, [1]),
+        (4, [1, 2, 3]),
+        (5, [1, 2, 3]),
+        (20, [1, 2, 3, 10]),
+        ([2, 3], [[1, 3], [2, 1], [2, 2]]),
+        ([[4], 1], [[[1], 1], [[2], 1], [[3], 1]]),
+    ],
+)
+def test_a_number_is_tried_at_a_few_smaller_values(size, smaller):
+    assert list(_smaller(size)) == smaller
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, -3.0], [], 1.0),
+        ([], [1.0, -3.0], 1.0),
+        ([], [], 0.0),
+        ([0.0], [0.0], 0.0),
+        ([np.nan], [np.nan], 0.0),
+        ([np.inf], [1.0], 1.0),
+        ([np.inf], [np.inf], 0.0),
+    ],
+)
+def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
+    one, other = np.float32(first), np.float32(second)
+    assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
+    assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))

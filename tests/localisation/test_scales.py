@@ -6,6 +6,7 @@ import written_graphs
 from onnx import helper
 from written_graphs import constant, value
 
+from asterism.localisation import finer_scales
 from asterism.localisation.finer_scales import (
     FinerScales,
     _is_dynamic,
@@ -251,3 +252,19 @@ def test_unclipped_ranges_are_those_of_the_values():
     step, point = (graph.value(name) for name in graph.maker_of("y").input[1:3])
     assert float(step) == pytest.approx((high - low) / 255, rel=1e-5)
     assert int(point) == round(-low / float(step))
+
+
+def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
+    monkeypatch.setattr(finer_scales, "_SAMPLE", 40)
+    pair = match(pair_of(original(), quantised()))
+    found = finer_scales._observed(pair, batches({"x": X}, 32))
+    assert set(found) == {"x", "y"}
+    answers = (X @ W + B).reshape(2, -1)
+    for tensor, runs in (("x", X.reshape(2, -1)), ("y", answers)):
+        step = runs.size // 40  # of all runs together
+        expected = [v for run in runs for v in (run.min(), run.max(), *run[::step])]
+        assert found[tensor] == pytest.approx(expected, abs=1e-5)
+        assert found[tensor].dtype == np.float64
+    broken = X.copy()
+    broken[0, 0] = np.inf
+    assert np.isfinite(finer_scales._observed(pair, batches({"x": broken}, 32))["x"]).all()

@@ -10,9 +10,9 @@ from small_litert import LiteFile, lite_linear, lite_streaming, lite_variable
 from asterism.core.messages.errors import UserError
 from asterism.models.classifiers.formats.litert import require_small_tensors
 from asterism.models.signatures.reading import is_model, read_signature
-from asterism.models.signatures.signature import TensorSpec
+from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.models.tensor_models.answers import ComparedOutputs
-from asterism.models.tensor_models.feeding import FeedingParams
+from asterism.models.tensor_models.feeding import Feed, FeedingParams
 from asterism.models.tensor_models.model import FileModel
 from asterism.models.tensor_models.runtime import open_runtime
 
@@ -170,3 +170,31 @@ def test_tensors_of_all_graphs_have_to_fit_together(tmp_path, monkeypatch, size,
         return
     with pytest.raises(UserError, match=r"a\.tflite declares tensors of 1 MB"):
         require_small_tensors(path)
+
+
+def test_an_item_goes_to_the_first_input_or_to_the_one_that_is_named():
+    inputs = (
+        TensorSpec("state_in", "float32", (1, 2)),
+        TensorSpec("a", "float32", (None, 3)),
+        TensorSpec("b", "int8", (None, 3), scale=0.5, zero=1),
+    )
+    outputs = (TensorSpec("y", "float32", (None, 2)), TensorSpec("state_out", "float32", (1, 2)))
+    signature = Signature("tflite", inputs, outputs, states=(("state_in", "state_out"),))
+    items = np.float32([[1, -2, 100]])
+    for name, other, given in (("b", "a", [[3, -3, 127]]), (None, "b", items.tolist())):
+        constant = {"input": other, "value": 4}
+        params = FEEDING.model_validate(
+            FEEDING.model_dump() | {"input": name, "constants": [constant]}
+        )
+        feed = Feed(signature, params, False)
+        assert feed.main == inputs[2 if name else 1]
+        values = feed.inputs(items)
+        assert values[feed.main.name].tolist() == given
+        assert values[other].tolist() == [[4, 4, 4]]
+        assert {k: v.tolist() for k, v in feed.first_states(1).items()} == {"state_in": [[0, 0]]}
+        assert feed.next_states({"y": 1, "state_out": 2}) == {"state_in": 2}
+    missing = FEEDING.model_copy(update={"input": "c"})
+    with pytest.raises(UserError, match=r"the model has no input c \(it has a, b\)"):
+        Feed(signature, missing, False)
+    with pytest.raises(UserError, match="takes no input but states that it carries itself"):
+        Feed(replace(signature, inputs=inputs[:1]), FEEDING, False)

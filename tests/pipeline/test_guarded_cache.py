@@ -1,6 +1,7 @@
 """What is removed from a cache, and DVC's repository as the package opens it, in this process."""
 
 import json
+import logging
 import shutil
 from contextlib import chdir
 from pathlib import Path
@@ -43,6 +44,13 @@ stages:
     cmd: exit 3
     outs: [artifacts/other]
 """
+
+
+@pytest.fixture(autouse=True)
+def dvc_as_it_starts(caplog, monkeypatch):
+    """DVC tells what it runs, also where Hydra has turned its log off in an earlier test."""
+    caplog.set_level(logging.INFO, "dvc")
+    monkeypatch.setattr(logging.getLogger("dvc.stage.run"), "disabled", False)
 
 
 @pytest.fixture(scope="module")

@@ -140,8 +140,8 @@ def test_a_cache_with_a_link_is_not_opened_by_a_command(root, tmp_path):
         assert repository.root == root
         assert repository.cache == root / ".dvc/cache"
     (root / ".dvc/cache/files/md5/aa").symlink_to(tmp_path)
-    refused = pytest.raises(UserError, match=r"the cache is not used: .*aa' is a link")
-    with refused, open_checked_repository(root):
+    rejected = pytest.raises(UserError, match=r"the cache is not used: .*aa' is a link")
+    with rejected, open_checked_repository(root):
         pytest.fail("it is open")
     with open_repository(root) as repository:
         assert repository.cache == root / ".dvc/cache"

@@ -164,7 +164,7 @@ def test_mutators_are_built_by_name_with_their_fields():
         ("gain", {"lowest": 1.0}),
     ],
 )
-def test_impossible_ranges_are_refused(name, fields):
+def test_impossible_ranges_are_rejected(name, fields):
     with pytest.raises(UserError, match=name):
         built(name, **fields)
 

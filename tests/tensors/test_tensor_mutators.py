@@ -70,7 +70,7 @@ def test_mutators_are_built_by_name_with_their_fields():
         ("nose", {}),
     ],
 )
-def test_impossible_ranges_are_refused(name, fields):
+def test_impossible_ranges_are_rejected(name, fields):
     with pytest.raises(UserError, match=name):
         build_tensor_mutators({name: fields})
 

@@ -181,7 +181,7 @@ def test_tokens_take_the_mutators_that_are_not_of_bytes(name):
         ("trunkate", {}),
     ],
 )
-def test_impossible_ranges_are_refused(name, fields):
+def test_impossible_ranges_are_rejected(name, fields):
     for of_bytes in (True, False):
         with pytest.raises(UserError, match=name):
             build_text_mutators({name: fields}, of_bytes)

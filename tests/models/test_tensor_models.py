@@ -9,6 +9,7 @@ from asterism.core.messages.errors import UserError
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.models.tensor_models.isolated import IsolatedFileModel
 from asterism.models.tensor_models.model import FileModel
+from asterism.models.tensor_models.runtime import open_runtime
 
 RNG = np.random.default_rng(0)
 WEIGHTS = RNG.standard_normal((3, 2)).astype(np.float32)
@@ -162,3 +163,20 @@ def test_a_litert_model_that_keeps_its_state_begins_each_item_anew(tmp_path):
     expected = items.reshape(20, 3, 4).mean(axis=2).cumsum(axis=1)
     assert model.predict(items) == pytest.approx(expected, abs=1e-5)
     assert np.array_equal(model.predict(items[::-1])[::-1], model.predict(items))
+
+
+def test_a_session_of_onnx_runtime_has_one_thread(tmp_path, monkeypatch):
+    """Several calls run side by side instead."""
+    import onnxruntime
+
+    made, own = [], onnxruntime.InferenceSession
+
+    def session(content, options, providers):
+        made.append((options.intra_op_num_threads, providers))
+        return own(content, options, providers=providers)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    runtime = open_runtime(linear(tmp_path / "a.onnx", WEIGHTS, 4))
+    assert made == [(1, ["CPUExecutionProvider"])]
+    assert runtime.fixed_batch == 4
+    assert open_runtime(linear(tmp_path / "b.onnx", WEIGHTS, "n")).fixed_batch is None

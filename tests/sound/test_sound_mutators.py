@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.sound import SOUND_MUTATORS
-from asterism.sound.timing import stretched
+from asterism.sound import SOUND_MUTATORS, build_sound_mutators
+from asterism.sound.mutator import power
+from asterism.sound.timing import _read_at, stretched
 
 RATE = 16_000
 
@@ -132,3 +134,136 @@ def test_silence_and_short_waves_are_no_error(name):
         found = mutator.apply(waves, mutator.draw(stream(0), shape, RATE))
         assert found.shape == shape
         assert np.isfinite(found).all()
+
+
+def built(name, **fields):
+    return build_sound_mutators({name: fields})[name]
+
+
+def test_mutators_are_built_by_name_with_their_fields():
+    made = build_sound_mutators({"gain": {"low": -1.0}, "clipping": {}})
+    assert list(made) == ["gain", "clipping"]
+    assert (made["gain"].low, made["gain"].high) == (-1.0, 6.0)
+    assert isinstance(made["clipping"], SOUND_MUTATORS["clipping"])
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        *((name, {"low": 0.5, "high": 0.4}) for name in sorted(SOUND_MUTATORS)),
+        ("clipping", {"low": 0.0}),
+        ("clipping", {"high": 1.001}),
+        ("room", {"low": 0.0}),
+        ("room", {"echo_low": -0.01}),
+        ("room", {"echo_low": 0.3, "echo_high": 0.2}),
+        ("time_shift", {"low": -1.01}),
+        ("time_shift", {"high": 1.01}),
+        ("time_stretch", {"low": 0.0}),
+        ("pitch_shift", {"low": -24.1}),
+        ("pitch_shift", {"high": 24.1}),
+        ("gain", {"lowest": 1.0}),
+    ],
+)
+def test_impossible_ranges_are_rejected(name, fields):
+    with pytest.raises(UserError, match=name):
+        built(name, **fields)
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("clipping", 1.0, 1.0),
+        ("time_shift", -1.0, -1.0),
+        ("time_shift", 1.0, 1.0),
+        ("pitch_shift", -24.0, 24.0),
+        ("gain", 0.0, 0.0),
+        ("noise", 3.0, 3.0),
+    ],
+)
+def test_ranges_may_reach_their_limits_and_hold_one_value(name, low, high):
+    mutator = built(name, low=low, high=high)
+    assert (mutator.low, mutator.high) == (low, high)
+    assert built("room", echo_low=0.0, echo_high=0.0).echo_high == 0
+
+
+@pytest.mark.parametrize("name", sorted(SOUND_MUTATORS))
+def test_a_wave_is_changed_alike_alone_and_in_a_batch_and_never_in_place(name):
+    waves = tones(np.linspace(200, 2000, 18), 0.1) * np.linspace(0.1, 1, 18)[:, np.newaxis]
+    waves = waves.astype(np.float32)
+    before = waves.copy()
+    mutator = SOUND_MUTATORS[name]()
+    draws = mutator.draw(stream(3, name), waves.shape, RATE)
+    together = mutator.apply(waves, draws)
+    assert (waves == before).all()
+    assert together.dtype == np.float32
+    assert together.shape == waves.shape
+    assert (together != waves).any()
+    assert np.abs(together).max() <= 1
+    for row in (0, 7, 16, 17):
+        own = {key: values[row : row + 1] for key, values in draws.items()}
+        assert (mutator.apply(waves[row : row + 1], own)[0] == together[row]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "draw", "drawn", "places"),
+    [
+        ("time_stretch", "pace", [[0.5], [1.25]], [4040, 1616]),
+        ("pitch_shift", "semitones", [[-4.0], [4.0]], [2020, 2020]),
+    ],
+)
+def test_a_click_comes_at_the_drawn_pace_and_a_higher_one_when_it_was(name, draw, drawn, places):
+    waves = np.zeros((2, 8000), np.float32)
+    waves[:, 2000:2040] = 0.9
+    found = SOUND_MUTATORS[name]().apply(waves, {draw: np.array(drawn, np.float32)})
+    energy = np.square(found, dtype=np.float64)
+    centres = (energy * np.arange(8000)).sum(axis=1) / energy.sum(axis=1)
+    assert centres == pytest.approx(places, abs=250)  # spread over half a frame
+
+
+def test_noise_goes_by_each_wave_and_also_into_silence():
+    waves = np.concatenate([tones([300, 300]), np.zeros((1, RATE), np.float32)])
+    waves[1] *= 0.01
+    mutator = SOUND_MUTATORS["noise"]()
+    draws = mutator.draw(stream(0), waves.shape, RATE) | {"ratio": np.full((3, 1), 20.0)}
+    noise = mutator.apply(waves, draws).astype(float) - waves
+    powers = [0.08 / 100, 0.08e-4 / 100, 1e-10 / 100]
+    assert np.square(noise).mean(axis=1) == pytest.approx(powers, rel=0.05)
+    assert power(waves)[:, 0] == pytest.approx([0.08, 0.08e-4, 0], rel=1e-3)
+
+
+def test_a_room_s_echoes_have_the_drawn_energy_and_decay():
+    room = built("room", low=0.2, high=0.2, echo_low=0.25, echo_high=0.25)
+    response = room.draw(stream(5), (300, RATE), RATE)["response"].astype(float)
+    assert response.shape == (300, int(0.2 * RATE))
+    assert response.dtype == np.float64 and (response[:, 0] == 1).all()
+    assert np.square(response[:, 1:]).sum(axis=1) == pytest.approx(np.full(300, 0.25), rel=1e-4)
+    step = RATE // 20
+    means = [np.square(response[:, 1 + n * step :][:, :400]).mean() for n in range(3)]
+    fallen = 10 * np.log10(means[0] / np.array(means[1:]))
+    assert fallen == pytest.approx([15, 30], abs=0.3)  # 60 dB in 0.2 s, so 15 in 0.05 s
+    short = room.draw(stream(5), (2, 100), RATE)["response"]
+    assert short.shape == (2, 100)
+    assert (
+        built("room", low=1e-4, high=1e-4).draw(stream(5), (1, 9), 8000)["response"].shape[1] == 2
+    )
+
+
+def test_values_between_samples_are_cubic():
+    def slow(wave, place):
+        at = [wave[n] if 0 <= n < len(wave) else 0.0 for n in range(-1, len(wave) + 4)]
+        whole, t = int(place), place - int(place)
+        p0, p1, p2, p3 = at[whole : whole + 4]
+        slope, next_slope = (p2 - p0) / 2, (p3 - p1) / 2
+        return (
+            (2 * t**3 - 3 * t**2 + 1) * p1
+            + (t**3 - 2 * t**2 + t) * slope
+            + (3 * t**2 - 2 * t**3) * p2
+            + (t**3 - t**2) * next_slope
+        )
+
+    waves = np.random.default_rng(0).normal(size=(2, 9)).astype(np.float32)
+    places = np.array([[0.0, 0.25, 1.5, 3.75, 7.9, 8.0, 8.5, 9.0, 30.2]] * 2)
+    found = _read_at(waves, places)
+    for wave, read in zip(waves.tolist(), found, strict=True):
+        expected = [slow(wave, p) if p < 9 else 0.0 for p in places[0].tolist()]
+        assert read.tolist() == pytest.approx(expected, abs=1e-5)

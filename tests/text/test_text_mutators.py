@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
-from asterism.text import TEXT_MUTATORS, Alphabet
+from asterism.text import TEXT_MUTATORS, Alphabet, build_text_mutators
 from asterism.text.letters import LOOK_ALIKES
+from asterism.text.mutator import has_room
 
 PADDING, PROTECTED, SIZE, WIDTH = 0, (1, 2), 12, 9
 ALPHABET = Alphabet(SIZE, PADDING, PROTECTED)
@@ -143,3 +145,99 @@ def test_lengths_and_free_symbols():
     assert ALPHABET.lengths(rows_).tolist() == [4, 0, 5]
     assert ALPHABET.free.tolist() == FREE
     assert ALPHABET.editable(rows_)[0].tolist() == [False, True, False, True, False]
+
+
+def test_mutators_are_built_by_name_with_their_fields():
+    made = build_text_mutators({"insert": {"high": 7}, "truncate": {}})
+    assert list(made) == ["insert", "truncate"]
+    assert (made["insert"].low, made["insert"].high) == (1, 7)
+    assert isinstance(made["truncate"], TEXT_MUTATORS["truncate"])
+    edge = build_text_mutators({"swap": {"low": 100, "high": 100}, "truncate": {"high": 0.999}})
+    assert (edge["swap"].low, edge["truncate"].high) == (100, 0.999)
+
+
+@pytest.mark.parametrize("name", sorted(TEXT_MUTATORS))
+def test_tokens_take_the_mutators_that_are_not_of_bytes(name):
+    of_bytes = name in ("change_case", "look_alike")
+    assert isinstance(build_text_mutators({name: {}})[name], TEXT_MUTATORS[name])
+    if not of_bytes:
+        assert list(build_text_mutators({name: {}}, of_bytes=False)) == [name]
+        return
+    tokens = "delete, insert, repeat, replace, swap, truncate"
+    with pytest.raises(UserError, match=f"{name} changes bytes.*{tokens}"):
+        build_text_mutators({name: {}}, of_bytes=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("insert", {"low": 0}),
+        ("insert", {"high": 101}),
+        ("insert", {"low": 4, "high": 3}),
+        ("truncate", {"low": -0.01}),
+        ("truncate", {"high": 1.0}),
+        ("truncate", {"low": 0.5, "high": 0.4}),
+        ("truncate", {"share": 0.4}),
+        ("trunkate", {}),
+    ],
+)
+def test_impossible_ranges_are_rejected(name, fields):
+    for of_bytes in (True, False):
+        with pytest.raises(UserError, match=name):
+            build_text_mutators({name: fields}, of_bytes)
+
+
+@pytest.mark.parametrize("name", sorted(TEXT_MUTATORS))
+def test_a_row_is_changed_alike_alone_and_in_a_batch_and_never_in_place(name):
+    rng = np.random.default_rng(0)
+    sequences = np.full((40, 30), 256, np.int16)
+    for row, length in zip(sequences, rng.integers(0, 31, 40), strict=True):
+        row[:length] = rng.integers(32, 123, length)
+    before = sequences.copy()
+    alphabet, mutator = Alphabet(256, 256), TEXT_MUTATORS[name]()
+    draws = mutator.draw(stream(2), sequences.shape)
+    together = mutator.apply(sequences, draws, alphabet)
+    assert (sequences == before).all()
+    assert together.dtype == np.int16
+    assert (together != sequences).any(axis=1).sum() > 20
+    for row in range(40):
+        own = {key: values[row : row + 1] for key, values in draws.items()}
+        alone = mutator.apply(sequences[row : row + 1], own, alphabet)
+        assert (alone[0] == together[row]).all()
+
+
+def test_draws_lie_in_their_ranges():
+    shares = TEXT_MUTATORS["truncate"](0.1, 0.4).draw(stream(0), (900, 5))["share"]
+    assert shares.shape == (900,)
+    assert 0.1 <= shares.min() < 0.11 < 0.39 < shares.max() < 0.4
+    draws = TEXT_MUTATORS["insert"](2, 5).draw(stream(0), (900, 40))
+    assert set(draws["count"].tolist()) == {2, 3, 4, 5}
+    for values in (draws["places"], draws["symbols"]):
+        assert values.shape == (900, 5)
+        assert 0 <= values.min() < 0.01 < 0.99 < values.max() < 1
+
+
+def test_every_look_alike_of_a_letter_can_be_drawn():
+    for letter, alike in LOOK_ALIKES.items():
+        chances = (np.arange(len(alike)) + 0.5) / len(alike)
+        draws = {
+            "count": np.ones(len(alike), np.int64),
+            "places": np.full((len(alike), 3), 0.5),
+            "symbols": np.repeat(chances[:, np.newaxis], 3, axis=1),
+        }
+        rows_ = np.repeat(as_bytes(f"1{letter}2", 6), len(alike), axis=0)
+        found = TEXT_MUTATORS["look_alike"]().apply(rows_, draws, Alphabet(256, 256))
+        assert [as_text(row[np.newaxis]) for row in found] == [f"1{other}2" for other in alike]
+
+
+def test_symbols_are_drawn_among_the_free_ones():
+    chances = (np.arange(len(FREE)) + 0.5) / len(FREE)
+    assert ALPHABET.drawn(chances).tolist() == FREE
+    assert ALPHABET.drawn(np.array([0, 1 - 1e-12])).tolist() == [FREE[0], FREE[-1]]
+
+
+def test_room_is_counted_in_symbols():
+    rows_ = np.array([[5, 5, 5, 5], [5, 5, 5, 0], [5, 0, 0, 0], [0, 0, 0, 0]])
+    assert has_room(rows_, ALPHABET).tolist() == [False, True, True, True]
+    assert has_room(rows_, ALPHABET, 3).tolist() == [False, False, True, True]
+    assert has_room(rows_, ALPHABET, 4).tolist() == [False, False, False, True]

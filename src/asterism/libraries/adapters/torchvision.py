@@ -18,9 +18,11 @@ def stand_in_where_broken() -> None:
     except (ImportError, RuntimeError, AttributeError, OSError):
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
-        for name in ("torchvision", "torchvision.io", "torchvision.ops", "torchvision.transforms"):
-            sys.modules[name] = _Absent(name)
-        vars(sys.modules["torchvision"])["__path__"] = []
+        parts = {part: _Absent(f"torchvision.{part}") for part in ("io", "ops", "transforms")}
+        whole = _Absent("torchvision")
+        vars(whole).update(parts, __path__=[])
+        for module in (whole, *parts.values()):
+            sys.modules[module.__name__] = module
 
 
 class _Absent(ModuleType):

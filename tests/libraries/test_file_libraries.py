@@ -1,0 +1,436 @@
+"""Libraries that read files, on small files written by hand: in a worker, and by their scripts."""
+
+import inspect
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+
+from asterism.libraries.adapters import torchvision
+from asterism.libraries.adapters.converters import keras_onnx, tf2onnx, tflite
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, cotangent, numpy_list
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from models.small_litert import LiteFile
+
+W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
+A = np.float32([[1, 2, 3], [0, -1, 2]])
+B = np.float32([[10, 20], [30, 40]])
+EXPECTED = [A @ W - B, -B]
+
+
+def onnx_file(path):
+    """``a @ w - b`` and ``-b``, from ``a`` and ``b``."""
+    nodes = [
+        helper.make_node("MatMul", ["a", "w"], ["m"]),
+        helper.make_node("Sub", ["m", "b"], ["first"]),
+        helper.make_node("Neg", ["b"], ["second"]),
+    ]
+    value = helper.make_tensor_value_info
+    float_ = TensorProto.FLOAT
+    graph = helper.make_graph(
+        nodes,
+        "net",
+        [value("a", float_, ["n", 3]), value("b", float_, ["n", 2])],
+        [value("first", float_, ["n", 2]), value("second", float_, ["n", 2])],
+        [numpy_helper.from_array(W, "w")],
+    )
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=8), path)
+    return path
+
+
+def lite_file(path):
+    """The same for two rows; the names' numbers say their order, and as texts they do not."""
+    file = LiteFile()
+    file.graph(
+        {
+            "input_2": (2, 3),
+            "input_10": (2, 2),
+            "w": np.ascontiguousarray(W.T),
+            "m": (2, 2),
+            "output_9": (2, 2),
+            "output_11": (2, 2),
+        },
+        [
+            ("FULLY_CONNECTED", ["input_2", "w"], ["m"]),
+            ("SUB", ["m", "input_10"], ["output_9"]),
+            ("NEG", ["input_10"], ["output_11"]),
+        ],
+        ["input_10", "input_2"],
+        ["output_11", "output_9"],
+    )
+    return file.write(path)
+
+
+class Files(ModelUnderTest):
+    """A model whose converted file lies there already."""
+
+    def __init__(self, folder):
+        super().__init__(folder, None, None)
+        self.asked = []
+
+    def file(self, converter, suffix):
+        self.asked.append((converter, suffix))
+        path = super().file(converter, suffix)
+        return (onnx_file if suffix == ".onnx" else lite_file)(path)
+
+
+CASES = [
+    ("onnxruntime", "tf2onnx", "tf2onnx"),
+    ("onnxruntime", "keras_onnx_optimised", "keras_onnx"),
+    ("openvino", "tf2onnx", "tf2onnx"),
+    ("litert", "tflite", "tflite"),
+]
+
+
+@pytest.mark.parametrize(("library", "option", "converter"), CASES)
+def test_a_file_is_run_with_inputs_and_outputs_in_their_order(tmp_path, library, option, converter):
+    adapter, files = LIBRARIES[library](), Files(tmp_path)
+    assert option in adapter.all_options()
+    compiled = adapter.compile(files, option)
+    assert files.asked == [(converter, adapter.suffix)]
+    outputs = adapter.run(compiled, [A, B])
+    again = adapter.run(compiled, [A + 1, B])
+    for found, wanted in zip(outputs, EXPECTED, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-4)
+    assert again[0] == pytest.approx(EXPECTED[0] + W.sum(axis=0), abs=1e-4)
+
+
+@pytest.mark.parametrize(("library", "option", "converter"), CASES)
+def test_the_script_does_the_same_without_the_package(tmp_path, library, option, converter):
+    adapter = LIBRARIES[library]()
+    path = Files(tmp_path).file(converter, adapter.suffix)
+    text = adapter.script(option)
+    assert "asterism" not in text
+    names = {"np": np}
+    exec(text, names)
+    for found, wanted in zip(names["run"](str(path), [A, B]), EXPECTED, strict=True):
+        assert found == pytest.approx(wanted, abs=1e-4)
+
+
+def test_onnxruntime_optimises_where_the_option_says_so(tmp_path, monkeypatch):
+    import onnxruntime
+
+    levels = []
+    own = onnxruntime.InferenceSession
+
+    def session(path, options, providers):
+        levels.append((options.graph_optimization_level.name, options.intra_op_num_threads))
+        return own(path, options, providers=providers)
+
+    monkeypatch.setattr(onnxruntime, "InferenceSession", session)
+    for option in ("tf2onnx", "tf2onnx_optimised"):
+        LIBRARIES["onnxruntime"]().compile(Files(tmp_path), option)
+    assert levels == [("ORT_DISABLE_ALL", 1), ("ORT_ENABLE_ALL", 1)]
+    for option, level in (("tf2onnx", "DISABLE_ALL"), ("tf2onnx_optimised", "ENABLE_ALL")):
+        assert f".ORT_{level}\n" in LIBRARIES["onnxruntime"]().script(option)
+
+
+@pytest.mark.parametrize("name", sorted(n for n in LIBRARIES if n in (
+    "jax", "litert", "onnx2pytorch", "onnx2torch", "onnxruntime", "openvino", "openvino_keras",
+    "pytorch", "tensorflow",
+)))  # fmt: skip
+def test_every_script_is_a_function_of_a_model_and_inputs(name):
+    adapter = LIBRARIES[name]()
+    for option in adapter.all_options():
+        texts = [adapter.script(option)]
+        texts += [adapter.gradient_script(option)] if adapter.differentiates else []
+        for text in texts:
+            names = {}
+            exec(text, names)
+            model = "model" if adapter.source(option) is None else "path"
+            assert list(inspect.signature(names["run"]).parameters) == [model, "inputs"]
+
+
+@pytest.mark.parametrize("name", ["keras_onnx", "tf2onnx", "tflite"])
+def test_every_converters_script_is_a_function_of_a_model_and_a_path(name):
+    names = {}
+    exec(CONVERTERS[name]().script(), names)
+    assert list(inspect.signature(names["convert"]).parameters) == ["model", "path"]
+
+
+# ---- modules of PyTorch
+
+
+class Module(torch.nn.Module):
+    """``a @ w - b`` and ``-b``; one output alone where it is asked for one."""
+
+    def __init__(self, alone=False):
+        super().__init__()
+        self._alone = alone
+
+    def forward(self, a, b=None):
+        assert not self.training and not torch.is_grad_enabled()
+        first = a @ torch.from_numpy(W)
+        if self._alone:
+            return first
+        b.mul_(1.0)  # in place, which the caller's arrays must not notice
+        return first - b, -b
+
+
+@pytest.mark.parametrize("name", ["onnx2torch", "onnx2pytorch"])
+def test_a_converted_module_is_run_in_inference(tmp_path, monkeypatch, name):
+    adapter, files, loaded = LIBRARIES[name](), Files(tmp_path), []
+    monkeypatch.setattr(adapter, "load", lambda path: (loaded.append(path), Module())[1])
+    compiled = adapter.compile(files, "tf2onnx")
+    assert loaded == [tmp_path / "tf2onnx.onnx"]
+    for found, wanted in zip(adapter.run(compiled, [A, B]), EXPECTED, strict=True):
+        assert isinstance(found, np.ndarray)
+        assert found == pytest.approx(wanted)
+    (only,) = adapter.run(Module(alone=True).eval(), [A])
+    assert only == pytest.approx(A @ W)
+
+
+def test_the_packages_load_the_file(tmp_path, monkeypatch):
+    path = onnx_file(tmp_path / "m.onnx")
+    one, other = ModuleType("onnx2torch"), ModuleType("onnx2pytorch")
+    one.convert = lambda given: ("convert", given)
+    other.ConvertModel = lambda model: ("module", model.graph.name)
+    monkeypatch.setitem(sys.modules, "onnx2torch", one)
+    monkeypatch.setitem(sys.modules, "onnx2pytorch", other)
+    assert LIBRARIES["onnx2torch"]().load(path) == ("convert", str(path))
+    assert LIBRARIES["onnx2pytorch"]().load(path) == ("module", "net")
+
+
+@pytest.fixture
+def no_torchvision(monkeypatch):
+    """Names of torchvision are free, and importing it fails as a build for another PyTorch does."""
+
+    class Failing:
+        def find_spec(self, name, *_):
+            if name.split(".")[0] == "torchvision":
+                raise RuntimeError("operator torchvision::nms does not exist")
+
+    for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [Failing(), *sys.meta_path])
+    yield
+    for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
+        del sys.modules[name]
+
+
+def test_a_broken_torchvision_is_stood_in_for(no_torchvision, monkeypatch):
+    sys.modules["torchvision.half"] = ModuleType("torchvision.half")
+    threads = []
+    monkeypatch.setattr(torch, "set_num_threads", threads.append)
+    LIBRARIES["onnx2torch"]().start()
+    assert threads == [1]
+    assert "torchvision.half" not in sys.modules
+    import torchvision as stand_in
+    from torchvision import ops
+
+    for nms in (ops.nms, stand_in.ops.nms):
+        with pytest.raises(NotImplementedError, match="torchvision's nms is not supported here"):
+            nms(1, boxes=2)
+    assert not hasattr(stand_in, "__version__")
+    assert stand_in.__path__ == []
+
+
+def test_a_torchvision_that_works_is_left_alone(monkeypatch):
+    real = ModuleType("torchvision")
+    monkeypatch.setitem(sys.modules, "torchvision", real)
+    torchvision.stand_in_where_broken()
+    assert sys.modules["torchvision"] is real
+
+
+def test_pytorchs_gradient_script_weighs_every_output():
+    names = {"np": np}
+    exec(LIBRARIES["pytorch"]().gradient_script("eager"), names)
+
+    def model(inputs, training):
+        assert not training
+        a, _, b = inputs
+        return [a @ torch.from_numpy(W), b * b]
+
+    whole = np.int32([[1]])
+    found = names["run"](model, [A.copy(), whole, B.copy()])
+    assert found[0].numpy() == pytest.approx(cotangent((2, 2)) @ W.T, abs=1e-5)
+    assert found[1].numpy() == pytest.approx(2 * B * cotangent((2, 2)), abs=1e-4)
+    assert names["run"](lambda inputs, training: torch.ones(1), [whole]) == []
+
+
+# ---- Keras on OpenVINO, and converters
+
+
+class Recorded:
+    """A Keras model that notes how it is called."""
+
+    def __init__(self, shapes=((None, 3),), outputs=None):
+        self.inputs = [SimpleNamespace(shape=s, dtype="float32") for s in shapes]
+        self._outputs = outputs
+        self.called = []
+
+    def predict_on_batch(self, inputs):
+        self.called.append(inputs)
+        return self._outputs
+
+    def __call__(self, inputs, training):
+        self.called.append((inputs, training))
+
+    def export(self, path, **options):
+        self.called.append((path, options))
+
+
+def subject(model, asked=None, **facts):
+    def keras(**options):
+        if asked is not None:
+            asked.append(options)
+        return model
+
+    return SimpleNamespace(keras=keras, **facts)
+
+
+def test_openvinos_keras_model_begins_with_zeros_and_gets_one_input_alone():
+    adapter, asked = LIBRARIES["openvino_keras"](), []
+    model = Recorded(outputs=B)
+    assert adapter.compile(subject(model, asked), "predict") is model
+    assert asked == [{"zero_initializers": True}]
+    (found,) = adapter.run(model, [A])
+    assert found is B
+    assert model.called[0] is A
+    assert [o.tolist() for o in adapter.run(Recorded(outputs=[A, B]), (A, B))] == [
+        A.tolist(),
+        B.tolist(),
+    ]
+    several = Recorded(outputs=[A])
+    adapter.run(several, (A, B))
+    assert isinstance(several.called[0], list) and len(several.called[0]) == 2
+
+
+def test_one_output_or_several_become_a_list():
+    assert [o.tolist() for o in numpy_list([1, (2, 3)])] == [1, [2, 3]]
+    assert [o.tolist() for o in numpy_list(A)] == [A.tolist()]
+    assert cotangent((2, 1)).tolist() == [[1], [np.cos(1)]]
+
+
+@pytest.mark.parametrize("shapes", [((None, 3),), ((None, 3), (None, 2, 4))])
+def test_keras_export_is_called_after_a_call_with_zeros(tmp_path, shapes):
+    model = Recorded(shapes)
+    keras_onnx.KerasOnnx().convert(subject(model, opset=15), tmp_path / "m.onnx")
+    (examples, training), exported = model.called
+    examples = examples if len(shapes) > 1 else [examples]
+    assert not training
+    assert [tuple(e.shape) for e in examples] == [(1, *s[1:]) for s in shapes]
+    assert all(e.dtype == torch.float32 and not e.any() for e in examples)
+    options = {"format": "onnx", "verbose": False, "opset_version": 15}
+    assert exported == (str(tmp_path / "m.onnx"), options)
+
+
+@pytest.mark.parametrize("fails", [0, 1, 2])
+def test_tf2onnx_copies_graphs_only_where_an_optimisation_fails(monkeypatch, fails):
+    seen = []
+
+    def from_function(function, *, input_signature, opset):
+        seen.append(tf2onnx.os.environ.get("TF2ONNX_CATCH_ERRORS"))
+        assert (function, input_signature, opset) == ("function", ["signature"], 15)
+        if len(seen) <= fails:
+            raise ValueError("it fails")
+        return SimpleNamespace(SerializeToString=lambda: b"file"), None
+
+    fake = SimpleNamespace(convert=SimpleNamespace(from_function=from_function))
+    monkeypatch.setitem(sys.modules, "tf2onnx", fake)
+    monkeypatch.setenv("TF2ONNX_CATCH_ERRORS", "FALSE")  # put back afterwards
+    if fails == 2:
+        with pytest.raises(ValueError, match="it fails"):
+            tf2onnx._converted("function", ["signature"], 15)
+    else:
+        assert tf2onnx._converted("function", ["signature"], 15) == b"file"
+    assert seen == ["FALSE", None][: min(fails + 1, 2)]
+
+
+class FakeTensorFlow:
+    """What the converters take from TensorFlow, and what they ask of it."""
+
+    def __init__(self):
+        self.asked = []
+        self.lite = SimpleNamespace(
+            TFLiteConverter=SimpleNamespace(from_keras_model=self._from_keras_model)
+        )
+
+    def TensorSpec(self, shape, dtype, name):
+        return shape, dtype, name
+
+    def function(self, function, *, input_signature, autograph):
+        assert not autograph
+        return function, input_signature
+
+    def identity(self, value, name):
+        return value, name
+
+    def _from_keras_model(self, model):
+        self.asked.append(model)
+        return SimpleNamespace(convert=lambda: b"lite")
+
+
+@pytest.mark.parametrize("opset", [13, None])
+@pytest.mark.parametrize("many", [False, True])
+def test_tf2onnx_is_given_the_models_inference(tmp_path, monkeypatch, opset, many):
+    shapes = ((None, 3), (None, 2)) if many else ((None, 3),)
+    answer = ["one", "two"] if many else "one"
+    called = []
+
+    class Model(Recorded):
+        def __call__(self, inputs, training):
+            called.append((inputs, training))
+            return answer
+
+    monkeypatch.setitem(sys.modules, "tensorflow", FakeTensorFlow())
+    given = []
+    monkeypatch.setattr(tf2onnx, "_converted", lambda *words: (given.append(words), b"x")[1])
+    target = tmp_path / "m.onnx"
+    tf2onnx.Tf2Onnx().convert(subject(Model(shapes), opset=opset), target)
+    assert target.read_bytes() == b"x"
+    (((infer, signature), same, version),) = given
+    assert signature == same == [(s, "float32", f"input_{n}") for n, s in enumerate(shapes)]
+    assert version == (opset or 18)
+    inputs = ["a", "b"][: len(shapes)]
+    names = [("one", "output_0"), ("two", "output_1")][: 2 if many else 1]
+    assert infer(*inputs) == names
+    assert called == [(inputs if many else "a", False)]
+
+
+@pytest.mark.parametrize(("batch", "size"), [(4, 4), (0, None), (None, None)])
+@pytest.mark.parametrize("many", [False, True])
+def test_litert_gets_a_model_for_batches_of_one_size(tmp_path, monkeypatch, batch, size, many):
+    class Keras:
+        def Input(self, *, batch_shape, dtype, name):
+            return batch_shape, dtype, name
+
+        def Model(self, inputs, outputs):
+            return "model", inputs, outputs
+
+    class Model(Recorded):
+        def __call__(self, inputs):
+            return "called", inputs
+
+    shapes = ((None, 3), (None, 2)) if many else ((None, 3),)
+    fake = FakeTensorFlow()
+    monkeypatch.setitem(sys.modules, "tensorflow", fake)
+    monkeypatch.setitem(sys.modules, "keras", Keras())
+    tflite.TfLite().convert(subject(Model(shapes), batch=batch), tmp_path / "m.tflite")
+    assert (tmp_path / "m.tflite").read_bytes() == b"lite"
+    given = [((size, *s[1:]), "float32", f"input_{n}") for n, s in enumerate(shapes)]
+    assert fake.asked == [("model", given, ("called", given if many else given[0]))]
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "pytorch", "jax"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("many", [False, True])
+def test_a_keras_model_gets_one_input_alone_and_several_as_a_list(monkeypatch, name, count, many):
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(constant=torch.from_numpy))
+    seen = []
+
+    def model(given, **options):
+        seen.append(given)
+        first = given[0] if isinstance(given, list) else given
+        return [first, 2 * first] if many else first
+
+    outputs = LIBRARIES[name]().run(model, [A, B, B + 1][:count])
+    assert isinstance(seen[0], list) == (count > 1)
+    assert len(seen[0]) == (count if count > 1 else len(A))
+    expected = [A, 2 * A] if many else [A]
+    assert [np.asarray(o).tolist() for o in outputs] == [o.tolist() for o in expected]

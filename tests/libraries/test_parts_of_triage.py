@@ -1,0 +1,289 @@
+"""Parts of triage, with worker pools that are made up: where values go wrong, what is varied."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.judging.compare import d_mad
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_pool import Result, Task
+from asterism.libraries.triage.ablation import ablate, with_dtype
+from asterism.libraries.triage.localise import first_diverging
+from asterism.libraries.triage.reproduction import Reproduced, Reproduction
+from asterism.libraries.triage.shrink import _smaller, isolated
+from asterism.libraries.triage.triage import UniqueFinding, _kind
+from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+
+
+GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+
+
+RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
+
+
+def finding(symptom="values differ", library="jax", distributions=("normal",), **more):
+    facts = {"backends": (f"{library}:jit",), "distributions": distributions} | more
+    return Finding(3, symptom, "run", library, **facts)
+
+
+class Putting:
+    """A worker pool whose library is wrong at some nodes, for some inputs."""
+
+    def __init__(self, wrong):
+        self.wrong = wrong
+        self.tasks = []
+
+    def run(self, task):
+        self.tasks.append(task)
+        outputs = {}
+        for backend in task.backends:
+            outputs[backend] = {}
+            for distribution in task.inputs:
+                bad = self.wrong.get(distribution, ()) if backend == "jax:jit" else ()
+                dtype = np.float64 if backend in FLOAT64 else np.float32
+                outputs[backend][distribution] = [
+                    (RIGHT + 10 * (node in bad)).astype(dtype) for node in task.outputs
+                ]
+        return Result(task.index, tuple(task.inputs), {}, outputs)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "first"),
+    [
+        ({}, None),
+        ({"normal": {1, 2, 3}}, 1),
+        ({"normal": {2, 3}}, 2),
+        ({"normal": {3}}, 3),
+        ({"wide": {3}}, 3),
+        ({"normal": {2}, "wide": {1}}, 2),
+    ],
+)
+def test_the_first_layer_that_is_wrong_on_right_inputs_is_found(wrong, first):
+    pool = Putting(wrong)
+    inputs = {"normal": [RIGHT], "wide": [RIGHT]}
+    found = first_diverging(pool, Task(7, GRAPH, inputs), "jax:jit", JUDGE)
+    assert found == first
+    (task,) = pool.tasks
+    assert (task.index, task.outputs) == (7, (1, 2, 3))
+    assert task.backends == ("jax:jit", *FLOAT64)
+    assert task.inputs is inputs
+
+
+def test_a_layer_behind_a_wrong_one_is_not_at_fault():
+    """Of two branches the second goes wrong by itself, behind a layer that the first spoils."""
+    relu = {"dtype": "float32"}
+    graph = Graph(
+        {
+            0: input_node((4,)),
+            1: Node("ReLU", relu, (0,)),
+            2: Node("ReLU", relu, (0,)),
+            3: Node("Add", relu, (1, 2)),
+        }
+    )
+    pool = Putting({"normal": {2, 3}})
+    assert first_diverging(pool, Task(0, graph, {"normal": [RIGHT]}), "jax:jit", JUDGE) == 2
+
+
+class Shows:
+    """A finding that shows where a condition holds."""
+
+    def __init__(self, holds):
+        self._holds = holds
+
+    def look(self, graph, found, **options):
+        dtypes = {n.config.get("dtype") for n in graph.nodes.values()}
+        return Reproduced(found if self._holds(dtypes, found, options) else None, {})
+
+
+@pytest.mark.parametrize(
+    ("holds", "shown"),
+    [
+        (lambda dtypes, found, options: True, None),
+        (lambda dtypes, found, options: dtypes == {"float64"}, {"dtype float64"}),
+        (lambda dtypes, found, options: dtypes == {"float16"}, {"dtype float16"}),
+        (lambda dtypes, found, options: found.distributions == ("wide",), {"input wide"}),
+        (lambda dtypes, found, options: options.get("batch") == 1, {"batch of 1"}),
+        (lambda dtypes, found, options: options.get("opset") == 15, {"tf2onnx opset 15"}),
+    ],
+)
+def test_each_variation_is_tried_alone(holds, shown):
+    found = finding(library="onnxruntime", backends=("onnxruntime:tf2onnx",))
+    answers = ablate(Shows(holds), GRAPH, found, ["normal", "wide"])
+    assert list(answers) == [
+        *("dtype float32", "dtype float64", "dtype float16", "input normal", "input wide"),
+        *("tf2onnx opset 13", "tf2onnx opset 15", "tf2onnx opset 17", "batch of 1"),
+    ]
+    expected = set(answers) if shown is None else shown
+    assert {what for what, answer in answers.items() if answer == "shows"} == expected
+    assert set(answers.values()) <= {"shows", "gone"}
+
+
+def test_another_dtype_leaves_integers():
+    graph = Graph(
+        {
+            0: input_node((3,), "int32"),
+            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
+        }
+    )
+    found = with_dtype(graph, "float16")
+    assert [node.config["dtype"] for node in found.nodes.values()] == ["int32", "float16"]
+    assert found.nodes[1].config["output_dim"] == 2
+    assert graph.nodes[1].config["dtype"] == "float32"
+
+
+def test_findings_of_one_kind_agree_in_all_that_tells_kinds_apart():
+    kinds = [
+        finding(),
+        finding(symptom="wrong shape"),
+        finding(library="openvino"),
+        finding(severity="special"),
+        finding(distributions=("gradient",)),
+    ]
+    assert _kind(kinds[0]) == _kind(finding(distributions=("wide",), excess=9.0))
+    assert len({_kind(one) for one in kinds}) == len(kinds)
+
+
+def test_a_model_is_called_reduced_only_where_it_is():
+    for layers, said in ((4, "reduced from 4 layers to 3"), (3, "of 3 layers as before")):
+        found = UniqueFinding("s", finding(), GRAPH, None, set(), layers)
+        assert found.minimality == f"minimal, {said}"
+    one = sequential(Tensor((4,)), [layer("ReLU")])
+    assert UniqueFinding("s", finding(), one, None, set(), 1).minimality.endswith(
+        "of 1 layer as before"
+    )
+
+
+class Usable:
+    """A worker pool in which some backends can be used."""
+
+    def __init__(self, *backends):
+        self._backends = backends
+
+    def usable(self):
+        return self._backends
+
+
+@pytest.mark.parametrize(
+    ("found", "usable", "expected"),
+    [
+        (
+            finding("converter crash", "tf2onnx", backends=("tf2onnx",)),
+            ("jax:jit", "openvino:keras_onnx", "openvino:tf2onnx", "onnxruntime:tf2onnx"),
+            ("openvino:tf2onnx",),
+        ),
+        (
+            finding(
+                "runtime crash",
+                "jax",
+                agreeing=(
+                    "tensorflow:xla",
+                    "tensorflow:eager",
+                    "pytorch:eager",
+                    "openvino:tf2onnx",
+                ),
+            ),
+            ("jax:jit", "tensorflow:xla", "tensorflow:eager", "pytorch:eager", "openvino:tf2onnx"),
+            ("jax:jit", "pytorch:eager", "tensorflow:eager"),
+        ),
+        (
+            finding(
+                "runtime crash",
+                "tf2onnx",
+                backends=("openvino:tf2onnx",),
+                agreeing=("openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+            ("openvino:tf2onnx", "openvino:keras_onnx", "onnxruntime:tf2onnx", "tensorflow:eager"),
+        ),
+    ],
+)
+def test_a_finding_is_asked_of_who_shows_it_and_of_those_that_tell_whom_to_blame(
+    found, usable, expected
+):
+    assert Reproduction(Usable(*usable), JUDGE, 0, 10)._backends(found) == expected
+
+
+def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
+    dense = {"units": 2, "dtype": "float32"}
+    graph = Graph(
+        {
+            0: input_node((3,), "int32"),
+            1: Node("Embedding", {"input_dim": 5, "output_dim": 2, "dtype": "float32"}, (0,)),
+            2: input_node((3, 2)),
+            3: Node("Add", {"dtype": "float32"}, (1, 2)),
+            4: Node("Dense", dense, (3,)),
+        }
+    )
+    alone = isolated(graph, {1})
+    assert [node.type for node in alone.nodes.values()].count("Embedding") == 1
+    (source,) = (i for i in alone.nodes if alone.nodes[i].type == INPUT)
+    assert alone.nodes[source] == graph.nodes[0]
+    assert alone.nodes[1].inputs == (source,)
+    both = isolated(graph, {3, 4})
+    inputs = [i for i in both.nodes if both.nodes[i].type == INPUT]
+    assert both.nodes[3].inputs == tuple(inputs)
+    assert [both.tensors[i].shape for i in inputs] == [(3, 2), (3, 2)]
+    assert both.nodes[4].inputs == (3,)
+    assert list(both.layers) == [3, 4]
+
+
+def test_a_failure_is_told_with_what_the_backend_said():
+    end = ExecutionOutcome(2, "jax:jit", "compile", "error", "odd.Error", "it broke", "lib/a.py:f")
+    again = replace(end, backend="jax:eager")
+    other = replace(end, backend="pytorch:eager", frame="lib/b.py:g")
+    fine = {r: ExecutionOutcome(2, r, "run", "ok") for r in ("tensorflow:eager", *FLOAT64)}
+    outcomes = {o.backend: o for o in (end, again, other)} | fine
+    found = judge(GRAPH, Result(2, ("normal",), outcomes), JUDGE, 0).findings
+    assert [(f.library, f.backends, f.frame) for f in found] == [
+        ("jax", ("jax:jit", "jax:eager"), "lib/a.py:f"),
+        ("pytorch", ("pytorch:eager",), "lib/b.py:g"),
+    ]
+    first = found[0]
+    assert (first.model, first.symptom, first.stage) == (2, "runtime crash", "compile")
+    assert (first.exception, first.message) == ("odd.Error", "it broke")
+    assert first.distributions == ("normal",)
+    assert set(first.agreeing) >= {"tensorflow:eager"}
+
+
+@pytest.mark.parametrize(
+    ("size", "smaller"),
+    [
+        (1, []),
+        (2, [1]),
+        (4, [1, 2, 3]),
+        (5, [1, 2, 3]),
+        (20, [1, 2, 3, 10]),
+        ([2, 3], [[1, 3], [2, 1], [2, 2]]),
+        ([[4], 1], [[[1], 1], [[2], 1], [[3], 1]]),
+    ],
+)
+def test_a_number_is_tried_at_a_few_smaller_values(size, smaller):
+    assert list(_smaller(size)) == smaller
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ([1.0, -3.0], [1.0, 1.0], (2 - 1) / (2 + 1)),
+        ([1.0, -3.0], [], 1.0),
+        ([], [1.0, -3.0], 1.0),
+        ([], [], 0.0),
+        ([0.0], [0.0], 0.0),
+        ([np.nan], [np.nan], 0.0),
+        ([np.inf], [1.0], 1.0),
+        ([np.inf], [np.inf], 0.0),
+    ],
+)
+def test_cradles_metric_compares_mean_distances_from_the_target(first, second, expected):
+    one, other = np.float32(first), np.float32(second)
+    assert d_mad(one, other, np.float64(0)) == pytest.approx(expected)
+    assert d_mad(one, other, np.float64(0)) == d_mad(other, one, np.float64(0))

@@ -1,0 +1,251 @@
+"""What workers do and how pools are made, without a process for each."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.running import branch_reward as rewarding
+from asterism.libraries.running import execution, worker_client
+from asterism.libraries.running.branches import SWITCH
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.worker import Worker, _describe
+from asterism.libraries.running.worker_client import WorkerClient
+from asterism.libraries.running.worker_environment import variables
+from asterism.libraries.running.worker_pool import Task, WorkerPool, _worker_of
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
+
+
+class FakePool:
+    """Notes how a pool is made and that it is started and closed."""
+
+    def __init__(self, *facts):
+        self.facts, self.events = facts, []
+
+    def start(self):
+        self.events.append("start")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.events.append("close")
+
+
+def test_a_reward_has_workers_of_its_own_that_measure_branches(monkeypatch):
+    monkeypatch.setattr(rewarding, "WorkerPool", FakePool)
+    with rewarding.branch_reward(["jax:jit"], Path("w.npz"), 4) as reward:
+        pool = reward._worker_pool
+        assert pool.events == ["start"]
+    assert pool.events == ["start", "close"]
+    backends, limits, weights, environment = pool.facts
+    assert (backends, weights, environment) == (["jax:jit"], Path("w.npz"), {SWITCH: "1"})
+    assert (limits.seconds, limits.memory_mb) == (240, 3000)
+
+
+def test_branches_of_several_rewards_are_counted_once():
+    one = {"branches": ["a/b/c.py:1:2", "a/b/c.py:1:3"], "exits": {"a/b/c.py": 4}}
+    other = {"branches": ["a/b/c.py:1:2", "d/e/f.py:1:2"], "exits": {"d/e/f.py": 2}}
+    assert rewarding.branch_table([one, other]) == {
+        "module": ["a/b", "d/e"],
+        "reached": [2, 1],
+        "branches": [4, 2],
+    }
+
+
+def test_a_run_has_workers_for_its_backends_and_the_references(monkeypatch):
+    monkeypatch.setattr(execution, "WorkerPool", FakePool)
+    params = ExecuteParams.model_construct(
+        backends=["jax:jit", FLOAT64[0]], hang_seconds=5, memory_mb=600
+    )
+    pool = execution.open_worker_pool(params, Path("w.npz"))
+    rest = tuple(backend for backend in FLOAT64 if backend != FLOAT64[0])
+    assert pool.facts == (("jax:jit", FLOAT64[0], *rest), Limits(5, 600), Path("w.npz"))
+
+
+def test_converters_run_in_their_own_worker_or_their_hosts(monkeypatch):
+    kinds = {
+        "mine": SimpleNamespace(own_worker=True, host="pytorch"),
+        "other": SimpleNamespace(own_worker=False, host="pytorch"),
+    }
+    monkeypatch.setattr("asterism.libraries.running.worker_pool.CONVERTERS", kinds)
+    assert (_worker_of("mine"), _worker_of("other")) == ("mine", "pytorch")
+
+
+def test_a_conversion_is_asked_of_its_worker(tmp_path):
+    asked = []
+    answer = {"stage": "convert", "status": "error", "exception": "E", "message": "m", "frame": "f"}
+    client = SimpleNamespace(
+        ask=lambda request, seconds: (asked.append((request, seconds)), answer)[1]
+    )
+    pool = SimpleNamespace(
+        _clients={"tf2onnx": client}, _request=lambda task, folder: {"folder": str(folder)}
+    )
+    task = Task(4, GRAPH, {}, seconds=2.5)
+    found = WorkerPool._convert(pool, task, tmp_path, "tf2onnx")
+    request = {"folder": str(tmp_path), "step": "convert", "backend": "tf2onnx"}
+    assert asked == [(request, 2.5)]
+    assert (found.model, found.backend, found.stage, found.status) == (
+        *(4, "tf2onnx", "convert", "error"),
+    )
+    assert (found.exception, found.message, found.frame) == ("E", "m", "f")
+
+
+def raised(kind, message, where):
+    """An exception that a file raised."""
+    names = {"kind": kind, "message": message}
+    try:
+        exec(compile("def inner():\n    raise kind(message)\ninner()", where, "exec"), names)
+    except BaseException as error:
+        return error
+
+
+class OddError(Exception):
+    """An exception of nobody's."""
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "name", "frame"),
+    [
+        (raised(ValueError, "it broke", "x.py"), "error", "ValueError", ""),
+        (
+            raised(ValueError, "it broke", "/v/site-packages/lib/a.py"),
+            *("error", "ValueError", "lib/a.py:inner"),
+        ),
+        (
+            raised(OddError, "it broke", "/v/site-packages/tf/traceback_utils.py"),
+            *("error", f"{__name__}.OddError", ""),
+        ),
+        (raised(NotImplementedError, "no", "x.py"), "unsupported", "NotImplementedError", ""),
+        (raised(ValueError, "is not supported", "x.py"), "unsupported", "ValueError", ""),
+        (raised(ValueError, "a word of mine", "x.py"), "unsupported", "ValueError", ""),
+    ],
+)
+def test_an_exception_is_told_with_the_library_s_innermost_frame(error, status, name, frame):
+    plugin = SimpleNamespace(unsupported=(r"word of mine",))
+    assert _describe(error, plugin) == {
+        "status": status,
+        "exception": name,
+        "message": str(error),
+        "frame": frame,
+    }
+
+
+class Twice(LIBRARIES["onnxruntime"]):
+    """Doubles its inputs, and notes what it is asked."""
+
+    def __init__(self, error=None):
+        self.error, self.opened, self.dtypes = error, [], []
+
+    def compile(self, model_under_test, option):
+        if self.error is not None:
+            raise self.error
+        self.opened.append(model_under_test)
+        return option
+
+    def run(self, compiled, inputs):
+        self.dtypes += [str(array.dtype) for array in inputs]
+        return [2 * array for array in inputs]
+
+
+@pytest.fixture
+def request_of(tmp_path):
+    values = {"normal/0": np.float32([1, 2]), "normal/1": np.int32([3]), "wide/0": np.float32([9])}
+    np.savez(tmp_path / "inputs.npz", **values)
+    facts = {"folder": str(tmp_path), "weights": None, "outputs": None, "opset": 15, "batch": 2}
+    facts |= {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
+    return lambda **more: facts | {"dtype": None, "target": "out.npz"} | more
+
+
+def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tmp_path):
+    library = Twice()
+    worker = Worker(library)
+    assert worker.answer(request_of()) == {"status": "ok", "stage": "run"}
+    with np.load(tmp_path / "out.npz") as written:
+        assert {name: written[name].tolist() for name in written} == {
+            "normal/0": [2, 4],
+            "normal/1": [6],
+        }
+    worker.answer(request_of(dtype="float64", distributions=["wide", "normal"]))
+    worker.answer(request_of(outputs=[1]))
+    worker.answer(request_of(outputs=[1], weights=str(tmp_path / "w.npz")))
+    assert library.dtypes[:5] == ["float32", "int32", "float64", "float64", "int32"]
+    first, again, other, last = library.opened
+    assert first is again
+    assert len({id(model) for model in (first, other, last)}) == 3
+    assert (first.folder, first.opset, first.batch, first.outputs) == (tmp_path, 15, 2, None)
+    assert (first._weights, last._weights) == (None, tmp_path / "w.npz")
+    assert other.outputs == [1]
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError("much"), {"status": "memory", "stage": "compile", "message": "much"}),
+        (
+            ArithmeticError("odd"),
+            {"status": "error", "stage": "compile", "message": "odd", "frame": ""}
+            | {"exception": "ArithmeticError"},
+        ),
+    ],
+)
+def test_a_workers_failures_are_answers(request_of, error, expected):
+    assert Worker(Twice(error)).answer(request_of()) == expected
+
+
+class Process:
+    """Stands for a worker's process: what it answers, and that it is stopped."""
+
+    def __init__(self, answer):
+        self.pid, self._answer, self.events = None, answer, []
+
+    def start(self):
+        self.events.append("start")
+        self.pid = 7
+
+    def receive(self, limits):
+        return memoryview(json.dumps(self._answer).encode())
+
+    def stop(self):
+        self.events.append("stop")
+        self.pid = None
+
+
+def test_a_worker_that_cannot_serve_is_stopped_and_not_started_again():
+    client = WorkerClient("onnxruntime", Limits(5, 600))
+    client._worker = broken = Process({"status": "broken", "message": "it does not start"})
+    assert not client.start()
+    assert not client.start()
+    assert (client.broken, client.pid) == ("it does not start", None)
+    assert broken.events == ["start", "stop"]
+    answer = client.ask({"step": "run"})
+    assert answer == {"status": "blocked", "stage": "compile", "message": "it does not start"}
+    client = WorkerClient("onnxruntime", Limits(5, 600))
+    client._worker = ready = Process({"status": "ready"})
+    assert client.start() and client.start()
+    assert ready.events == ["start"]
+
+
+@pytest.mark.parametrize("more", [None, {"MINE": "1", "KERAS_BACKEND": "mine"}])
+def test_a_workers_environment_is_the_librarys_and_what_is_given(monkeypatch, more):
+    made = []
+    monkeypatch.setattr(
+        worker_client, "WorkerProcess", lambda *facts: (made.append(facts), Process({}))[1]
+    )
+    client = WorkerClient("jax", Limits(5, 600), more)
+    ((serve, words, environment, forks),) = made
+    assert (serve, words, forks) == (worker_client.serve, ["jax"], None)
+    assert environment == {**variables("jax"), **(more or {})}
+    assert environment["KERAS_BACKEND"] == ("mine" if more else "jax")
+    client._worker.start()
+    client.stop()
+    assert client._worker.events == ["start", "stop"]

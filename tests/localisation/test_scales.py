@@ -1,0 +1,270 @@
+"""Scales: how they are told apart, found, and put into a graph; on a few values and nodes."""
+
+import numpy as np
+import pytest
+import written_graphs
+from onnx import helper
+from written_graphs import constant, value
+
+from asterism.localisation import finer_scales
+from asterism.localisation.finer_scales import (
+    FinerScales,
+    _is_dynamic,
+    _scale,
+    best_range,
+    by_channel,
+)
+from asterism.localisation.graph import Graph
+from asterism.localisation.hybrids import hybrid
+from asterism.localisation.matching import scale_of
+from asterism.localisation.qoperators import QuantisedOperators
+from asterism.localisation.quantised_nodes import _members, match
+from asterism.localisation.reading import pair_of
+from asterism.localisation.running import Session, batches
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
+B = RNG.normal(size=3).astype(np.float32)
+X = RNG.normal(size=(64, 4)).astype(np.float32)
+
+
+def net(nodes, inputs, outputs, constants):
+    tensors = [constant(name, values) for name, values in constants.items()]
+    return written_graphs.net(nodes, inputs, outputs, tensors)
+
+
+def original():
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], "gemm")
+    return net([node], [value("x", "n", 4)], [value("y", "n", 3)], {"w": W, "b": B})
+
+
+def quantised(output_scale=0.5, weight_scale=0.2):
+    """The original with coarse scales for all weights and the output, and one bias of 32 bits."""
+    make, input_scale = helper.make_node, np.float32(0.04)
+    scale, weights = np.float32(output_scale), np.float32(weight_scale)
+    constants = {
+        "sx": input_scale,
+        "zx": np.uint8(128),
+        "qw": np.clip(np.rint(W / weights), -127, 127).astype(np.int8),
+        "sw": weights,
+        "zw": np.int8(0),
+        "qb": np.rint(B / (input_scale * weights)).astype(np.int32),
+        "sb": input_scale * weights,
+        "sy": scale,
+        "zy": np.uint8(128),
+    }
+    nodes = [
+        make("QuantizeLinear", ["x", "sx", "zx"], ["xq"]),
+        make("DequantizeLinear", ["xq", "sx", "zx"], ["xf"]),
+        make("DequantizeLinear", ["qw", "sw", "zw"], ["wf"]),
+        make("DequantizeLinear", ["qb", "sb"], ["bf"]),
+        make("Gemm", ["xf", "wf", "bf"], ["y_float"], "gemm"),
+        make("QuantizeLinear", ["y_float", "sy", "zy"], ["yq"]),
+        make("DequantizeLinear", ["yq", "sy", "zy"], ["y"]),
+    ]
+    return net(nodes, [value("x", "n", 4)], [value("y", "n", 3)], constants)
+
+
+# ---- finding scales
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("axis", [-1, 0, 1])
+def test_weights_get_a_symmetric_scale_for_each_channel(dtype, axis):
+    wanted = np.array([[1.0, -8.0, 0.0], [-2.0, 4.0, 0.0]])
+    values, scale, zero = by_channel(wanted, axis, dtype)
+    middle = 0 if dtype == np.int8 else 128
+    largest = {-1: [8.0], 0: [8.0, 4.0], 1: [2.0, 8.0, 0.0]}[axis]
+    scales = [size / 127 if size else 1.0 for size in largest]
+    assert scale.reshape(-1) == pytest.approx(scales)
+    assert scale.shape == zero.shape == ((len(largest),) if axis >= 0 else ())
+    assert (zero.reshape(-1) == middle).all()
+    assert (values.dtype, scale.dtype, zero.dtype) == (dtype, np.float32, dtype)
+    for row, column in np.ndindex(2, 3):
+        step = scales[0 if axis < 0 else (row, column)[axis]]
+        level = middle + round(wanted[row, column] / step)
+        assert values[row, column] == level
+        assert middle - 127 <= values[row, column] <= middle + 127
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16])
+@pytest.mark.parametrize(
+    ("observed", "low", "high"),
+    [([-1.0, 3.0, 0.5], -1, 3), ([2.0, 4.0], 0, 4), ([-4.0, -2.0], -4, 0)],
+)
+def test_a_range_holds_all_values_and_zero(dtype, observed, low, high):
+    limits = np.iinfo(dtype)
+    scale, point = best_range(np.array(observed), dtype, np.array([1.0]))
+    assert (scale.dtype, point.dtype) == (np.float32, dtype)
+    step = (high - low) / (int(limits.max) - int(limits.min))
+    assert float(scale) == pytest.approx(step, rel=1e-5)
+    assert int(point) == round(int(limits.min) - low / step)
+
+
+def test_a_range_is_smaller_where_that_serves_most_values():
+    many = np.concatenate([np.linspace(-1, 1, 2000), [40.0]])
+
+    def error(scale, point):
+        levels = np.clip(np.rint(many / scale) + int(point), 0, 255)
+        return np.square((levels - int(point)) * float(scale) - many).sum()
+
+    shares = np.array([1.0, 0.5, 0.98])
+    tried = [best_range(many, np.uint8, shares[n : n + 1]) for n in range(3)]
+    errors = [error(*one) for one in tried]
+    best = best_range(many, np.uint8, shares)
+    assert best == tried[int(np.argmin(errors))]
+    even = best_range(np.linspace(-1, 1, 2000), np.uint8, shares)
+    assert float(even[0]) == pytest.approx(2 / 255)
+    nothing = best_range(np.zeros(3), np.int8)
+    assert (float(nothing[0]), int(nothing[1])) == (1, -128)
+
+
+# ---- scales in graphs
+
+
+def test_scales_are_told_apart_by_their_values_and_unknown_ones_by_name():
+    make = helper.make_node
+    nodes = [
+        make("QuantizeLinear", ["x", "s", "z"], ["a"]),
+        make("QuantizeLinear", ["x", "same", "z"], ["b"]),
+        make("QuantizeLinear", ["x", "other", "z"], ["c"]),
+        make("QuantizeLinear", ["x", "x", "z"], ["d"]),
+        make("QuantizeLinear", ["x", "given", "z"], ["e"]),
+        make("QuantizeLinear", ["x", "s"], ["f"]),
+    ]
+    half = np.float32(0.5)
+    constants = {"s": half, "same": half, "other": np.float32(0.25), "z": np.uint8(1)}
+    graph = Graph(net(nodes, [value("x"), value("given")], [], constants))
+    found = [scale_of(graph, index) for index in range(6)]
+    assert found[0] == found[1] == (half.tobytes(), b"\x01")
+    assert len(set(found)) == 5
+    assert found[3] == (b"x", b"\x01")
+    assert found[4] == (b"given", b"\x01")
+
+
+def test_a_tensors_scale_is_that_of_its_dequantiser():
+    make = helper.make_node
+    nodes = [
+        make("DequantizeLinear", ["q", "one"], ["a"]),
+        make("DequantizeLinear", ["q", "many"], ["b"]),
+        make("DequantizeLinear", ["q", "x"], ["c"]),
+        make("Neg", ["a"], ["d"]),
+    ]
+    constants = {"q": np.int8([1, 2]), "one": np.float32([0.5]), "many": np.float32([1, 2])}
+    graph = Graph(net(nodes, [value("x")], [], constants))
+    assert (_scale(graph, "a").shape, float(_scale(graph, "a"))) == ((), 0.5)
+    assert _scale(graph, "b").tolist() == [1, 2]
+    assert [_scale(graph, name) for name in ("c", "d", "x")] == [None] * 3
+
+
+def test_a_measured_scale_is_the_second_output_of_its_operator():
+    make = helper.make_node
+    nodes = [
+        make("DynamicQuantizeLinear", ["x"], ["q", "measured", "zero"]),
+        make("Mul", ["measured", "w"], ["a"]),
+        make("Mul", ["w", "measured"], ["b"]),
+        make("Mul", ["w", "zero"], ["c"]),
+        make("Mul", ["w", "x"], ["d"]),
+        make("Split", ["x"], ["e", "f"]),
+        make("Mul", ["w", "f"], ["g"]),
+    ]
+    graph = Graph(net(nodes, [value("x", 4)], [], {"w": np.float32(2)}))
+    asked = [(1, 1), (1, 0), (2, 0), (2, 1), (3, 0), (4, 0), (6, 0)]
+    found = [_is_dynamic(graph, graph.nodes[index], place) for index, place in asked]
+    assert found == [True, False, True, False, False, False, False]
+
+
+def test_a_node_with_an_output_that_nobody_takes_is_a_member():
+    make = helper.make_node
+    nodes = [make("Dropout", ["x"], ["kept", ""]), make("Add", ["kept", "c"], ["y"])]
+    model = net(nodes, [value("x", 2)], [value("y", 2)], {"c": np.float32([1, 2])})
+    pair = pair_of(model, model)
+    assert _members(pair, {"x": None}, "y") == {0, 1}
+    assert _members(pair, {"x": None, "kept": None}, "y") == {1}
+
+
+def test_a_float_version_that_a_file_has_is_taken():
+    make = helper.make_node
+    nodes = [
+        make("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        make("DequantizeLinear", ["q", "s", "z"], ["there"]),
+        make("Transpose", ["q"], ["t"], perm=[1, 0]),
+        make("DequantizeLinear", ["t", "s", "z"], ["y"]),
+        make("Neg", ["there"], ["n"]),
+    ]
+    constants = {"s": np.float32(0.1), "z": np.uint8(10)}
+    model = net(nodes, [value("x", 2, 3)], [value("y", 3, 2), value("n", 2, 3)], constants)
+    plain = QuantisedOperators(model).model
+    (moved,) = (node for node in plain.graph.node if node.op_type == "Transpose")
+    assert list(moved.input) == ["there"]
+    readers = [n for n in plain.graph.node if n.op_type == "DequantizeLinear"]
+    assert sorted(n.input[0] for n in readers) == ["q", "t"]
+    feed = {"x": RNG.normal(size=(2, 3)).astype(np.float32)}
+    for found, wanted in zip(
+        *(Session(m, "it").run(feed).values() for m in (plain, model)), strict=True
+    ):
+        assert found == pytest.approx(wanted)
+
+
+# ---- finer scales of a whole node
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_finer_scales_bring_a_node_near_the_original(bits):
+    pair = match(pair_of(original(), quantised()))
+    finer = FinerScales(pair, batches({"x": X}, 20), bits)
+    (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
+    assert gemm in finer.possible
+    assert finer.has_ranges
+    assert finer.applied([]) is pair
+    changed = finer.applied([gemm])
+    before, after, wanted = (
+        Session(m, "it", optimised=False).run({"x": X})["y"]
+        for m in (hybrid(pair, ()), hybrid(changed, ()), original())
+    )
+    # The input's own step of 0.04 stays; the weights' and the output's steps get finer.
+    assert np.abs(before - wanted).max() > 0.2
+    assert np.abs(after - wanted).max() < 0.25 * np.abs(before - wanted).max()
+    graph = changed.opened.compressed
+    scale = graph.value(graph.maker_of("wf").input[1])
+    assert scale == pytest.approx(np.abs(W).max(axis=0) / 127, rel=1e-5)
+    step = graph.value(graph.maker_of("y").input[1])
+    wide = X @ W + B
+    share = float(step) * (2**bits - 1) / (wide.max() - wide.min())
+    assert 0.28 < share < 1.02
+    assert Session(pair.opened.compressed.model, "it").run({"x": X})["y"].shape == (64, 3)
+    bias = graph.maker_of("bf")
+    stored = graph.value(bias.input[0]).astype(np.float64)
+    assert stored * graph.value(bias.input[1]) == pytest.approx(B, abs=1e-3)
+    assert graph.value(bias.input[1]) == pytest.approx(
+        np.float32(0.04) * np.abs(W).max(axis=0) / 127, rel=1e-4
+    )
+
+
+def test_unclipped_ranges_are_those_of_the_values():
+    pair = match(pair_of(original(), quantised()))
+    feeds = batches({"x": X}, 20)
+    (gemm,) = (n for n, node in enumerate(pair.nodes) if node.name == "gemm")
+    changed = FinerScales(pair, feeds, clipped=False).applied([gemm])
+    graph = changed.opened.compressed
+    answers = X @ W + B
+    low, high = min(0, answers.min()), max(0, answers.max())
+    step, point = (graph.value(name) for name in graph.maker_of("y").input[1:3])
+    assert float(step) == pytest.approx((high - low) / 255, rel=1e-5)
+    assert int(point) == round(-low / float(step))
+
+
+def test_ranges_are_chosen_by_a_sample_with_the_ends(monkeypatch):
+    monkeypatch.setattr(finer_scales, "_SAMPLE", 40)
+    pair = match(pair_of(original(), quantised()))
+    found = finer_scales._observed(pair, batches({"x": X}, 32))
+    assert set(found) == {"x", "y"}
+    answers = (X @ W + B).reshape(2, -1)
+    for tensor, runs in (("x", X.reshape(2, -1)), ("y", answers)):
+        step = runs.size // 40  # of all runs together
+        expected = [v for run in runs for v in (run.min(), run.max(), *run[::step])]
+        assert found[tensor] == pytest.approx(expected, abs=1e-5)
+        assert found[tensor].dtype == np.float64
+    broken = X.copy()
+    broken[0, 0] = np.inf
+    assert np.isfinite(finer_scales._observed(pair, batches({"x": broken}, 32))["x"]).all()

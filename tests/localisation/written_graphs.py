@@ -1,0 +1,47 @@
+"""Graphs of a few nodes, written by hand, and what two of them compute."""
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+FLOAT = TensorProto.FLOAT
+
+
+def value(name, *shape, kind=FLOAT):
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def constant(name, values):
+    return numpy_helper.from_array(np.asarray(values), name)
+
+
+def net(nodes, inputs, outputs, constants=(), opset=OPSET, more=()):
+    graph = helper.make_graph(nodes, "net", inputs, outputs, list(constants))
+    opsets = [helper.make_opsetid("", opset), *more]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+W = np.array([[1.0, -2.0, 0.5], [0.25, 3.0, -1.0]], np.float32)
+V = np.array([[1.0, 0.0], [0.5, -1.0], [2.0, 1.0]], np.float32)
+
+
+def two_products(first=W, second=V):
+    """``y = relu(x·first)·second``; only its first product has a name."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["h"], "first"),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("MatMul", ["r", "v"], ["y"], "second"),
+    ]
+    constants = [constant("w", first), constant("v", second)]
+    return net(nodes, [value("x", "n", 2)], [value("y", "n", 2)], constants)
+
+
+def rounded(values):
+    return (np.rint(values * 2) / 2 + 0.25).astype(np.float32)
+
+
+X = np.array([[1.0, 2.0], [-1.0, 0.5], [3.0, 0.0]], np.float32)
+
+
+def products_of(first, second, x=X):
+    return np.maximum(x @ first, 0) @ second

@@ -1,0 +1,145 @@
+"""Parts that handle Keras and PyTorch models: augmentation, exports, links in HDF5."""
+
+import h5py
+import keras
+import numpy as np
+import pytest
+import torch
+
+from asterism.core.messages.errors import UserError
+from asterism.models.architectures import build
+from asterism.models.classifiers.formats import keras as keras_format
+from asterism.models.classifiers.formats.layout import Layout
+from asterism.models.classifiers.formats.torch_export import TorchRuntime
+from asterism.models.keras_models.hdf5 import require_plain
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.models.tensor_models.runtimes import keras as keras_runtime
+from asterism.models.training.image_classifier import _augmented
+
+
+def test_a_plain_cnn_has_two_blocks_and_a_hidden_layer():
+    model = build("plain_cnn", (12, 8, 3), 5, key="classifier.architecture")
+    shapes = [tuple(w.shape) for w in model.weights if len(w.shape) > 1]
+    assert shapes == [
+        (3, 3, 3, 32),
+        (3, 3, 32, 32),
+        (3, 3, 32, 64),
+        (3, 3, 64, 64),
+        (3 * 2 * 64, 128),
+        (128, 5),
+    ]
+    names = [layer.name for layer in model.layers]
+    assert names[:4] == ["images", "block1_conv1", "block1_conv2", "block1_pool"]
+    assert names[4:7] == ["block2_conv1", "block2_conv2", "block2_pool"]
+    assert names[7:] == ["flatten", "dense", "before_softmax", "predictions"]
+    rows = np.asarray(model(np.random.default_rng(0).random((2, 12, 8, 3), np.float32)))
+    assert rows.sum(axis=1) == pytest.approx([1, 1], abs=1e-5)
+    with pytest.raises(
+        UserError, match=r"classifier\.architecture is 'plain_cnn', which cannot be"
+    ):
+        build("plain_cnn", (3, 3, 1), 5, key="classifier.architecture")
+
+
+def test_augmentation_shifts_and_mirrors_in_training_alone():
+    keras.utils.set_random_seed(0)
+    inputs = keras.Input((16, 16, 1))
+    model = keras.Model(inputs, keras.layers.Rescaling(1.0)(inputs), name="same")
+    augmented = _augmented(model)
+    assert augmented.name == "same"
+    assert augmented.layers[-1] is model
+    image = np.zeros((16, 16, 1), np.float32)
+    image[6:9, 4:6] = 1  # left of the middle
+    images = np.repeat(image[np.newaxis], 300, axis=0)
+    assert np.array_equal(np.asarray(augmented(images, training=False)), images)
+    seen = np.asarray(augmented(images, training=True))
+    there = seen.sum(axis=(1, 2, 3))
+    rows = (seen.sum(axis=(2, 3)) * np.arange(16)).sum(axis=1) / there - 7
+    columns = (seen.sum(axis=(1, 3)) * np.arange(16)).sum(axis=1) / there - 7.5
+    assert np.abs(rows).max() <= 2.01  # an eighth of 16
+    assert np.abs(rows).max() > 1.5
+    assert 0.3 < (columns > 0).mean() < 0.7
+    assert np.abs(np.abs(columns) - 3).max() <= 2.01
+    assert np.abs(np.abs(columns) - 3).max() > 1.5
+
+
+@pytest.mark.parametrize(
+    ("shape", "fails", "is_export"),
+    [
+        ((None, 8, 8, 3), False, True),
+        ((None, 8, 8, 3), True, False),
+        ((None, 8), False, False),
+    ],
+)
+def test_classifiers_of_images_are_run_as_their_export(
+    tmp_path, monkeypatch, shape, fails, is_export
+):
+    path, export = tmp_path / "m.keras", tmp_path / "model.onnx"
+    spec, answer = TensorSpec("x", "float32", shape), TensorSpec("y", "float32", (None, 2))
+    asked = []
+
+    def faithful_export(given):
+        asked.append(given)
+        if fails:
+            raise UserError("no classifier")
+        return export
+
+    signature = Signature("keras", (spec,), (answer,))
+    monkeypatch.setattr(keras_runtime, "keras_signature", lambda given: signature)
+    monkeypatch.setattr(keras_format, "faithful_export", faithful_export)
+    assert keras_runtime._export_of(path) == (export if is_export else None)
+    assert asked == ([path] if len(shape) == 4 else [])
+
+
+LINKS = {
+    "a soft link": lambda file: file.__setitem__("other", h5py.SoftLink("/values")),
+    "a link to another file": lambda file: file.__setitem__("x", h5py.ExternalLink("b", "/c")),
+    "a second name of an object": lambda file: file.__setitem__("again", file["values"]),
+    "a named type": lambda file: file.__setitem__("kind", np.dtype("f4")),
+    "references": lambda file: file.attrs.__setitem__("ref", file["values"].ref),
+    "values that are neither numbers nor strings": lambda file: file.create_dataset(
+        "pairs", data=np.zeros(2, [("a", "f4"), ("b", "i4")])
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LINKS)
+def test_a_file_that_refers_elsewhere_is_rejected_by_name(tmp_path, what):
+    path = tmp_path / "m.h5"
+    with h5py.File(path, "w") as file:
+        file.create_group("group").create_dataset("deep", data=np.arange(3))
+        file["values"] = np.zeros((4, 5), np.float32)
+        file.attrs["told"] = "text"
+        require_plain(file, path)
+        LINKS[what](file)
+        with pytest.raises(UserError, match=rf"m\.h5 holds {what} \(/.+\): only plain groups"):
+            require_plain(file, path)
+
+
+def test_a_file_that_declares_too_much_is_rejected(tmp_path, monkeypatch):
+    path = tmp_path / "m.h5"
+    monkeypatch.setenv("ASTERISM_LIMITS_MODEL_MB", "1")
+    with h5py.File(path, "w") as file:
+        file.create_dataset("small", (1000, 100), np.float32)
+        require_plain(file, path)
+        file.create_dataset("large", (1000, 300), np.float32)
+        with pytest.raises(UserError, match=r"m\.h5 declares data sets"):
+            require_plain(file, path)
+
+
+@pytest.mark.parametrize("kind", [tuple, list, None])
+def test_of_several_outputs_of_pytorch_the_first_counts(kind):
+    """The runtime without a file: exporting a program takes seconds."""
+    runtime = TorchRuntime.__new__(TorchRuntime)
+    runtime._torch, runtime._layout = torch, Layout((None, 3, 4, 5), "m.pt2")
+
+    def module(batch):
+        assert tuple(batch.shape) == (2, 3, 4, 5)
+        assert torch.is_inference_mode_enabled()
+        sums = batch.double().sum(dim=(2, 3))
+        return sums if kind is None else kind([sums, -sums])
+
+    runtime._module = module
+    batch = np.random.default_rng(0).random((2, 4, 5, 3), np.float32)
+    found = runtime.run(batch)
+    assert found == pytest.approx(batch.sum(axis=(1, 2)), rel=1e-5)
+    assert found.dtype == np.float32

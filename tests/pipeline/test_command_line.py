@@ -20,7 +20,7 @@ from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import pipeline, plan, pull
+from asterism.sweep import pipeline, plan, sharing
 from asterism.vetting import certificate, command
 from places import ROOT
 
@@ -138,7 +138,7 @@ def test_models_and_inputs_are_looked_at_outside_of_a_project_too(here):
 
 def test_a_project_is_checked_where_no_file_is_given(root, note):
     note(config, "check_params")
-    note(pull, "clean_cache")
+    note(sharing, "clean_cache")
     ended = run("check")
     assert ended.exit_code == 0 and "params.yaml is valid" in ended.output
     assert note.calls == [("check_params", root), ("clean_cache", root)]
@@ -388,7 +388,7 @@ def test_a_stage_that_fails_is_one_line(pipeline_of):
 
 def test_pulling_checks_the_parameters_and_ends_as_dvc_does(root, note):
     note(config, "check_params")
-    note(pull, "pull", 5)
+    note(sharing, "pull", 5)
     assert run("pull").exit_code == 5
     assert run("pull", "--experiments", "origin").exit_code == 5
     checked = ("check_params", root)

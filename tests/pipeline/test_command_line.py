@@ -189,8 +189,9 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
     run(*FILES, *told, "--name", "mine", "--dry-run")
     (_, asked, _), (_, request, dry, _) = note.calls
     assert asked == command.VetRequest(
-        Path("big.onnx"), Path("small.onnx"), Path("inputs.npz"), "sound", "top_label",
-        Path("l.json"), "unit", ["sr=16000"], overrides=["seed=1", "vet.x=2"],
+        original=Path("big.onnx"), compressed=Path("small.onnx"), inputs=Path("inputs.npz"),
+        kind="sound", comparison="top_label", labels=Path("l.json"), preprocessing="unit",
+        constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
     )  # fmt: skip
     assert (request.name, dry) == ("mine", True)
 
@@ -315,9 +316,12 @@ def test_a_sweep_is_asked_for_as_it_is_written(root, note):
     words += ["--shards", 3, "--shard-launcher", "slurm", "--objective", "m:x", "--dry-run"]
     assert run("sweep", *words).exit_code == 4
     (_, usual, dry, _), (_, asked, wet, _) = note.calls
-    assert (usual, dry) == (sweep_app.Request([], [], None, 1, 1, None, ""), False)
+    assert (usual, dry) == (sweep_app.Request(overrides=[], targets=[]), False)
     targets = ["report", "fuzz@state"]
-    assert asked == sweep_app.Request(["a=1,2", "b=3"], targets, "n", 2, 3, "slurm", "m:x")
+    assert asked == sweep_app.Request(
+        overrides=["a=1,2", "b=3"], targets=targets, name="n", jobs=2, shards=3,
+        shard_launcher="slurm", objective="m:x",
+    )  # fmt: skip
     assert wet
 
 

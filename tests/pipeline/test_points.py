@@ -208,7 +208,7 @@ def test_a_point_without_a_record_says_why(tmp_path, monkeypatch, begun, stopped
     launcher = {"_target_": "BasicLauncher"}
     monkeypatch.setattr(app, "prepare", lambda *_: (sweep, points, launcher))
     monkeypatch.setattr(app, "run", lambda *_: 130)
-    app.sweep_command(app.Request(["seed=1"], [], "s", 1, 1, None, ""), False, said.append)
+    app.sweep_command(app.Request(overrides=["seed=1"], name="s"), False, said.append)
     assert f"point 0: {status}" in said
     assert "None" not in " ".join(said)
 
@@ -403,7 +403,7 @@ def test_outside_of_a_projects_root_is_one_line(tmp_path, monkeypatch, command):
 
 
 def test_an_objective_is_rejected_where_nothing_goes_by_it(tmp_path):
-    request = app.Request(["seed=1"], [], "s", 1, 1, None, "fuzz-state:crashes")
+    request = app.Request(overrides=["seed=1"], name="s", objective="fuzz-state:crashes")
     (tmp_path / "conf").symlink_to(CONF)
     with pytest.raises(UserError, match="this one runs all of them"):
         app.prepare(tmp_path, request)

@@ -50,7 +50,11 @@ def pair(tmp_path_factory):
 
 def request(pair, compressed="int8.onnx", **changes):
     return VetRequest(
-        pair / "original.onnx", pair / compressed, pair / "inputs.npz", overrides=TINY, **changes
+        original=pair / "original.onnx",
+        compressed=pair / compressed,
+        inputs=pair / "inputs.npz",
+        overrides=TINY,
+        **changes,
     )
 
 
@@ -140,9 +144,9 @@ def test_a_certificate_holds_until_a_file_changes(pair, tmp_path, monkeypatch):
 def test_a_litert_file_is_localised_and_repaired_as_onnx(tmp_path, monkeypatch):
     make_lite_pair(tmp_path)
     asked = VetRequest(
-        tmp_path / "original.keras",
-        tmp_path / "int8.tflite",
-        tmp_path / "inputs.npz",
+        original=tmp_path / "original.keras",
+        compressed=tmp_path / "int8.tflite",
+        inputs=tmp_path / "inputs.npz",
         overrides=[o for o in TINY if "limit" not in o],
     )
     overrides, said = vet_overrides(asked, ROOT / "conf")
@@ -186,7 +190,7 @@ def test_files_that_are_no_pair_are_one_line(pair, tmp_path):
 
     other = linear(tmp_path / "other.onnx", np.ones((7, 10), np.float32))
     with pytest.raises(UserError, match="they are no pair"):
-        vet_overrides(VetRequest(pair / "original.onnx", other, pair / "inputs.npz"), ROOT / "conf")
+        vet_overrides(request(pair, other), ROOT / "conf")
     with pytest.raises(UserError, match="no kind of inputs is called 'sond'; did you mean 'sound'"):
         vet_overrides(request(pair, kind="sond"), ROOT / "conf")
 

@@ -102,35 +102,33 @@ def vet(
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.vetting.command import VetRequest, vet_overrides
+    from asterism.vetting.params import CERTIFICATE
 
     if not Path("dvc.yaml").exists():
         new(Path())
     require_root("dvc.yaml")
     request = VetRequest(
-        original,
-        compressed,
-        inputs,
-        kind,
-        comparison,
-        labels,
-        preprocessing,
-        constant or (),
+        original=original,
+        compressed=compressed,
+        inputs=inputs,
+        kind=kind,
+        comparison=comparison,
+        labels=labels,
+        preprocessing=preprocessing,
+        constants=constant or (),
         overrides=override or (),
     )
     overrides, said = vet_overrides(request, Path("conf"))
     for line in said:
-        print(line, flush=True)
+        typer.echo(line)
     called = name or f"vet-{compressed.stem}"
-    code = sweep_command(
-        Request(overrides, ["vet_page"], called, 2, 1, None, ""),
-        dry_run,
-        lambda line: print(line, flush=True),
-    )
+    run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)
+    code = sweep_command(run, dry_run, typer.echo)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:
         from asterism.core.files.artifacts import read_json
 
-        verdict = read_json(folder / "certificate.json")["verdict"]
+        verdict = read_json(folder / CERTIFICATE)["verdict"]
         print(f"verdict: {verdict['word']}")
         for reason in verdict["reasons"]:
             print(f"  {reason}")

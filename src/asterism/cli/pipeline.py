@@ -72,12 +72,16 @@ def sweep(
     from asterism.sweep.app import Request, sweep_command
 
     require_root("dvc.yaml")
-
-    def say(line: str) -> None:
-        print(line, flush=True)
-
-    request = Request(overrides or [], target or [], name, jobs, shards, shard_launcher, objective)
-    sys.exit(sweep_command(request, dry_run, say))
+    request = Request(
+        overrides=overrides or [],
+        targets=target or [],
+        name=name,
+        jobs=jobs,
+        shards=shards,
+        shard_launcher=shard_launcher,
+        objective=objective,
+    )
+    sys.exit(sweep_command(request, dry_run, typer.echo))
 
 
 @app.command()

@@ -15,7 +15,7 @@ from asterism.pairs.results import read_results, write_result
 from asterism.pairs.wheels import fetch_wheels, missing_wheels
 from asterism.sweep.app import Request, sweep_command
 from asterism.sweep.point import VETTED
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import CERTIFICATE, VetParams
 
 Say = Callable[[str], None]
 
@@ -83,7 +83,7 @@ def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
         return False
     if dry:
         return True
-    verdict = read_json(point / VETTED.name / "certificate.json")["verdict"]
+    verdict = read_json(point / VETTED.name / CERTIFICATE)["verdict"]
     say(f"{name}: {verdict['word']}")
     if write:
         write_result(name, point, ready.params)
@@ -93,7 +93,7 @@ def _vet(name: str, pair: RealPair, dry: bool, write: bool, say: Say) -> bool:
 def _run(name: str, ready: PreparedPair, dry: bool, say: Say) -> bool:
     for line in ready.said:
         say(f"{name}: {line}")
-    request = Request(ready.overrides, ["vet_page"], f"pair-{name}", 1, 1, None, "")
+    request = Request(overrides=ready.overrides, targets=["vet_page"], name=f"pair-{name}")
     return sweep_command(request, dry, lambda line: say(f"{name}: {line}")) == 0
 
 
@@ -103,7 +103,7 @@ def _point(name: str) -> Path:
 
 def _is_current(point: Path, params: VetParams) -> bool:
     """Whether a certificate is there, about these files and parameters."""
-    path = point / VETTED.name / "certificate.json"
+    path = point / VETTED.name / CERTIFICATE
     if not path.exists():
         return False
     told = read_json(path)
@@ -115,7 +115,7 @@ def _is_current(point: Path, params: VetParams) -> bool:
 def _state(name: str, pair: RealPair) -> str:
     if pair.not_vetted is not None:
         return f"not vetted: {pair.not_vetted}"
-    if (_point(name) / VETTED.name / "certificate.json").exists():
+    if (_point(name) / VETTED.name / CERTIFICATE).exists():
         return "vetted"
     missing = missing_wheels(packages_of(pair))
     return f"without the wheel of {', '.join(missing)} (--fetch)" if missing else "ready"

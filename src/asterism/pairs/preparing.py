@@ -154,9 +154,9 @@ def _feeds(
 def _request(pair: RealPair, files: Sequence[Path]) -> VetRequest:
     assert pair.vet is not None
     return VetRequest(
-        files[0],
-        files[1],
-        files[2],
+        original=files[0],
+        compressed=files[1],
+        inputs=files[2],
         kind=pair.vet.kind,
         comparison=pair.vet.comparison.kind,
         preprocessing=pair.vet.preprocessing,

@@ -7,7 +7,8 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import reading
-from asterism.vetting.params import VetParams
+from asterism.sweep.point import VETTED
+from asterism.vetting.params import CERTIFICATE, VetParams
 
 #: Where the results lie in the project.
 RESULTS = Path("results/pairs")
@@ -35,14 +36,14 @@ def write_result(name: str, point: Path, params: VetParams, folder: Path = RESUL
 
     Args:
         name: the pair's.
-        point: the folder of the experiment, with ``record.json`` and ``vet/certificate.json``.
+        point: the folder of the experiment, with ``record.json`` and the certificate.
         params: the pair's files.
         folder: of results.
 
     Raises:
         UserError: certificate or record are missing or damaged.
     """
-    certificate = read_json(point / "vet/certificate.json")
+    certificate = read_json(point / VETTED.name / CERTIFICATE)
     record = read_json(point / "record.json")
     target = folder / f"{name}.json"
     with reading(f"the certificate of {name}"):

@@ -25,13 +25,12 @@ from asterism.report.pictures import png, svg
 from asterism.report.section import ReportSection
 from asterism.report.templating import percent, render
 from asterism.vetting.agreement import Agreement
-from asterism.vetting.params import VetParams
+from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Criterion, Verdict, criteria_of, decide
 
 #: Triggering inputs, nodes and points of the curve that the page shows.
 _TRIGGERS, _NODES = 12, 15
-_CERTIFICATE = "certificate.json"
 #: Libraries whose versions a certificate holds.
 _LIBRARIES = ("onnxruntime", "ai-edge-litert", "tensorflow", "numpy", "asterism")
 
@@ -67,7 +66,7 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
         temporary.mkdir()
         write_document(temporary / "index.html", [section], "")
         write_json(
-            temporary / _CERTIFICATE,
+            temporary / CERTIFICATE,
             _certificate(params, seed, verdict, measured, searches, repair),
         )
         repaired = workspace / "artifacts/vet_repair/repaired.onnx"
@@ -115,7 +114,7 @@ def _body(
     return render(
         "vet.html.j2",
         verdict=verdict,
-        commands=params.commands(_CERTIFICATE),
+        commands=params.commands(),
         confidence=params.confidence,
         agreement=agreement,
         accuracies=list(zip(names, agreement["accuracy"], strict=False)),
@@ -236,7 +235,7 @@ def _certificate(
         "verdict": verdict.to_json(),
         "sha256": params.hashes(),
         "versions": {name: version(name) for name in _LIBRARIES},
-        "commands": params.commands(_CERTIFICATE),
+        "commands": params.commands(),
         "seed": seed,
         # As text: the order of mutators counts, and JSON files here have sorted keys.
         "parameters": yaml.safe_dump(params.model_dump(mode="json"), sort_keys=False),

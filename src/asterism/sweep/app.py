@@ -37,7 +37,7 @@ TAIL = 15
 _TAIL_BYTES = 100_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """What the command line asks for.
 
@@ -48,16 +48,16 @@ class Request:
         jobs: stages of a point at the same time.
         shards: processes that share the work of a long stage.
         shard_launcher: see :func:`~asterism.sweep.settings.make_shards`.
-        objective: the metric that an adaptive sweeper goes by.
+        objective: the metric that an adaptive sweeper goes by; empty where none does.
     """
 
     overrides: Sequence[str]
-    targets: Sequence[str]
-    name: str | None
-    jobs: int
-    shards: int
-    shard_launcher: str | None
-    objective: str
+    targets: Sequence[str] = ()
+    name: str | None = None
+    jobs: int = 1
+    shards: int = 1
+    shard_launcher: str | None = None
+    objective: str = ""
 
 
 def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[str, Any]]:

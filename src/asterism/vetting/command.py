@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from asterism.models.signatures.signature import Signature
 _UNIT = "unit"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class VetRequest:
     """What the command line asks for; None is guessed.
 
@@ -43,11 +43,11 @@ class VetRequest:
     inputs: Path
     kind: str | None = None
     comparison: str | None = None
+    options: Mapping[str, Any] | None = None
     labels: Path | None = None
     preprocessing: str | None = None
     constants: Sequence[str] = ()
-    options: Mapping[str, Any] | None = None
-    overrides: Sequence[str] = field(default_factory=tuple)
+    overrides: Sequence[str] = ()
 
 
 def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]]:

@@ -17,6 +17,9 @@ from asterism.dflare.params import BoundParams, ComparisonParams, DomainParams, 
 from asterism.models.tensor_models.feeding import FeedingParams
 from asterism.vetting.verdict import Thresholds
 
+#: The file of a vetted pair's numbers, beside its page.
+CERTIFICATE = "certificate.json"
+
 #: Options of mutation operators, by the operator's name.
 Operators = dict[Label, dict[Label, object]]
 
@@ -102,16 +105,12 @@ class VetParams(ParameterSection):
         }
         return {name: digest_of(Path(path)) for name, path in paths.items()}
 
-    def commands(self, certificate: str) -> list[str]:
-        """The commands that repeat everything: the numbers alone, and the page.
-
-        Args:
-            certificate: name of the file with the numbers.
-        """
+    def commands(self) -> list[str]:
+        """The commands that repeat everything: the numbers alone, and the page."""
         again = ["asterism", "vet", self.original, self.compressed, "--inputs", self.inputs]
         again += ["--kind", self.domain.kind, "--comparison", self.comparison.kind]
         again += ["--labels", self.labels] if self.label_file else []
-        return [shlex.join(["asterism", "vet", "--check", certificate]), shlex.join(again)]
+        return [shlex.join(["asterism", "vet", "--check", CERTIFICATE]), shlex.join(again)]
 
     @property
     def label_file(self) -> str | None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Set
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -21,6 +23,7 @@ PIPELINE = ROOT / "dvc.yaml"
 ALL, EACH = 1.3, 1.8
 
 
+@cache
 def stages() -> dict[str, set[str]]:
     """The code dependencies that ``dvc.yaml`` declares, by stage."""
     listed = yaml.safe_load(PIPELINE.read_text(encoding="utf-8"))["stages"]
@@ -40,14 +43,19 @@ def declared(stage: str) -> set[Path]:
     return {file for path in paths for file in ([path] if path.is_file() else path.rglob("*.py"))}
 
 
-def reached(stage: str) -> set[Path]:
+def reached(stage: str) -> frozenset[Path]:
     """A stage's script and all modules of Asterism that it imports, to the end."""
-    return {script(stage)} | used_by(script(stage))
+    return used_by(script(stage)) | {script(stage)}
 
 
-def lines(files: set[Path]) -> int:
+def lines(files: Set[Path]) -> int:
     """Lines of source files."""
-    return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+    return sum(map(_lines_of, files))
+
+
+@cache
+def _lines_of(file: Path) -> int:
+    return len(file.read_text(encoding="utf-8").splitlines())
 
 
 def table() -> list[tuple[str, int, int]]:

@@ -49,7 +49,8 @@ def named_by(file: Path) -> frozenset[Path]:
     return frozenset(found)
 
 
-def used_by(script: Path) -> set[Path]:
+@cache
+def used_by(script: Path) -> frozenset[Path]:
     """Source files of Asterism that a script uses, directly or through others.
 
     A package with a registry imports its modules by itself, so all of a used registry's
@@ -59,10 +60,10 @@ def used_by(script: Path) -> set[Path]:
     open_ends = [script]
     while open_ends:
         file = open_ends.pop()
-        reached = set(imported_by(file)) | _discovered(file)
+        reached = imported_by(file) | _discovered(file)
         open_ends += reached - used
         used |= reached
-    return used
+    return frozenset(used)
 
 
 def packages_used_by(script: Path) -> set[str]:
@@ -101,11 +102,12 @@ def _files(name: str) -> set[Path]:
     return {path.with_suffix(".py")} if path.with_suffix(".py").exists() else set()
 
 
-def _discovered(file: Path) -> set[Path]:
+@cache
+def _discovered(file: Path) -> frozenset[Path]:
     found: set[Path] = set()
     for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
         is_registry = isinstance(node, ast.Call) and "Registry" in ast.unparse(node.func)
         if is_registry and len(node.args) >= 2 and isinstance(node.args[1], ast.Constant):
             package = SOURCE.joinpath(*str(node.args[1].value).split("."))
             found |= set(package.glob("*.py"))
-    return found
+    return frozenset(found)

@@ -114,9 +114,8 @@ class SaltAndPepperNoise(Mutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``salt`` and ``pepper``: bool ``(N, H, W, C)``."""
         share = rng.uniform(self.low, self.high, size=(shape[0], 1, 1, 1))
-        half = np.rint(share / 2 * LEVELS).astype(
-            np.uint16
-        )  # like the levels: at most half of them
+        # At most half of the levels: uint16 holds them, as it holds the drawn ones.
+        half = np.rint(share / 2 * LEVELS).astype(np.uint16)
         level = uniform_levels(rng, shape)
         return {"salt": level < half, "pepper": level > LEVELS - 1 - half}
 

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ class OnnxPair:
     original: Path
     compressed: Path
 
-    @property
+    @cached_property
     def signature(self) -> Signature:
         """Of the original."""
         return read_signature(self.original)

@@ -278,23 +278,22 @@ register(Reader("triggers", "results", ".", _read_triggers, _triggers_seeds, 8))
 
 def _read_augmentations(path: Path) -> object:
     from asterism.attacks.augmentation import AugmentationSet
-    from asterism.core.files.artifacts import read_json
-    from asterism.deepimportance.heatmaps import Heatmaps
+    from asterism.core.files.artifacts import read_arrays, read_json
 
     names = read_json(path / "names.json")
     augmentation = AugmentationSet.load(path / "augmentation.npz")
-    return names, augmentation.judged, Heatmaps.load(path)
+    return names, augmentation.judged, read_arrays(path / "heatmaps.npz")
 
 
 def _augmentations_seeds(folder: Path) -> None:
     from asterism.attacks.augmentation import AugmentationSet
-    from asterism.core.files.artifacts import write_json
-    from asterism.deepimportance.heatmaps import Heatmaps
+    from asterism.core.files.artifacts import write_arrays, write_json
 
     images = _rng().random((3, 4, 4, 1), np.float32)
     here = place(folder, 0)
     AugmentationSet.natural(images, np.arange(3)).save(here / "augmentation.npz")
-    Heatmaps(images.astype(np.uint8), images, np.arange(3)).save(here)
+    arrays = {"images": images.astype(np.uint8), "relevance": images, "labels": np.arange(3)}
+    write_arrays(here / "heatmaps.npz", **arrays)
     write_json(here / "names.json", ["fgsm", "semantic"])
 
 

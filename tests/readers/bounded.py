@@ -23,47 +23,46 @@ from asterism.core.messages.errors import UserError
 def held(key):
     return int(re.search(key + r":\\s*(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024
 
-order = json.loads(sys.stdin.read())
-module, _, name = order["reader"].partition(":")
-for needed in order["imports"]:
-    importlib.import_module(needed)
-read = getattr(importlib.import_module(module), name)
+orders = json.loads(sys.stdin.read())
 hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-resource.setrlimit(resource.RLIMIT_DATA, (held("VmData") + order["room"] * 10**6, hard))
-for path in order["paths"]:
-    before = held("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
-    try:
-        read(Path(path))
-        answer = "read"
-    except UserError as error:
-        answer = f"UserError: {error}"
-    except BaseException as error:
-        answer = f"{type(error).__name__}: {error}"
-    taken = max(0, held("VmHWM") - before) // 10**6
-    print("ANSWER", json.dumps([path, answer, taken]), flush=True)
+for reader, paths, imports in orders["readers"]:
+    resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+    module, _, name = reader.partition(":")
+    for needed in imports:
+        importlib.import_module(needed)
+    read = getattr(importlib.import_module(module), name)
+    resource.setrlimit(resource.RLIMIT_DATA, (held("VmData") + orders["room"] * 10**6, hard))
+    for path in paths:
+        before = held("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+        try:
+            read(Path(path))
+            answer = "read"
+        except UserError as error:
+            answer = f"UserError: {error}"
+        except BaseException as error:
+            answer = f"{type(error).__name__}: {error}"
+        taken = max(0, held("VmHWM") - before) // 10**6
+        print("ANSWER", json.dumps([path, answer, taken]), flush=True)
 """
 
 
-def answers(reader, paths, imports=()):
-    """What a reader says of each file, and the MB that it took, by the file's name.
+def answers(readers):
+    """What readers say of files, and the MB that each took, by the file's path.
 
     Args:
-        reader: ``package.module:function`` that takes a path.
-        paths: the files.
-        imports: modules that the reader loads late, whose own memory is not the files'.
+        readers: for each of them ``package.module:function`` that takes a path, the files, and
+            modules that it loads late, whose own memory is not the files'.
     """
-    order = {
-        "reader": reader,
-        "paths": [str(path) for path in paths],
-        "imports": imports,
+    orders = {
+        "readers": [(reader, [*map(str, paths)], imports) for reader, paths, imports in readers],
         "room": ROOM,
     }
     source = os.environ.get("PYTHONPATH", str(ROOT / "src"))
     environment = os.environ | {"PYTHONPATH": f"{source}{os.pathsep}{Path(__file__).parent}"}
     child = subprocess.run(
         [sys.executable, "-c", _CHILD],
-        input=json.dumps(order),
+        input=json.dumps(orders),
         capture_output=True,
         text=True,
         timeout=300,
@@ -71,7 +70,7 @@ def answers(reader, paths, imports=()):
         check=False,
     )
     lines = [line[7:] for line in child.stdout.splitlines() if line.startswith("ANSWER ")]
-    found = {Path(path).name: (answer, taken) for path, answer, taken in map(json.loads, lines)}
-    for path in paths[len(lines) :][:1]:
-        found[path.name] = (f"ended the process ({child.returncode}): {child.stderr[-300:]}", 0)
+    found = {Path(path): (answer, taken) for path, answer, taken in map(json.loads, lines)}
+    for path in [path for _, paths, _ in readers for path in paths][len(lines) :][:1]:
+        found[path] = (f"ended the process ({child.returncode}): {child.stderr[-300:]}", 0)
     return found

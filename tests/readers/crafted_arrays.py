@@ -58,13 +58,13 @@ def declares_64_gb(path):
     path.write_bytes(content)
 
 
-def zeros_of_4_gb(path):
-    """4 GB of zeros, deflated a thousandfold."""
+def zeros_of_1_gb(path):
+    """1 GB of zeros, deflated a thousandfold: more than the process may take."""
     entry = zipfile.ZipInfo("a.npy")
     entry.compress_type, entry._compresslevel = zipfile.ZIP_DEFLATED, 1
     with zipfile.ZipFile(path, "w") as file, file.open(entry, "w", force_zip64=True) as member:
-        member.write(header((4 * 10**9,), descr="|u1"))
-        for _ in range(400):
+        member.write(header((10**9,), descr="|u1"))
+        for _ in range(100):
             member.write(bytes(10**7))
 
 
@@ -112,7 +112,7 @@ ARRAYS = [
     header_of_brackets,
     header_of_16_mb,
     declares_64_gb,
-    zeros_of_4_gb,
+    zeros_of_1_gb,
     many_names_of_one_place,
     two_of_one_name,
     packed_by_bzip2,

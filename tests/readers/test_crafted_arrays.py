@@ -29,15 +29,16 @@ CASES = [
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
-    found = {}
+    """One process reads them all: they take seconds to load, and no memory that stays."""
+    cases, readers = {}, []
     for kind, (reader, suffix, many, imports) in READERS.items():
         folder = tmp_path_factory.mktemp("crafted")
         paths = [folder / f"{craft.__name__}.{suffix}" for craft in many]
         for craft, path in zip(many, paths, strict=True):
             craft(path)
-        for name, answer in answers(reader, paths, imports).items():
-            found[kind, name.partition(".")[0]] = answer
-    return found
+            cases[path] = (kind, craft.__name__)
+        readers.append((reader, paths, imports))
+    return {cases[path]: answer for path, answer in answers(readers).items()}
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)

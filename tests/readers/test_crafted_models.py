@@ -66,8 +66,8 @@ def told(tmp_path_factory):
         for craft, path in zip(many, paths, strict=True):
             path.parent.mkdir()
             craft(path)
-        for name, answer in answers(reader, paths, imports).items():
-            found[kind, name.partition(".")[0]] = answer
+        for path, answer in answers([(reader, paths, imports)]).items():
+            found[kind, path.name.partition(".")[0]] = answer
     return found
 
 

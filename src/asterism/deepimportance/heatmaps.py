@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
 
 import keras
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.files.artifacts import read_arrays, write_arrays
-from asterism.core.messages.errors import reading
+from asterism.core.files.artifacts import write_arrays
 from asterism.criteria.tracing import BATCH, model_input
 from asterism.data import Dataset
 from asterism.deepimportance.neurons import propagator
@@ -38,13 +36,6 @@ class Heatmaps:
     def save(self, folder: Path) -> None:
         """Write ``heatmaps.npz``."""
         write_arrays(folder / "heatmaps.npz", **vars(self))
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
-        """What :meth:`save` wrote."""
-        with reading(f"the heatmaps in {folder}"):
-            arrays: dict[str, Any] = read_arrays(folder / "heatmaps.npz")
-            return cls(**arrays)
 
 
 def heatmaps(

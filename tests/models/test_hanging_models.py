@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from asterism.models.recurrent import RecurrentModel, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from marked import Marked, wait_until
 from places import ROOT
+from thinning import every
 
 DARK = np.full((6, 8, 8, 1), 10, np.uint8)
 BRIGHT = np.full((6, 8, 8, 1), 250, np.uint8)
@@ -177,8 +179,10 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("kind", ["classifier", "rnn"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    every(2, list(product(["classifier", "rnn"], [signal.SIGKILL, signal.SIGTERM]))),
+)
 def test_an_endless_model_ends_with_the_process_that_asked_it(tmp_path, kind, number):
     """Without a stage around it: nobody but the system is left to end it."""
     make = endless_classifier if kind == "classifier" else endless_rnn

@@ -19,6 +19,7 @@ from asterism.config import Params, compose
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import NO_REPETITION, ParameterSection, validate
+from thinning import every
 
 CONF = ROOT / "conf"
 CHOICES = sorted(
@@ -92,100 +93,100 @@ def test_every_experiment_composes_as_its_first_lines_say(file):
     validate(Params, yaml.safe_load(compose(CONF, overrides)))
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("abstraction.kk=1", "unknown parameter abstraction.kk; did you mean 'k'?"),
-        ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
-        ("rnnn=gru", "unknown parameter rnnn; did you mean 'rnn'?"),
-        ("fuzz.mutators.scal.low=1", "no mutator is called 'scal'; did you mean 'scale'?"),
-        (
-            "attack.options.noise.sdt=1",
-            "attack: options of noise: unknown parameter sdt; did you mean 'std'?",
-        ),
-        (
-            "criteria.options.neuron_coverage.threshhold=1",
-            "criteria: options of neuron_coverage: unknown parameter threshhold; did you mean "
-            "'threshold'?",
-        ),
-        ("~attack.options.bim", "attack: options of bim: the parameter eps is missing"),
-        ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
-        (
-            "fuzz.selection=random",
-            "fuzz.selection is 'random', but it is a group of parameters; one of conf/ is chosen "
-            "by fuzz/selection=random",
-        ),
-        ("abstraction=3", "abstraction=3"),
-        ("abstraction.k=0", "abstraction.k is 0"),
-        ("data=nope", "no choice of data is called 'nope' (known: cifar10, digits,"),
-        ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
-        ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
-        ("classifier/training=x", "no choice of classifier/training is called 'x' (known: cifar10"),
-        ("seed=-1", "seed is -1"),
-        ("rnn=file", "rnn.path"),
-        ("rnn.path=mine.h5", "rnn.path: 'mine.h5' is not read here: choose rnn=file as well"),
-        ("classifier.path=a.h5", "classifier.path: 'a.h5' is not read here"),
-        ("classifier.weights=a.h5", "classifier.weights: 'a.h5' is not read here"),
-        (
-            "data.path=a.npz",
-            "data: path is 'a.npz', but digits reads no file of yours: choose data=folder or",
-        ),
-        ("abstraction.k=64", "abstraction: k=64, m=10 and n_step=3 need 64 times 5 bits"),
-        ("abstraction.bits=22", "abstraction: bits=22 does not go with"),
-        ("abstraction=null", "abstraction=null: "),
-        ("fuzz/selection=null", "fuzz/selection=null: "),
-        ("a b=c", "a b=c"),
-        ("nonsense", "'nonsense'; missing EQUAL"),
-        ("preprocessing=nope", "cifar10, imagenet, raw, symmetric, unit"),
-        ("driving=folder", "driving.path has to be given"),
-        ("+experiment=study_dave2", "driving.path has to be given"),
-        ("attack.semantic=file", "attack: semantic is 'file': semantic_path has to name an .npz"),
-        ("pair=all", "pairs.float16.compressed is artifacts/compress/float16/model.tflite, but"),
-        (
-            "~compression.pruned",
-            "but compression makes no 'pruned' (it makes: distilled,",
-        ),
-        ("importance.layer=1.5", "importance.layer is 1.5: input should be a valid string or"),
-        ("driving.layer=true", "driving.layer is True: input should be a valid string or"),
-        ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
-        ("preprocessing.scale=inf", "preprocessing.scale is inf: input should be a finite"),
-        ("criteria.options.neuron_coverage.threshold=nan", "neuron_coverage: threshold is nan"),
-        ("criteria.options.likelihood_surprise.upper=nan", "likelihood_surprise: upper is nan"),
-        ("criteria.layers=[]", "criteria.layers is []"),
-        ("attack.options.carlini_wagner.confidence=inf", "carlini_wagner: confidence is inf"),
-        ("driving.angles.degrees=inf", "driving.angles.degrees is inf"),
-        ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
-        ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
-        ("fuzz.weights.median_blur=-1", "fuzz: weights gives median_blur -1"),
-        ("trigger.operators.pixel_change.low=-1", "trigger.operators: the mutator pixel_change"),
-        ("trigger.searches.dflare.options.delta=-1", "trigger.searches.dflare: options of dflare"),
-        ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
-        ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
-        ("reduce.user_model=", "reduce.user_model is ''"),
-        (
-            "execute.distributions=[normal,nan]",
-            "execute.distributions.1 is nan: input should be 'normal'",
-        ),
-        ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
-        ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla)"),
-        ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
-        (
-            "execute.distributions=[normal,wide,normal]",
-            "execute.distributions: 'normal' is there twice",
-        ),
-        ("execute.backends=[jax:jit,jax:jit]", "execute.backends: 'jax:jit' is there twice"),
-        ("importance.neurons=[6,6]", "importance.neurons: 6 is there twice"),
-        ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
-        (
-            "trigger.operators.median_blur.sizes=[]",
-            "the mutator median_blur: at least one kernel size is needed",
-        ),
-        (
-            "trigger.operators.median_blur.sizes=[2]",
-            "the mutator median_blur: kernel sizes must be odd, not [2]",
-        ),
-    ],
-)
+WRONG = [
+    ("abstraction.kk=1", "unknown parameter abstraction.kk; did you mean 'k'?"),
+    ("abstracton.k=1", "unknown parameter abstracton; did you mean 'abstraction'?"),
+    ("rnnn=gru", "unknown parameter rnnn; did you mean 'rnn'?"),
+    ("fuzz.mutators.scal.low=1", "no mutator is called 'scal'; did you mean 'scale'?"),
+    (
+        "attack.options.noise.sdt=1",
+        "attack: options of noise: unknown parameter sdt; did you mean 'std'?",
+    ),
+    (
+        "criteria.options.neuron_coverage.threshhold=1",
+        "criteria: options of neuron_coverage: unknown parameter threshhold; did you mean "
+        "'threshold'?",
+    ),
+    ("~attack.options.bim", "attack: options of bim: the parameter eps is missing"),
+    ("fuzz.weights.shear=2", "To append to your config use +fuzz.weights.shear=2"),
+    (
+        "fuzz.selection=random",
+        "fuzz.selection is 'random', but it is a group of parameters; one of conf/ is chosen "
+        "by fuzz/selection=random",
+    ),
+    ("abstraction=3", "abstraction=3"),
+    ("abstraction.k=0", "abstraction.k is 0"),
+    ("data=nope", "no choice of data is called 'nope' (known: cifar10, digits,"),
+    ("+experiment=study_dave", "no choice of experiment is called 'study_dave'; did you mean"),
+    ("rnn/training=mnits", "no choice of rnn/training is called 'mnits'; did you mean 'mnist'"),
+    ("classifier/training=x", "no choice of classifier/training is called 'x' (known: cifar10"),
+    ("seed=-1", "seed is -1"),
+    ("rnn=file", "rnn.path"),
+    ("rnn.path=mine.h5", "rnn.path: 'mine.h5' is not read here: choose rnn=file as well"),
+    ("classifier.path=a.h5", "classifier.path: 'a.h5' is not read here"),
+    ("classifier.weights=a.h5", "classifier.weights: 'a.h5' is not read here"),
+    (
+        "data.path=a.npz",
+        "data: path is 'a.npz', but digits reads no file of yours: choose data=folder or",
+    ),
+    ("abstraction.k=64", "abstraction: k=64, m=10 and n_step=3 need 64 times 5 bits"),
+    ("abstraction.bits=22", "abstraction: bits=22 does not go with"),
+    ("abstraction=null", "abstraction=null: "),
+    ("fuzz/selection=null", "fuzz/selection=null: "),
+    ("a b=c", "a b=c"),
+    ("nonsense", "'nonsense'; missing EQUAL"),
+    ("preprocessing=nope", "cifar10, imagenet, raw, symmetric, unit"),
+    ("driving=folder", "driving.path has to be given"),
+    ("+experiment=study_dave2", "driving.path has to be given"),
+    ("attack.semantic=file", "attack: semantic is 'file': semantic_path has to name an .npz"),
+    ("pair=all", "pairs.float16.compressed is artifacts/compress/float16/model.tflite, but"),
+    (
+        "~compression.pruned",
+        "but compression makes no 'pruned' (it makes: distilled,",
+    ),
+    ("importance.layer=1.5", "importance.layer is 1.5: input should be a valid string or"),
+    ("driving.layer=true", "driving.layer is True: input should be a valid string or"),
+    ("preprocessing.mean=[nan]", "preprocessing.mean.0 is nan: input should be a finite"),
+    ("preprocessing.scale=inf", "preprocessing.scale is inf: input should be a finite"),
+    ("criteria.options.neuron_coverage.threshold=nan", "neuron_coverage: threshold is nan"),
+    ("criteria.options.likelihood_surprise.upper=nan", "likelihood_surprise: upper is nan"),
+    ("criteria.layers=[]", "criteria.layers is []"),
+    ("attack.options.carlini_wagner.confidence=inf", "carlini_wagner: confidence is inf"),
+    ("driving.angles.degrees=inf", "driving.angles.degrees is inf"),
+    ("+fuzz.selection.options.gama=3", "fuzz.selection: the selection probability has no"),
+    ("fuzz.mutators.scale.low=2", "fuzz.mutators: the mutator scale"),
+    ("fuzz.weights.median_blur=-1", "fuzz: weights gives median_blur -1"),
+    ("trigger.operators.pixel_change.low=-1", "trigger.operators: the mutator pixel_change"),
+    ("trigger.searches.dflare.options.delta=-1", "trigger.searches.dflare: options of dflare"),
+    ("compression.pruned.options.sparsity=2", "compression.pruned: options of"),
+    ("repair.repairers.perceptron.epochs=0", "repair.repairers: options of perceptron"),
+    ("reduce.user_model=", "reduce.user_model is ''"),
+    (
+        "execute.distributions=[normal,nan]",
+        "execute.distributions.1 is nan: input should be 'normal'",
+    ),
+    ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
+    ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla)"),
+    ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
+    (
+        "execute.distributions=[normal,wide,normal]",
+        "execute.distributions: 'normal' is there twice",
+    ),
+    ("execute.backends=[jax:jit,jax:jit]", "execute.backends: 'jax:jit' is there twice"),
+    ("importance.neurons=[6,6]", "importance.neurons: 6 is there twice"),
+    ("repair.repairers.logistic.strengths=[-1]", "options of logistic: strengths.0 is -1"),
+    (
+        "trigger.operators.median_blur.sizes=[]",
+        "the mutator median_blur: at least one kernel size is needed",
+    ),
+    (
+        "trigger.operators.median_blur.sizes=[2]",
+        "the mutator median_blur: kernel sizes must be odd, not [2]",
+    ),
+]
+
+
+@pytest.mark.parametrize(("override", "message"), every(2, WRONG))
 def test_a_wrong_override_is_one_line(override, message):
     with pytest.raises(UserError) as error:
         compose(CONF, [override])
@@ -254,7 +255,7 @@ FREE = {
 }
 
 
-@pytest.mark.parametrize(("override", "wrong", "key", "meant"), MISSPELT)
+@pytest.mark.parametrize(("override", "wrong", "key", "meant"), every(3, MISSPELT))
 def test_a_misspelt_name_is_told_before_anything_runs(override, wrong, key, meant):
     with pytest.raises(UserError) as error:
         compose(CONF, [override % wrong])

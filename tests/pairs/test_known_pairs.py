@@ -200,6 +200,18 @@ def test_an_entry_names_files_inside_known_wheels(monkeypatch, tmp_path, name, f
         read_pair(name)
 
 
+def test_a_package_that_is_described_wrongly_is_named(monkeypatch, tmp_path):
+    small = {"version": "1.0", "wheel": "small-1.0.whl", "sha256": "0" * 64, "licence": "MIT",
+             "licence_source": "METADATA"}  # fmt: skip
+    path = tmp_path / "packages.yaml"
+    monkeypatch.setattr(entry, "KNOWN", tmp_path)
+    path.write_text(yaml.safe_dump({"small": small}))
+    assert packages.__wrapped__()["small"].version == "1.0"
+    path.write_text(yaml.safe_dump({"small": small, "smaller": small | {"wheel": "../x.whl"}}))
+    with pytest.raises(UserError, match=r"packages\.yaml: smaller.*wheel"):
+        packages.__wrapped__()
+
+
 def test_packages_of_a_list_of_files_are_found():
     files = [FILE.model_copy(update={"package": name}).model_dump() for name in "cab"]
     pair = read_pair("magika")

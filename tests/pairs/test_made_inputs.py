@@ -97,21 +97,21 @@ def test_notes_decay_with_their_overtones():
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """What is written into each picture: places, texts, fonts and colours."""
+    """Each picture's ground, and its lines: places, texts, fonts and colours."""
     from PIL import ImageDraw
 
-    calls = []
+    found = []
 
     class Draw:
         def __init__(self, image):
-            self.size = image.size
-            calls.append([])
+            self.size, self.ground, self.lines = image.size, image.getpixel((0, 0)), []
+            found.append(self)
 
         def text(self, place, text, font, fill):
-            calls[-1].append((place, text, font, fill, self.size))
+            self.lines.append((place, text, font, fill, self.size))
 
     monkeypatch.setattr(ImageDraw, "Draw", Draw)
-    return calls
+    return found
 
 
 def pictures(count, upside_down=False, **options):
@@ -126,9 +126,9 @@ def pictures(count, upside_down=False, **options):
 def test_lines_are_in_their_places_in_many_sizes(drawn):
     items = pictures(50).items
     assert items.shape == (50, 96, 64, 3) and items.dtype == np.uint8
-    assert len(drawn) == 50 and {len(lines) for lines in drawn} == {1, 2, 3}
+    assert len(drawn) == 50 and {len(picture.lines) for picture in drawn} == {1, 2, 3}
     shares, counts, lefts, downs = [], set(), set(), []
-    for lines in drawn:
+    for lines in (picture.lines for picture in drawn):
         room = 96 // len(lines)
         for number, ((left, top), text, font, fill, size) in enumerate(lines):
             assert size == (64, 96) and fill == lines[0][3] and 0 <= fill[0] < 110
@@ -143,15 +143,21 @@ def test_lines_are_in_their_places_in_many_sizes(drawn):
     assert counts == {1, 2, 3, 4} and lefts == set(range(2, 10))
     assert 0 <= min(downs) < 0.1 and 0.7 < max(downs) < 1
     assert 0.45 < min(shares) < 0.55 and 0.75 < max(shares) <= 0.8
-    assert len({line[2].path for lines in drawn for line in lines}) > 12
-    assert max(lines[0][3][0] for lines in drawn) > 95
+    assert len({line[2].path for picture in drawn for line in picture.lines}) > 12
+    assert max(picture.lines[0][3][0] for picture in drawn) > 95
 
 
 def test_grounds_are_light_and_noisy_in_grey(drawn):
     items = pictures(40).items.astype(float)
     assert np.array_equal(items[..., 0], items[..., 1])
-    grounds, levels = np.median(items, axis=(1, 2, 3)), items[:, :, :, 0].std(axis=(1, 2))
-    assert 145 < grounds.min() < 165 and grounds.max() > 245
+    grounds, levels = (
+        np.array([picture.ground[0] for picture in drawn]),
+        items[:, :, :, 0].std(axis=(1, 2)),
+    )
+    assert 150 <= grounds.min() < 160 and 245 < grounds.max() <= 255
+    dark = grounds < 190  # others are noisy up to white, where noise ends
+    away = items[dark].mean(axis=(1, 2, 3)) - grounds[dark]
+    assert away.mean() == pytest.approx(-0.5, abs=0.25), "levels are rounded down"
     assert levels.min() < 2 and 15 < levels.max() < 21
 
 

@@ -44,27 +44,6 @@ def read(document, open_size=5, seed=0):
     return [(n.type, n.inputs, n.config.get("units")) for n in graph.nodes.values()], graph
 
 
-def test_the_second_call_of_a_layer_is_told_from_the_first():
-    layers = [
-        entry("a", 4),
-        entry("b", 6),
-        dense("first", 3, [["a", 0, 0]]),
-        dense("second", 3, [["b", 0, 0]]),
-        layer("ReLU", "shared", [["first", 0, 0]], [["second", 0, 0]]),
-        dense("end", 2, [["shared", 1, 0]]),
-    ]
-    nodes, graph = read(functional(layers, ["a", "b"], [["end", 0, 0], ["shared", 0, 0]]))
-    types = [kind for kind, _, _ in nodes]
-    assert sorted(types) == ["Dense"] * 3 + ["InputLayer"] * 2 + ["ReLU"] * 2
-    identities = dict(zip(graph.nodes, nodes, strict=True))
-    (end,) = (n for n in nodes if n[2] == 2)
-    kind, (before,), _ = identities[end[1][0]]
-    assert kind == "ReLU"
-    source = identities[identities[before][1][0]]
-    assert source[0] == "InputLayer"
-    assert graph.tensors[identities[before][1][0]].shape == (6,), "of the second input"
-
-
 def test_a_second_output_is_told_from_the_first():
     inner = functional(
         [entry("i", 4), dense("one", 3, [["i", 0, 0]]), dense("two", 7, [["i", 0, 0]])],
@@ -181,3 +160,76 @@ def test_a_call_with_arguments_that_ask_for_something_is_rejected():
     layers[1]["inbound_nodes"] = [[["a", 0, 0, {"training": True}]]]
     with pytest.raises(UserError, match="'one' is called with training=True, which no graph"):
         read(document)
+
+
+def test_the_second_call_of_a_layer_is_told_from_the_first():
+    layers = [
+        entry("a", 4),
+        entry("b", 6),
+        dense("first", 3, [["a", 0, 0]]),
+        dense("second", 3, [["b", 0, 0]]),
+        layer("ReLU", "shared", [["first", 0, 0]], [["second", 0, 0]]),
+        dense("end", 2, [["shared", 1, 0]]),
+    ]
+    nodes, graph = read(functional(layers, ["a", "b"], [["end", 0, 0], ["shared", 0, 0]]))
+    types = [kind for kind, _, _ in nodes]
+    assert sorted(types) == ["Dense"] * 3 + ["InputLayer"] * 2 + ["ReLU"] * 2
+    identities = dict(zip(graph.nodes, nodes, strict=True))
+    (end,) = (n for n in nodes if n[2] == 2)
+    kind, (before,), _ = identities[end[1][0]]
+    assert kind == "ReLU"
+    source = identities[identities[before][1][0]]
+    assert source[0] == "InputLayer"
+    assert graph.tensors[identities[before][1][0]].shape == (6,), "of the second input"
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "expected"),
+    [
+        ("BatchNormalization", {"axis": [3]}, {"axis": 3}),
+        ("BatchNormalization", {"axis": -1}, {"axis": -1}),
+        ("LayerNormalization", {"axis": [1]}, {"axis": 1}),
+        ("Dense", {"activation": None}, {"activation": "linear"}),
+        ("Dense", {"activation": {"class_name": "function", "config": "tanh"}},
+         {"activation": "tanh"}),
+        ("Dense", {"activation": {"class_name": "function",
+                                  "config": "asterism>keras_2_hard_sigmoid"}},
+         {"activation": "hard_sigmoid"}),
+        ("Dense", {"kernel_initializer": {"class_name": "HeNormal", "config": {"seed": 1}}},
+         {"kernel_initializer": "he_normal"}),
+        ("Dense", {"kernel_initializer": {"class_name": "Odd", "config": {}}}, {}),
+        ("Dense", {"kernel_regularizer": None, "bias_constraint": None},
+         {"kernel_regularizer": "none", "bias_constraint": "none"}),
+        ("Dense", {"lora_rank": None, "groups": 1, "trainable": False, "fused": True}, {}),
+        ("Dense", {"dtype": "float16"}, {"dtype": "float16"}),
+        ("Dense", {"dtype": {"class_name": "DTypePolicy", "config": {"name": "float64"}}},
+         {"dtype": "float64"}),
+        ("MaxPooling2D", {"pool_size": [2, 2], "strides": None, "padding": "valid",
+                          "data_format": "channels_last"},
+         {"pool_size": [2, 2], "padding": "valid", "data_format": "channels_last"}),
+    ],
+)  # fmt: skip
+def test_what_a_layer_is_configured_with_is_said_in_declared_words(kind, config, expected):
+    config = ({"units": 2} if kind == "Dense" else {}) | config
+    layers = [entry("a", 6, 6, 2), layer(kind, "b", [["a", 0, 0]], **config)]
+    _, graph = read(functional(layers, ["a"], [["b", 0, 0]]))
+    always = {"dtype": "float32"} | ({"units": 2} if kind == "Dense" else {})
+    assert graph.nodes[1].config == always | expected
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"activation": {"class_name": "ReLU", "config": {}}}, "activation re_lu is not declared"),
+        ({"activation": "odd"}, "its activation odd is not declared"),
+        ({"use_bias": None}, "its use_bias is None, which is not declared"),
+        ({"dtype": {"class_name": "DTypePolicy", "config": {"name": "mixed_float16"}}},
+         "its dtype is mixed_float16, which the universe does not declare"),
+        ({"lora_rank": 4}, "its lora_rank is 4, which the universe does not declare"),
+        ({"groups": 2}, "its groups is 2, which the universe does not declare"),
+    ],
+)  # fmt: skip
+def test_what_no_declared_word_says_is_rejected_by_name(config, message):
+    layers = [entry("a", 4), layer("Dense", "b", [["a", 0, 0]], units=2, **config)]
+    with pytest.raises(UserError, match=f"the layer 'b' is a Dense, and .*{message}"):
+        read(functional(layers, ["a"], [["b", 0, 0]]))

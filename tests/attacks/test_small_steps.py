@@ -39,13 +39,14 @@ class Threshold:
         weights: that were tried, those of each step.
     """
 
-    def __init__(self, needed):
-        self._needed = np.array(needed)
+    def __init__(self, needed, after=-1.0):
+        self._needed, self._after = np.array(needed), after
         self.weights = []
 
     def lead(self, x, labels, weights, margin):
         self.weights.append(weights.tolist())
-        return np.where(weights >= self._needed[labels], -1.0, 1.0), np.zeros_like(x)
+        enough = weights >= self._needed[labels]
+        return np.where(enough, self._after, 1.0), np.zeros_like(x)
 
 
 def tried(needed, steps, **changes):
@@ -82,6 +83,16 @@ def test_a_constant_that_never_works_grows_tenfold():
 
 def test_one_that_works_at_once_is_halved():
     assert tried(0.0, 4) == [1.0, 0.5, 0.25, 0.125]
+
+
+@pytest.mark.parametrize("confidence", [0.0, 0.5])
+def test_another_class_wins_by_more_than_the_confidence(confidence):
+    none, at_once = [1.0, 10.0, 100.0], [1.0, 0.5, 0.25]
+    for lead, expected in ((-confidence, none), (-confidence - 1e-6, at_once)):
+        estimator = Threshold([0.0], after=lead)
+        options = {"confidence": confidence, "binary_search_steps": 3}
+        attack(**options).perturb(estimator, victims(0.5))
+        assert [weights[0] for weights in estimator.weights] == expected
 
 
 def test_inputs_have_constants_of_their_own():

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.validation import checked_names
 from asterism.dflare.bounded import Bound, within_bound
 from asterism.dflare.domains import DOMAINS, accept_bound, build_domain
-from asterism.dflare.params import BoundParams, DomainParams
+from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
+from asterism.dflare.repairers import repairer_options
 from asterism.search.batched_random_streams import BatchedStreams
+from set_options import section
 
 BOUND_CASES = [(kind, *bound) for kind in KINDS for bound in BOUNDS[kind]]
 
@@ -225,3 +228,116 @@ def test_a_range_is_the_inputs_own_or_as_given_and_never_narrower():
         domain = build_domain(DomainParams(kind="tensors", options=options), {"noise": {}})
         with pytest.raises(UserError, match=r"narrower|2 values, but the inputs 4"):
             domain.prepare(items)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_children_have_half_of_each_parent(kind):
+    first = items_of(kind, 60, seed=1)
+    second = np.roll(first, 1, axis=0)
+    domain = domain_of(kind, first)
+    children = domain.crossover(first, second, np.random.default_rng(3))
+    differ, from_second = first != second, children != first
+    if kind in ("tokens", "bytes"):  # of places that both parents may change
+        differ &= domain.alphabet.editable(first) & domain.alphabet.editable(second)
+        assert np.array_equal(children[~differ], first[~differ])
+    assert np.array_equal(children[from_second], second[from_second])
+    assert from_second.sum() / differ.sum() == pytest.approx(0.5, abs=0.08)
+    again = domain.crossover(first, second, np.random.default_rng(3))
+    assert np.array_equal(children, again)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("rate", [0.0, 0.25, 1.0])
+def test_a_share_of_an_item_is_disturbed(kind, rate):
+    items = items_of(kind, 60, seed=1)
+    domain = domain_of(kind, items)
+    disturbed = domain.disturb(items, rate, np.random.default_rng(3))
+    changed = disturbed != items
+    if kind == "images":
+        changed = changed.any(axis=-1)
+    if kind in ("tokens", "bytes"):
+        free = domain.alphabet.editable(items)
+        assert not changed[~free].any()
+        changed = changed[free]
+    assert changed.mean() == pytest.approx(rate, abs=0.08)
+    require_range(kind, domain, disturbed)
+    if kind == "sound":
+        assert (np.abs(disturbed).max(axis=1) <= np.abs(items).max(axis=1)).all()
+        assert np.abs(disturbed.mean(axis=1)).max() < 0.1, "of either sign"
+
+
+#: A measure in which items can be moved by a share of their difference, with a limit.
+MOVED = [
+    ("images", "l2", 60.0), ("images", "linf", 8.0), ("sound", "snr_db", 25.0),
+    ("sound", "linf", 0.01), ("tensors", "l2", 0.05), ("tensors", "linf", 0.01),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "measure", "limit"), MOVED)
+def test_what_is_too_far_away_comes_just_within_the_bound(kind, measure, limit):
+    references, items = items_of(kind, 8, seed=1), items_of(kind, 8, seed=2)
+    domain = domain_of(kind, np.concatenate([references, items]))
+    items[0] = references[0]
+    moved = domain.project(items, references, measure, limit)
+    assert moved.dtype == items.dtype
+    assert domain.within(moved, references, measure, limit).all()
+    assert np.array_equal(moved[0], references[0])
+    nearest = domain.distances(moved[1:], references[1:])[measure]
+    slack = 0.35 if (kind, measure) == ("images", "l2") else 0.01  # grey levels are rounded down
+    assert nearest == pytest.approx(limit, rel=slack)
+    ahead = np.sign(moved.astype(float) - references) * np.sign(items.astype(float) - references)
+    assert (ahead >= 0).all(), "towards where it was"
+
+
+@pytest.mark.parametrize("kind", ["images", "sound", "tensors"])
+def test_a_faded_item_keeps_a_share_of_its_difference(kind):
+    references, items = items_of(kind, 3, seed=1), items_of(kind, 3, seed=2)
+    faded = domain_of(kind).fade(items, references, np.array([0.0, 0.25, 1.0]))
+    assert faded.dtype == items.dtype
+    assert np.array_equal(faded[0], references[0]) and np.array_equal(faded[2], items[2])
+    difference = items[1].astype(float) - references[1]
+    expected = references[1] + difference / 4
+    assert np.abs(faded[1] - expected).max() <= (0.5 if kind == "images" else 1e-5)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "bytes"])
+def test_symbols_do_not_fade(kind):
+    references, items = items_of(kind, 3, seed=1), items_of(kind, 3, seed=2)
+    assert np.array_equal(domain_of(kind).fade(items, references, np.zeros(3)), items)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"operators": {"gane": {}}}, "did you mean 'gain'"),
+        ({"operators": {"gain": {"low": 9.0}}}, "ends at 6.0, before 9.0"),
+        ({"bound": {"measure": "edits", "limit": 1.0}}, "no distance of sound is called 'edits'"),
+        ({"domain": {"kind": "sound", "options": {}}}, "rate"),
+        ({"domain": {"kind": "sounds", "options": {"rate": 8000}}}, "sound"),
+        ({}, None),
+        ({"bound": None}, None),
+    ],
+)
+def test_operators_and_bounds_are_those_of_the_kind_of_inputs(changes, message):
+    values = section("trigger") | {
+        "domain": {"kind": "sound", "options": {"rate": 8000}},
+        "operators": {"gain": {}},
+        "bound": {"measure": "linf", "limit": 0.1},
+    }
+    with checked_names():
+        if message is None:
+            TriggerParams.model_validate(values | changes)
+            return
+        with pytest.raises(ValueError, match=message) as error:
+            TriggerParams.model_validate(values | changes)
+    assert error.value.error_count() == 1, "what is wrong itself judges nothing else"
+
+
+def test_repairers_take_their_own_options():
+    (name, options), *_ = section("repair")["repairers"].items()
+    accepted = repairer_options({name: options})
+    assert accepted[name].model_dump() == options
+    with pytest.raises(UserError, match="no repairer is called"):
+        repairer_options({f"{name}x": options})
+    with pytest.raises(UserError, match="another_option"):
+        repairer_options({name: options | {"another_option": 1}})

@@ -10,17 +10,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from asterism.core.parameters.registry import Registry
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ShardEnded, SharedWorkUnits
-from asterism.memo.generating.campaign import GenerationCampaign
+from asterism.memo.generating import strategy as strategy_module
+from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.generate import generate
 from asterism.memo.generating.operator import OPERATORS, Context
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategies.memo import Memo
-from asterism.memo.generating.strategy import STRATEGIES, attempt, campaign
-from asterism.memo.generating.tables import growth_table
-from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
+from asterism.memo.generating.strategy import STRATEGIES, Strategy, attempt, campaign
+from asterism.memo.generating.tables import growth_table, mutant_table, universe_facts
+from asterism.memo.graphs.coverage import Coverage, coverage_of, declared, elements_of
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, infer, sequential
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.weights import WEIGHT_EDITS, layer_weights
@@ -291,3 +293,64 @@ def test_weight_edits_change_weights_and_nothing_else(kind, read):
         np.testing.assert_array_equal(a, b)
     for a, b in zip(plain, layer_weights(node, shapes, stored), strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+class Failing(Strategy):
+    """Proposes nothing, and counts how often it is asked."""
+
+    asked = 0
+
+    def propose(self, rng, coverage):
+        self.asked += 1
+        return None
+
+
+@pytest.mark.parametrize(("limit", "asked"), [(None, 300), (7, 7)])
+def test_a_strategy_that_keeps_failing_ends(monkeypatch, limit, asked):
+    made = []
+
+    class Limited(Failing):
+        def __init__(self, seeds, given):
+            super().__init__(seeds, given)
+            made.append(self)
+
+    Limited.limit = limit
+    registry = Registry("generation strategy", "asterism.memo.generating.strategies")
+    registry.register("failing")(Limited)
+    monkeypatch.setattr(strategy_module, "STRATEGIES", registry)
+    result = campaign(SEEDS, params(models=3), 0, "failing")
+    assert made[0].asked == result.rejected["no valid draw"] == asked
+    assert result.mutants == []
+
+
+def test_a_table_tells_where_each_model_comes_from():
+    mutants = [
+        Mutant(convolutional(), "conv", "one", gain=3),
+        Mutant(recurrent(), "rnn", "two", gain=0),
+    ]
+    made = GenerationCampaign(coverage_of([]))
+    made.mutants = mutants
+    assert mutant_table(made, {1}) == {
+        "model": [0, 1],
+        "executed": [False, True],
+        "seed_model": ["conv", "rnn"],
+        "operators": ["one", "two"],
+        "layers": [6, 2],
+        "gain": [3, 0],
+    }
+    facts = universe_facts()
+    assert (facts["types"], facts["pairs"]) == (len(declared().types), len(declared().pairs))
+    assert facts["types_of_its_families"] <= facts["types"]
+    assert facts["pairs_of_its_families"] <= facts["pairs"]
+
+
+def test_a_graph_is_as_deep_as_its_longest_path_and_as_exact_as_its_coarsest_dtype():
+    graph = branching()
+    assert (graph.depth, recurrent().depth, convolutional().depth) == (3, 2, 6)
+    half = graph.add(Node("Identity", {"dtype": "float16"}, (4,)))[0]
+    assert graph.epsilon == np.finfo(np.float32).eps
+    assert half.epsilon == np.finfo(np.float16).eps
+    ordinary, special = (WeightEdit(kind, seed=0) for kind in ("scale", "special"))
+    node = Node("Dense", {"units": 2, "dtype": "float32"}, (0,), seed=1)
+    assert not node.is_special and not replace(node, edits=(ordinary,)).is_special
+    assert replace(node, edits=(ordinary, special)).is_special

@@ -1,12 +1,15 @@
 """The registry of real pairs: its entries, its wheels, and the page of results."""
 
-import hashlib
 import json
 import re
-import zipfile
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import yaml
+from small_wheels import packaged, put_wheel
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import options_of
@@ -33,21 +36,8 @@ FILE = PackagedFile(package="small", path="small/model.onnx", sha256="0" * 64)
 
 @pytest.fixture
 def small_wheel(monkeypatch):
-    """A wheel that the registry knows, with one file; its folder."""
-    folder = wheels.wheel_folder()
-    folder.mkdir(parents=True)
-    path = folder / "small-1.0-py3-none-any.whl"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("small/model.onnx", b"weights")
-    package = entry.Package(
-        version="1.0",
-        wheel=path.name,
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        licence="MIT",
-        licence_source="METADATA",
-    )
-    monkeypatch.setattr(wheels, "packages", lambda: {"small": package})
-    return path
+    """A wheel that the registry knows, with one file; where it is."""
+    return put_wheel(monkeypatch, {"small/model.onnx": b"weights"})
 
 
 @pytest.mark.parametrize("name", pair_names())
@@ -99,7 +89,7 @@ def test_a_missing_wheel_is_one_line_that_says_what_to_do(tmp_path):
 
 
 def test_a_file_comes_out_of_its_wheel_only_with_its_hash(small_wheel, tmp_path):
-    known = FILE.model_copy(update={"sha256": hashlib.sha256(b"weights").hexdigest()})
+    known = packaged("small/model.onnx", b"weights")
     assert wheels.packaged_file(known, tmp_path).read_bytes() == b"weights"
     with pytest.raises(UserError, match=r"small/model\.onnx in small-1\.0.* is another file"):
         wheels.packaged_file(FILE, tmp_path)
@@ -113,6 +103,121 @@ def test_a_wheel_that_is_another_file_is_rejected(small_wheel, tmp_path):
         wheels.packaged_file(FILE, tmp_path)
     with pytest.raises(UserError, match=r"damaged or another file .*remove it"):
         wheels.fetch_wheels(["small"])
+
+
+class Pip:
+    """Takes the place of pip: it downloads the wheel, or says what is wrong.
+
+    Attributes:
+        commands: what was run.
+        wanted: the requirements of each.
+    """
+
+    def __init__(self, name, content, errors=""):
+        self._name, self._content, self._errors = name, content, errors
+        self.commands, self.wanted = [], []
+
+    def run(self, command, capture_output, text, check):
+        self.commands.append(command)
+        self.wanted.append(Path(command[command.index("--requirement") + 1]).read_text())
+        if self._content is not None:
+            folder = Path(command[command.index("--dest") + 1])
+            (folder / self._name).write_bytes(self._content)
+        return subprocess.CompletedProcess(command, int(bool(self._errors)), "", self._errors)
+
+
+@pytest.mark.parametrize("platform", ["any", "manylinux_2_17_x86_64"])
+def test_pip_gets_a_wheel_by_its_version_platform_and_hash(monkeypatch, platform):
+    path = put_wheel(monkeypatch, {"small/a": b"a"}, f"small-1.0-py3-none-{platform}.whl")
+    content, sha256 = path.read_bytes(), wheels.packages()["small"].sha256
+    shutil.rmtree(path.parent)
+    pip = Pip(path.name, content)
+    monkeypatch.setattr(wheels.subprocess, "run", pip.run)
+    assert wheels.missing_wheels(["small", "small"]) == ["small"]
+    assert wheels.fetch_wheels(["small", "small"]) == [path]
+    assert path.read_bytes() == content
+    assert wheels.missing_wheels(["small"]) == []
+    assert wheels.fetch_wheels(["small"]) == []
+    (command,), (wanted,) = pip.commands, pip.wanted
+    assert command[:4] == [sys.executable, "-m", "pip", "download"]
+    assert {"--no-deps", "--only-binary=:all:", "--require-hashes"} <= set(command)
+    assert wanted == f"small==1.0 --hash=sha256:{sha256}\n"
+    named = [command[at + 1] for at, part in enumerate(command) if part == "--platform"]
+    assert named == ([] if platform == "any" else [platform])
+
+
+@pytest.mark.parametrize(
+    ("content", "errors", "why"),
+    [
+        (None, "WARNING: old\nERROR: first\nERROR: no such\nhint", "ERROR: no such"),
+        (None, "something else", "something else"),
+        (b"another", "ERROR: broken off", "ERROR: broken off"),
+        (None, "", ""),
+    ],
+)
+def test_pip_without_a_wheel_says_why(small_wheel, monkeypatch, content, errors, why):
+    small_wheel.unlink()
+    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, content, errors).run)
+    message = re.escape(f"pip cannot get small 1.0 ({why}): put {small_wheel.name} into")
+    with pytest.raises(UserError, match=message):
+        wheels.fetch_wheels(["small"])
+    assert not small_wheel.exists()
+
+
+def test_another_file_that_pip_gets_is_rejected(small_wheel, monkeypatch):
+    small_wheel.unlink()
+    monkeypatch.setattr(wheels.subprocess, "run", Pip(small_wheel.name, b"another").run)
+    with pytest.raises(UserError, match="damaged or another file"):
+        wheels.fetch_wheels(["small"])
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "message"),
+    [
+        ("other", FILE, None),
+        ("other", FILE.model_copy(update={"package": "smal"}),
+         "no package of real pairs is called 'smal'; did you mean 'small'"),
+        ("other", FILE.model_copy(update={"path": "/etc/passwd"}),
+         r"other\.yaml: /etc/passwd is no path inside a wheel"),
+        ("other", FILE.model_copy(update={"path": "small/../../x"}), "is no path inside a wheel"),
+        ("an other", FILE, r"an other\.yaml: the name of a pair has letters"),
+    ],
+)  # fmt: skip
+def test_an_entry_names_files_inside_known_wheels(monkeypatch, tmp_path, name, file, message):
+    whole = read_pair("magika").model_dump(mode="json")
+    put_wheel(monkeypatch, {"small/model.onnx": b"weights"})
+    for part in ("original", "inputs"):  # files of a maker's options too
+        whole[part] = json.loads(json.dumps(whole[part]).replace('"magika"', '"small"'))
+    whole["inputs"]["options"]["labels"] = file.model_dump()
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs" / f"{name}.yaml").write_text(yaml.safe_dump(whole))
+    monkeypatch.setattr(entry, "KNOWN", tmp_path)
+    assert pair_names() == [name]
+    if message is None:
+        assert packages_of(read_pair(name)) == ["small"]
+        return
+    with pytest.raises(UserError, match=message):
+        read_pair(name)
+
+
+def test_a_package_that_is_described_wrongly_is_named(monkeypatch, tmp_path):
+    small = {"version": "1.0", "wheel": "small-1.0.whl", "sha256": "0" * 64, "licence": "MIT",
+             "licence_source": "METADATA"}  # fmt: skip
+    path = tmp_path / "packages.yaml"
+    monkeypatch.setattr(entry, "KNOWN", tmp_path)
+    path.write_text(yaml.safe_dump({"small": small}))
+    assert packages.__wrapped__()["small"].version == "1.0"
+    path.write_text(yaml.safe_dump({"small": small, "smaller": small | {"wheel": "../x.whl"}}))
+    with pytest.raises(UserError, match=r"packages\.yaml: smaller.*wheel"):
+        packages.__wrapped__()
+
+
+def test_packages_of_a_list_of_files_are_found():
+    files = [FILE.model_copy(update={"package": name}).model_dump() for name in "cab"]
+    pair = read_pair("magika")
+    inputs = pair.inputs.model_copy(update={"options": {"all": [files, {"one": files[0]}], "n": 1}})
+    expected = {*packages_of(pair), "a", "b", "c"}
+    assert packages_of(pair.model_copy(update={"inputs": inputs})) == sorted(expected)
 
 
 def test_what_pip_cannot_get_is_one_line(small_wheel, monkeypatch):
@@ -139,6 +244,89 @@ def test_the_page_is_current_and_its_results_are_of_known_pairs():
     assert text == page(text, pairs, results), "run `asterism pairs --write`"
     for name in results:
         assert f"### {name}\n" in text
+
+
+SHARE = {"count": 1, "total": 8, "share": 0.125, "low": 0.05, "high": 0.4}
+RESULT = {
+    "verdict": {"word": "ship", "reasons": ["because"]},
+    "differ": SHARE,
+    "failed": 0,
+    "accuracy": None,
+    "flips": [],
+    "searches": {
+        "a": {"triggered": 3, "seeds": 9, "deviates_already": 2},
+        "b": {"triggered": 0, "seeds": 4, "deviates_already": 0},
+    },
+    "repair": {"reason": "no input was found"},
+    "bytes": [1_500_000, 250_000],
+    "seconds": None,
+}
+REPAIR = {
+    "nodes_in_float": 2, "quantised_nodes": 7, "nodes_with_finer_scales": 0, "bits": 8,
+    "bytes": 500_000, "gone_held_out": {"share": 0.5, "total": 6},
+    "differ_before": SHARE, "differ": SHARE | {"share": 0.0},
+    "blamed": [{"node": "a/b/c", "operator": "Conv", "explained": 0.25},
+               {"node": "d", "operator": "Mul", "explained": 0}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "cells"),
+    [
+        ({}, "|  | 3 of 7, 0 of 4 | no repair |  | 1.50 → 0.25 |  |"),
+        (
+            {"seconds": 61.4, "flips": [{"share": SHARE}, {"share": SHARE | {"share": 1.0}}]},
+            "| 12.5% | 3 of 7, 0 of 4 | no repair |  | 1.50 → 0.25 | 61 |",
+        ),
+        (
+            {"repair": REPAIR},
+            "|  | 3 of 7, 0 of 4 | 50% of 6 | 2 of 7 | 1.50 → 0.25 → 0.50 |  |",
+        ),
+        (
+            {"repair": REPAIR | {"nodes_with_finer_scales": 4, "bits": 16}},
+            "| 50% of 6 | 2 of 7, 4 with finer scales (16 bits) | 1.50 → 0.25 → 0.50 |  |",
+        ),
+        (
+            {"repair": REPAIR | {"gone_held_out": {"share": None, "total": 0}}},
+            "| no repair | 2 of 7 | 1.50 → 0.25 → 0.50 |  |",
+        ),
+    ],
+)
+def test_a_row_of_the_page_leaves_out_what_is_not_known(changes, cells):
+    text = page("", {"magika": read_pair("magika")}, {"magika": RESULT | changes})
+    (row,) = (line for line in text.splitlines() if line.startswith("| [magika]"))
+    assert row.startswith("| [magika](#magika) | ship | 87.5% (60.0% to 95.0%) |")
+    assert row.endswith(cells)
+    (head, rule), columns = text.splitlines()[4:6], row.count("|")
+    assert head.startswith("| pair | verdict |") and head.count("|") == columns
+    assert rule == "|" + "---|" * (columns - 1)
+
+
+def test_the_page_tells_of_a_pair_what_is_known():
+    pairs = {name: read_pair(name) for name in ("magika", "minilm", "mtcnn")}
+    plain = page("before\n", pairs, {"magika": RESULT})
+    assert plain.startswith("before\n")
+    about = plain[plain.index("### magika\n") : plain.index("## Not vetted\n")].splitlines()
+    assert about[-5:] == [
+        "", "* because", "* repair: no input was found", "* packages: magika", ""
+    ]  # fmt: skip
+    assert "* **MiniLM" in plain and "(minilm): no result yet." in plain
+    assert "(mtcnn): its weights are pickled" in plain
+    for name, package in packages().items():
+        assert f"| {name} {package.version} | {package.licence} |" in plain
+    more = {"accuracy": [SHARE, SHARE | {"share": 0.5}], "failed": 3, "repair": REPAIR}
+    told = page(plain, pairs, {"magika": RESULT | more})
+    for line in (
+        "* accuracy of the original and of the compressed model: 12.5% and 50.0%",
+        "* 3 inputs without a finite answer",
+        "* agreement on 8 inputs that the repair has not seen: 87.5% before, 100.0% with the "
+        "repaired file",
+        "* most blamed nodes, with the deviations gone by each: `b/c` (Conv, 25%)",
+    ):
+        assert line in told.replace("\n  ", " ").splitlines()
+    assert "without a finite answer" not in plain
+    assert "## Not vetted" not in page(plain, {"magika": pairs["magika"]}, {"magika": RESULT})
+    assert page(told, pairs, {"magika": RESULT}) == plain
 
 
 def test_results_hold_no_paths():

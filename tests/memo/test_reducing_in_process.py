@@ -1,0 +1,176 @@
+"""The stage of reduction on small models, and an import that leaves others out."""
+
+import importlib.util
+import os
+import sys
+
+import keras
+import numpy as np
+import pytest
+from keras import layers
+
+from asterism.core.messages.errors import UserError
+from asterism.memo.graphs import light_keras
+from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.light_keras import import_keras, leave_out
+from asterism.memo.reducing import reduction
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduce import work
+from asterism.memo.reducing.reduction import reduce_models
+from asterism.memo.reducing.seeds import make_seed_model
+from asterism.memo.universe.spec import universe
+
+
+def params(**changes):
+    values = {"models": ["one"], "user_model": "conf/no_file", "open_size": 4, "timing_runs": 0}
+    return ReduceParams.model_validate(values | changes)
+
+
+def small():
+    """Two convolutions that do the same; one of them can go."""
+    return keras.Sequential(
+        [
+            keras.Input((6, 6, 2)),
+            layers.Conv2D(2, 3, padding="same", name="first"),
+            layers.Conv2D(2, 3, padding="same", name="second"),
+            layers.Conv2D(2, 3, padding="same", name="third"),
+            layers.Flatten(),
+            layers.Dense(3, name="end"),
+        ]
+    )
+
+
+@pytest.fixture
+def backends(monkeypatch):
+    """The small model is every seed model, and no session is cleared; the backends asked for."""
+    asked = []
+
+    def import_it(backend):
+        asked.append(backend)
+        return keras
+
+    monkeypatch.setattr(reduction, "import_keras", import_it)
+    monkeypatch.setattr(reduction, "make_seed_model", lambda name, seed: small())
+    monkeypatch.setattr(keras.backend, "clear_session", lambda: None)
+    return asked
+
+
+def test_models_are_reduced_with_their_weights(backends, tmp_path):
+    path = tmp_path / "mine.keras"
+    model = small()
+    model.save(path)
+    found = reduce_models(params(user_model=str(path)), 0)
+    assert backends == ["numpy"] and found.seconds == []
+    assert list(found.models) == ["one", "mine"]
+    for name, row in zip(("one", "mine"), found.rows, strict=True):
+        graph = found.models[name]
+        named = {node.weights for node in graph.nodes.values() if node.weights}
+        assert named <= set(found.weights) and all(key.startswith(f"{name}/") for key in named)
+        assert row["model"] == name
+        assert (row["layers"], row["layers_reduced"]) == (5, len(graph.layers))
+        assert row["layers_reduced"] < 5
+        assert row["multiplications_reduced"] == work(graph) < row["multiplications"]
+        assert row["weights"] == model.count_params() > row["weights_reduced"]
+        kinds = elements_of(graph)
+        for kind in ("types", "pairs", "parameters"):
+            assert row[kind] == row[f"{kind}_kept"]
+        assert row["types"] == len(kinds.types) and row["pairs"] == len(kinds.pairs)
+        assert row["parameters"] == len(kinds.parameters)
+    stored = {key: arrays for key, arrays in found.weights.items() if key.startswith("mine/")}
+    assert set(stored) == {n.weights for n in found.models["mine"].nodes.values() if n.weights}
+    kernel = dict(stored["mine/end"])["kernel"]
+    assert np.array_equal(kernel, model.layers[-1].kernel)
+
+
+def test_times_are_measured_where_asked_for(backends):
+    found = reduce_models(params(timing_runs=2), 0)
+    assert backends == ["tensorflow"]
+    (times,) = found.seconds
+    assert times["model"] == "one"
+    assert times["before"] > 0 and times["after"] > 0
+
+
+def test_an_architecture_without_weights_is_a_seed_model_and_one_beside_weights_is_not(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(small().to_json())
+    model, graph, arrays = reduction._opened(path, 4, 3)
+    assert arrays == {} and model.count_params() == small().count_params()
+    assert [graph.nodes[at].type for at in graph.layers] == ["Conv2D"] * 3 + ["Flatten", "Dense"]
+    path.with_suffix(".h5").touch()
+    with pytest.raises(UserError, match=r"no stage would know of changes of .*mine\.h5"):
+        reduction._opened(path, 4, 3)
+
+
+def test_a_seed_model_of_keras_applications_has_drawn_weights(monkeypatch):
+    made = []
+
+    def network(weights):
+        made.append(weights)
+        return small()
+
+    monkeypatch.setattr(keras.applications, "ResNet50", network)
+    one, two, other = (make_seed_model("resnet50", seed) for seed in (1, 1, 2))
+    assert made == [None] * 3
+    same, different = (
+        all(np.array_equal(a, b) for a, b in zip(one.get_weights(), m.get_weights(), strict=True))
+        for m in (two, other)
+    )
+    assert same and not different
+
+
+def test_alexnet_is_as_published():
+    model = make_seed_model("alexnet", 0)
+    convolutions = [layer for layer in model.layers if isinstance(layer, layers.Conv2D)]
+    sizes = [(layer.filters, layer.kernel_size[0]) for layer in convolutions]
+    assert sizes == [(96, 5), (256, 5), (384, 3), (384, 3), (256, 3)]
+    assert sum(isinstance(layer, layers.MaxPooling2D) for layer in model.layers) == 3
+    assert model.output_shape == (None, 10)
+
+
+def test_packages_that_are_left_out_cannot_be_found(tmp_path, monkeypatch):
+    for name in ("made_one", "made_two"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / "inner.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    find = importlib.util.find_spec
+    assert find("made_one") and find("made_two")
+    leave_out("made_one", "made")
+    assert find("made_one") is None
+    with pytest.raises(ModuleNotFoundError, match="made_one"):
+        find("made_one.inner")
+    assert find("made_two").name == "made_two"
+    leave_out("made_two")
+    assert find("made_one") is None and find("made_two") is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "hidden"),
+    [
+        ("jax", {"matplotlib", "sklearn", "tensorflow", "torch"}),
+        ("numpy", {"matplotlib", "sklearn", "tensorflow", "torch"}),
+        ("tensorflow", {"jax", "matplotlib", "sklearn", "torch"}),
+        ("torch", {"jax", "matplotlib", "sklearn", "tensorflow"}),
+        ("openvino", {"jax", "matplotlib", "sklearn", "tensorflow", "torch"}),
+    ],
+)
+def test_each_backend_is_imported_without_the_others(backend, hidden, monkeypatch):
+    left = []
+    monkeypatch.setenv("KERAS_BACKEND", "none")
+    monkeypatch.setattr(light_keras, "leave_out", lambda *names: left.extend(names))
+    monkeypatch.setattr(keras.backend, "backend", lambda: backend)
+    assert import_keras(backend) is keras
+    assert (os.environ["KERAS_BACKEND"], left) == (backend, sorted(hidden))
+    monkeypatch.setattr(keras.backend, "backend", lambda: "another")
+    with pytest.raises(RuntimeError, match="already runs Keras on another"):
+        import_keras(backend)
+
+
+def test_defaults_are_those_of_the_parameters_that_have_one():
+    for spec in universe().values():
+        found = spec.defaults()
+        assert found == {p.name: p.default for p in spec.all_parameters if p.name in found}
+        without = [p for p in spec.all_parameters if p.name not in found]
+        assert all(p.default is None for p in without)
+    assert universe()["Dense"].defaults()["use_bias"] is True

@@ -1,6 +1,7 @@
 """Parameters of vetting as conf/ has them, with changes, and models in the test's own process."""
 
 import numpy as np
+import onnxruntime
 from omegaconf import OmegaConf
 
 from asterism.core.parameters.params import validate
@@ -65,3 +66,27 @@ def vetted_rules(params, items, f, g, labels=None):
         shape=(f.classes,),
         answers=pair.ask(items),
     )
+
+
+def digit_params(folder, compressed="damaged.onnx", **changes):
+    """The digits' pair, with few inputs and little search."""
+    usual = {
+        "original": str(folder / "original.onnx"),
+        "compressed": str(folder / compressed),
+        "inputs": str(folder / "inputs.npz"),
+        "comparison": {"kind": "top_label", "options": {}},
+        "limit": 200,
+        "changes__inputs": 8,
+        "search__seeds": 12,
+        "search__queries": 24,
+        "search__bound": None,
+        "repair__evaluations": 8,
+        "repair__inputs": 16,
+        "repair__float_share": 0.4,
+    }
+    return vet_params(**usual | changes)
+
+
+def by_runtime(path, **inputs):
+    """What ONNX Runtime itself says of a model's first output."""
+    return onnxruntime.InferenceSession(path).run(None, inputs)[0]

@@ -3,11 +3,10 @@
 import json
 
 import numpy as np
-import onnxruntime
 import pytest
 from onnx import helper
 from scipy.io import wavfile
-from small_vetting import vet_params
+from small_vetting import by_runtime, digit_params, vet_params
 
 from asterism.core.messages.errors import UserError
 from asterism.data.given.reading import GivenInputs
@@ -42,21 +41,8 @@ def pair(tmp_path):
     return params
 
 
-def by_runtime(path, **inputs):
-    """What ONNX Runtime itself says of a model's first output."""
-    return onnxruntime.InferenceSession(path).run(None, inputs)[0]
-
-
 def test_a_real_pair_is_measured_as_by_hand(digits, tmp_path):
-    params = vet_params(
-        original=str(digits / "original.onnx"),
-        compressed=str(digits / "damaged.onnx"),
-        inputs=str(digits / "inputs.npz"),
-        comparison=TOP_LABEL,
-        limit=100,
-        confidence=0.9,
-        changes__inputs=12,
-    )
+    params = digit_params(digits, limit=100, confidence=0.9, changes__inputs=12)
     found = measure(params, 3, tmp_path / "measured")
     facts = json.loads((tmp_path / "measured/inputs.json").read_text())
     rows = np.array([int(name) for name in facts["names"]])

@@ -1,5 +1,8 @@
 """Parameters of vetting as conf/ has them, with changes, and models in the test's own process."""
 
+from copy import deepcopy
+from functools import cache, reduce
+
 import numpy as np
 import onnxruntime
 from omegaconf import OmegaConf
@@ -14,15 +17,23 @@ from asterism.vetting.params import VetParams
 from places import ROOT
 
 
+@cache
+def _values(kind):
+    """What conf/ says of a kind of inputs."""
+    files = [ROOT / f"conf/vet/{name}.yaml" for name in ("none", kind)]
+    values = OmegaConf.to_container(OmegaConf.merge(*map(OmegaConf.load, files)))
+    del values["defaults"]
+    return values
+
+
 def vet_params(kind="tensors", **changes):
     """Parameters of a kind of inputs; a change's key is a path with two underscores for dots."""
-    files = [ROOT / f"conf/vet/{name}.yaml" for name in ("none", kind)]
-    values = OmegaConf.merge(*map(OmegaConf.load, files))
-    values.pop("defaults")
+    values = deepcopy(_values(kind))
     given = {"original": "f.onnx", "compressed": "g.onnx", "inputs": "inputs.npz"} | changes
     for key, value in given.items():
-        OmegaConf.update(values, key.replace("__", "."), value, merge=False)
-    return validate(VetParams, OmegaConf.to_container(values))
+        *above, last = key.split("__")
+        reduce(dict.__getitem__, above, values)[last] = value
+    return validate(VetParams, values)
 
 
 class ModelHere(FileModel):

@@ -85,7 +85,7 @@ def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
 def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
     repaired, digits, tmp_path
 ):
-    kept = repaired(repair__inputs=1000)
+    kept = repaired(repair__inputs=1000, repair__evaluations=2)
     items, different = differing(kept["params"])
     unseen = kept["unseen"]
     assert len(unseen) == 100 and (np.diff(unseen) > 0).all()
@@ -99,7 +99,9 @@ def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
     assert kept["facts"]["deviating_inputs"] == len(cases)
     (unchanged, *_) = kept["repair_curve"].localisation.trials
     assert unchanged.deviations.tolist() == [1.0] * len(cases)
-    few = repaired(repair__inputs=5, triggers=tmp_path / "found/triggers.npz")
+    few = repaired(
+        repair__inputs=5, repair__evaluations=2, triggers=tmp_path / "found/triggers.npz"
+    )
     assert few["facts"]["deviating_inputs"] == 5
 
 
@@ -149,6 +151,19 @@ def test_a_pair_without_deviations_has_nothing_to_repair(repaired, tmp_path):
     assert list((tmp_path / "repaired").iterdir()) == []
 
 
+@pytest.fixture
+def nothing_found(tmp_path):
+    """What a search left that found nothing."""
+    np.savez(tmp_path / "nothing.npz", items=np.zeros((0, 64), np.float32))
+    return tmp_path / "nothing.npz"
+
+
+@pytest.fixture(scope="module")
+def usual_curves():
+    """The curve of the damaged pair, once it is known."""
+    return []
+
+
 def point(floats, finer, gone, share, size=10):
     return RepairedFile(
         tuple(range(floats)), tuple(range(finer)), 8, bytes(size), gone, 0.0, 0.0, share
@@ -172,18 +187,19 @@ def point(floats, finer, gone, share, size=10):
     ],
 )
 def test_the_smallest_file_that_repairs_enough_is_chosen(
-    repaired, tmp_path, monkeypatch, files, chosen
+    repaired, nothing_found, usual_curves, tmp_path, monkeypatch, files, chosen
 ):
     found = repairing.repair_curve
 
-    def curve(*given, **named):
-        usual = found(*given, **named)
+    def curve(*given):
+        usual_curves.extend([] if usual_curves else [found(*given)])
+        usual = usual_curves[0]
         return RepairCurve(usual.pair, usual.localisation, files, 7)
 
     monkeypatch.setattr(repairing, "repair_curve", curve)
     monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
     monkeypatch.setattr(repairing, "judge", lambda *_given: {"judged": True})
-    facts = repaired(search__queries=1)["facts"]
+    facts = repaired(triggers=nothing_found)["facts"]
     file = tmp_path / "repaired/repaired.onnx"
     assert facts["evaluations"] == 7
     if chosen is None:
@@ -203,7 +219,7 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
 
 
 @pytest.mark.parametrize(("share", "most"), [(0.4, 2), (0.1, 1), (1.0, 5), (0.79, 3)])
-def test_so_many_nodes_may_be_in_float(repaired, monkeypatch, share, most):
+def test_so_many_nodes_may_be_in_float(repaired, nothing_found, monkeypatch, share, most):
     asked = []
 
     def none(*given):
@@ -211,12 +227,28 @@ def test_so_many_nodes_may_be_in_float(repaired, monkeypatch, share, most):
         raise UserError("enough")
 
     monkeypatch.setattr(repairing, "repair_curve", none)
-    assert repaired(repair__float_share=share, search__queries=1)["facts"] == {"reason": "enough"}
+    facts = repaired(repair__float_share=share, triggers=nothing_found)["facts"]
+    assert facts == {"reason": "enough"}
     ((pair, feeds, deviation, evaluations, found, gone),) = asked
     assert (evaluations, found, gone) == (8, most, 0.9) and len(pair.nodes) == 5
     assert [len(feed["x"]) for feed in feeds] == [8, 8]
     rows = np.eye(10, dtype=np.float32)[[1, 2, 3]]
     assert deviation({"y": rows}, {"y": rows[[0, 2, 1]]}).tolist() == [0.0, 1.0, 1.0]
+
+
+def test_candidates_deviate_as_the_comparison_says(repaired, nothing_found, monkeypatch):
+    asked = []
+
+    def none(*given):
+        asked.append(given)
+        raise UserError("enough")
+
+    monkeypatch.setattr(repairing, "repair_curve", none)
+    relative = {"kind": "tolerance", "options": {"absolute": 1e-6, "relative": 0.1}}
+    repaired(triggers=nothing_found, comparison=relative)
+    wanted = np.full((2, 10), [[1.0], [1.105]], np.float32)
+    # A tenth of the original's value is allowed, which is less than a tenth of the other's.
+    assert asked[0][2]({"y": wanted}, {"y": wanted[::-1]}).tolist() == [1.0, 0.0]
 
 
 # Judging
@@ -273,8 +305,12 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
         }
         for name, guided in (("one", True), ("two", False))
     }
-    changes = {"search__searches": searches, "search__bound": {"measure": "linf", "limit": 1e-9}}
-    with opened(digits, "int8.onnx", changes__slight="strong", **changes) as vetted:
+    changes = {
+        "search__searches": searches,
+        "search__bound": {"measure": "linf", "limit": 1e-9},
+        "changes__slight": "strong",
+    }
+    with opened(digits, "int8.onnx", changes__inputs=50, **changes) as vetted:
         few = vetted.deviates.sum()
         found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0)
         items = vetted.inputs.items[UNSEEN]
@@ -284,8 +320,9 @@ def test_a_repair_that_makes_it_worse_is_seen(digits):
     assert list(found["new_search"]) == ["one", "two"]
     assert found["new_search"]["one"]["before"]["count"] == 0, "within no distance nothing is found"
     assert found["gone_held_out"]["total"] == found["differ_before"]["count"]
-    assert found["criteria"][-1]["measured"] == found["flips"][2]["share"]
-    assert found["flips"][0]["share"]["total"] == 8
+    slight, _, strong = (flips["share"] for flips in found["flips"])
+    assert found["criteria"][-1]["measured"] == strong != slight
+    assert slight["total"] == 50
 
 
 def test_a_new_search_has_its_own_random_numbers(digits):

@@ -68,47 +68,50 @@ def test_everything_is_done_again_with_the_same_parameters_and_seed(noted):
     assert not folder.exists()
 
 
-@pytest.mark.parametrize(
-    ("told", "found", "lines"),
-    [
-        (1, 1, []),
-        (1, 1.0009, []),
-        (1000.0, 999.0, []),
-        (1, 1.002, [": 1 in the certificate, 1.002 now"]),
-        (1.002, 1, [": 1.002 in the certificate, 1 now"]),
-        (-1.0, 1.0, [": -1.0 in the certificate, 1.0 now"]),
-        (0, 0.0, []),
-        (0, 1e-9, [": 0 in the certificate, 1e-09 now"]),
-        ("a", "a", []),
-        ("a", "b", [": a in the certificate, b now"]),
-        (True, True, []),
-        (True, False, [": True in the certificate, False now"]),
-        (True, 1.0001, [": True in the certificate, 1.0001 now"]),
-        (1.0001, True, [": 1.0001 in the certificate, True now"]),
-        (None, None, []),
-        (None, 0, [": None in the certificate, 0 now"]),
-        ("", None, [":  in the certificate, None now"]),
-        ([], [], []),
-        ([1, 2], [1, 2], []),
-        ([1, 2], [1, 3], [".1: 2 in the certificate, 3 now"]),
-        ([1, 2], [1], [": [1, 2] in the certificate, [1] now"]),
-        ([1], 1, [": [1] in the certificate, 1 now"]),
-        ({"x": {"y": 1}}, {"x": {"y": 2}}, [".x.y: 1 in the certificate, 2 now"]),
-        ({"x": 1}, [1], [": {'x': 1} in the certificate, [1] now"]),
-        (
-            {"b": 1, "a": [{"c": 1}]},
-            {"a": [{"c": 2}], "d": 4},
-            [
-                ".a.0.c: 1 in the certificate, 2 now",
-                ".b: 1 in the certificate, None now",
-                ".d: None in the certificate, 4 now",
-            ],
-        ),
-    ],
-)
-def test_what_differs_by_more_than_rounding_is_named(noted, told, found, lines):
-    found_lines = noted({"repair": {"k": told}}, {"repair": {"k": found}})
-    assert found_lines == [f"repair.k{line}" for line in lines]
+#: What a certificate tells, what is found now, and what is said of it.
+VALUES = [
+    (1, 1, []),
+    (1, 1.0009, []),
+    (1000.0, 999.0, []),
+    (1, 1.002, [": 1 in the certificate, 1.002 now"]),
+    (1.002, 1, [": 1.002 in the certificate, 1 now"]),
+    (-1.0, 1.0, [": -1.0 in the certificate, 1.0 now"]),
+    (0, 0.0, []),
+    (0, 1e-9, [": 0 in the certificate, 1e-09 now"]),
+    ("a", "a", []),
+    ("a", "b", [": a in the certificate, b now"]),
+    (True, True, []),
+    (True, False, [": True in the certificate, False now"]),
+    (True, 1.0001, [": True in the certificate, 1.0001 now"]),
+    (1.0001, True, [": 1.0001 in the certificate, True now"]),
+    (None, None, []),
+    (None, 0, [": None in the certificate, 0 now"]),
+    ("", None, [":  in the certificate, None now"]),
+    ([], [], []),
+    ([1, 2], [1, 2], []),
+    ([1, 2], [1, 3], [".1: 2 in the certificate, 3 now"]),
+    ([1, 2], [1], [": [1, 2] in the certificate, [1] now"]),
+    ([1], 1, [": [1] in the certificate, 1 now"]),
+    ({"x": {"y": 1}}, {"x": {"y": 2}}, [".x.y: 1 in the certificate, 2 now"]),
+    ({"x": 1}, [1], [": {'x': 1} in the certificate, [1] now"]),
+    (
+        {"b": 1, "a": [{"c": 1}]},
+        {"a": [{"c": 2}], "d": 4},
+        [
+            ".a.0.c: 1 in the certificate, 2 now",
+            ".b: 1 in the certificate, None now",
+            ".d: None in the certificate, 4 now",
+        ],
+    ),
+]
+
+
+def test_what_differs_by_more_than_rounding_is_named(noted):
+    cases = {f"k{number:02}": case for number, case in enumerate(VALUES)}
+    told, found = ({key: case[i] for key, case in cases.items()} for i in (0, 1))
+    assert noted({"repair": told}, {"repair": found}) == [
+        f"repair.{key}{line}" for key, (_, _, lines) in cases.items() for line in lines
+    ]
 
 
 def test_all_three_parts_are_compared(noted):
@@ -132,14 +135,13 @@ def test_another_file_is_named_and_nothing_is_measured(noted, files):
     assert len(noted({}, {}, sha256={})) == 3
 
 
-@pytest.mark.parametrize("key", ["parameters", "seed", "sha256", "measured", "searches", "repair"])
-def test_a_damaged_certificate_is_one_line(noted, key):
+def test_a_damaged_certificate_is_one_line(noted):
     noted({}, {})
     whole = json.loads(noted.path.read_text())
-    whole.pop(key)
-    noted.path.write_text(json.dumps(whole))
-    with pytest.raises(UserError, match=r"the certificate .*told\.json"):
-        check_certificate(noted.path)
+    for key in ("parameters", "seed", "sha256", "measured", "searches", "repair"):
+        noted.path.write_text(json.dumps({name: whole[name] for name in whole if name != key}))
+        with pytest.raises(UserError, match=r"the certificate .*told\.json"):
+            check_certificate(noted.path)
 
 
 def test_parameters_that_are_no_longer_possible_are_one_line(noted):

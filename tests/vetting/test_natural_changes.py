@@ -14,9 +14,13 @@ SHIFT = np.array([0, BIAS])
 ITEMS = np.random.default_rng(0).uniform(-4, 4, (60, 2)).astype(np.float32)
 
 
-def params_of(strengths, bounds=(), inputs=1000, confidence=0.9):
+TOP_LABEL = {"kind": "top_label", "options": {}}
+RELATIVE = {"kind": "tolerance", "options": {"absolute": 1e-6, "relative": 0.1}}
+
+
+def params_of(strengths, bounds=(), inputs=1000, confidence=0.9, comparison=TOP_LABEL):
     return vet_params(
-        comparison={"kind": "top_label", "options": {}},
+        comparison=comparison,
         confidence=confidence,
         changes={
             "inputs": inputs,
@@ -149,3 +153,12 @@ def test_seed_and_strength_give_other_changes():
     usual = changed([0, 3])[0]
     assert not np.allclose(usual, changed([0, 3], seed=1)[0])
     assert not np.allclose(usual, changed([0, 3], strength="other")[0])
+
+
+@pytest.mark.parametrize(("factor", "count"), [(1.105, 9), (1 / 1.105, 0)])
+def test_flips_are_what_the_comparison_says(factor, count):
+    # A tenth of the original's value is allowed.
+    models = Rule("f", lambda x: x), Rule("g", lambda x: x * factor)
+    vetted = vetted_of(params_of({"none": STILL}, comparison=RELATIVE), models=models)
+    (found,) = measure_flips(vetted, np.arange(9), 0)
+    assert found.share == share_of(count, 9, 0.9)

@@ -296,6 +296,20 @@ def test_inputs_are_read_in_the_form_that_the_model_takes(tmp_path, model, chang
     assert told.labels.tolist() == [5, 7]
 
 
+def test_the_original_says_how_long_inputs_are(pair, tmp_path):
+    (tmp_path / "in").mkdir()
+    wave = RNG.integers(-9999, 9999, 800).astype(np.int16)
+    wavfile.write(tmp_path / "in/1.wav", 8000, wave)
+    for name, length in (("f.onnx", 300), ("g.onnx", "t")):
+        node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[1], keepdims=1)
+        save(tmp_path / name, [node], [value("x", ["n", length])], [value("y", ["n", 1])])
+    params = pair("sound", inputs=str(tmp_path / "in"), domain__options={"rate": 8000})
+    with open_vetted(params, 0) as vetted:
+        assert vetted.inputs.items.shape == (1, 300)
+        largest = wave[:300].max() / 2**15
+        assert vetted.answers.f[0, 0] == vetted.answers.g[0, 0] == pytest.approx(largest)
+
+
 def test_short_inputs_are_filled_up_as_the_model_is_fed(tmp_path):
     (tmp_path / "a.bin").write_bytes(b"\x01\x02")
     (tmp_path / "b.bin").write_bytes(b"\x01")

@@ -63,7 +63,9 @@ def run(*words):
     return CliRunner().invoke(cli.app, [str(word) for word in words])
 
 
-@pytest.mark.parametrize("name", ["check", "params", "sweep", "repro", "pull", "budget", "pairs"])
+@pytest.mark.parametrize(
+    "name", ["check", "params", "sweep", "repro", "push", "pull", "budget", "pairs"]
+)
 def test_a_command_on_a_project_needs_its_root(name, here, note):
     for owner, called in (
         (config, "check_params"),
@@ -71,6 +73,7 @@ def test_a_command_on_a_project_needs_its_root(name, here, note):
         (budgets, "stages"),
         (sweep_app, "sweep_command"),
         (pairs_app, "vet_pairs"),
+        (sharing, "push"),
     ):
         note(owner, called)
     ended = run(name)
@@ -397,6 +400,12 @@ def test_pulling_checks_the_parameters_and_ends_as_dvc_does(root, note):
     assert run("pull", "--experiments", "origin").exit_code == 5
     checked = ("check_params", root)
     assert note.calls == [checked, ("pull", root, None), checked, ("pull", root, "origin")]
+
+
+def test_pushing_ends_as_dvc_does(root, note):
+    note(sharing, "push", 6)
+    assert run("push").exit_code == 6
+    assert note.calls == [("push", root)]
 
 
 def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, monkeypatch):

@@ -31,7 +31,12 @@ def test_an_interval_ends_where_the_counts_tail_is_half_of_what_is_left(counts):
 
 
 def test_of_nothing_nothing_is_known():
-    assert (share_of(0, 0, 0.95).low, share_of(0, 0, 0.95).high) == (0, 1)
+    found = share_of(0, 0, 0.95)
+    assert found.to_json() == {"count": 0, "total": 0, "share": 0.0, "low": 0.0, "high": 1.0}
+
+
+def test_the_rest_of_a_share_is_the_share_of_all_other_inputs():
+    assert share_of(3, 8, 0.9).rest.to_json() == pytest.approx(share_of(5, 8, 0.9).to_json())
 
 
 def test_divergence_and_margins_are_those_of_the_formulas():

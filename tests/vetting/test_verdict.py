@@ -1,10 +1,15 @@
 """Agreement and verdict: counted as a person would, and decided by the ends of intervals."""
 
+from collections import Counter
+from dataclasses import replace
+from math import log
+
 import numpy as np
 import pytest
 
+from asterism.core.messages.errors import UserError
 from asterism.vetting.agreement import Agreement, measure_agreement
-from asterism.vetting.statistics import share_of
+from asterism.vetting.statistics import Share, share_of
 from asterism.vetting.verdict import Criterion, Thresholds, criteria_of, decide
 
 ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natural_flips=0.1)
@@ -12,7 +17,8 @@ ALLOWED = Thresholds(agreement=0.95, accuracy_lost=0.02, worst_class=0.9, natura
 
 def agreement_of(pairs, labels=None, classes=3):
     """Agreement of models that answer these labels."""
-    f, g = (np.eye(classes, dtype=np.float32)[[pair[i] for pair in pairs]] for i in (0, 1))
+    answers = np.array(pairs, np.int64).reshape(-1, 2)
+    f, g = np.eye(classes, dtype=np.float32)[answers.T]
     deviates = f.argmax(1) != g.argmax(1)
     distance = np.abs(f - g).max(axis=1)
     given = None if labels is None else np.array(labels)
@@ -41,6 +47,171 @@ def test_inputs_without_an_answer_are_counted_apart():
     zeros = np.zeros(3)
     found = measure_agreement(f, g, zeros.astype(bool), zeros, None, True, 0.95)
     assert (found.failed, found.differ.total) == (2, 1)
+
+
+def by_hand(f, g, deviates, distance, labels):
+    """Counts and quantiles of the inputs that both models answer, one after the other."""
+    directions, classes, differing, lost, apart = Counter(), {}, 0, [], []
+    right, divergences, failed = [0, 0], [], 0
+    for row, (a, b) in enumerate(zip(f.tolist(), g.tolist(), strict=True)):
+        if not np.isfinite(a + b).all():
+            failed += 1
+            continue
+        ours, theirs = a.index(max(a)), b.index(max(b))
+        differing += deviates[row]
+        apart.append(distance[row])
+        divergences.append(sum(p * log(p / q) for p, q in zip(a, b, strict=True)))
+        lost.append(a[ours] - max(a[:ours] + a[ours + 1 :]))
+        lost[-1] -= b[ours] - max(b[:ours] + b[ours + 1 :])
+        label = ours if labels is None else int(labels[row])
+        counts = classes.setdefault(label, [0, 0])
+        counts[0] += deviates[row]
+        counts[1] += 1
+        right[0] += ours == label
+        right[1] += theirs == label
+        if ours != theirs:
+            words = ("right" if ours == label else "wrong", "right" if theirs == label else "wrong")
+            directions[" to ".join(words).replace("wrong to wrong", "wrong to other wrong")] += 1
+    return differing, len(apart), failed, directions, classes, right, divergences, lost, apart
+
+
+@pytest.mark.parametrize("labelled", [False, True])
+def test_agreement_is_what_is_counted_one_by_one(labelled):
+    rng = np.random.default_rng(1)
+    f, g = (rng.dirichlet(np.ones(3), 60).astype(np.float32) for _ in range(2))
+    f[7, 1], g[9, 0] = np.nan, np.inf
+    deviates, distance = rng.random(60) < 0.3, rng.random(60).astype(np.float32)
+    labels = rng.integers(0, 3, 60) if labelled else None
+    found = measure_agreement(f, g, deviates, distance, labels, True, 0.9)
+    differing, total, failed, directions, classes, right, divergences, lost, apart = by_hand(
+        f, g, deviates, distance, labels
+    )
+    assert (total, failed) == (58, 2) and found.failed == failed
+    assert found.differ == share_of(differing, total, 0.9)
+    assert found.classes == {k: share_of(*counts, 0.9) for k, counts in classes.items()}
+    if labelled:
+        assert Counter(found.directions) == directions and len(found.directions) == 3
+        assert found.accuracy == tuple(share_of(count, total, 0.9) for count in right)
+    else:
+        assert found.directions == {} and found.accuracy == ()
+    for quantile, values in (
+        (found.divergence, divergences),
+        (found.margin_lost, lost),
+        (found.distance, apart),
+    ):
+        assert quantile["median"] == pytest.approx(np.median(values), abs=1e-5)
+        assert quantile["largest"] == pytest.approx(max(values), abs=1e-5)
+    assert Agreement.from_json(found.to_json()) == found
+
+
+def test_outputs_that_are_no_scores_have_no_classes():
+    rows = np.array([[3, -1], [2, 2]], np.float32)
+    deviates, distance = np.array([True, False]), np.array([0.5, 0.25], np.float32)
+    found = measure_agreement(rows, -rows, deviates, distance, np.array([0, 1]), False, 0.95)
+    assert (found.differ.count, found.differ.total) == (1, 2)
+    assert (found.accuracy, found.directions, found.classes) == ((), {}, {})
+    assert (found.divergence, found.margin_lost) == ({}, {})
+    assert found.distance["largest"] == 0.5
+    assert found.worst_class is None
+
+
+def test_an_agreement_is_read_only_where_it_is_one():
+    value = agreement_of([(0, 0)], [0]).to_json()
+    with pytest.raises(UserError, match="failed"):
+        Agreement.from_json(value | {"failed": "none"})
+    with pytest.raises(UserError, match="met"):
+        Criterion.from_json({"name": "a", "measured": value["differ"]} | dict.fromkeys(["met"], 1))
+
+
+def test_of_classes_that_deviate_equally_often_the_larger_is_the_worst():
+    # Class 1 has twice the inputs of class 0; class 2 more of them, which deviate less often.
+    pairs = [(0, 1), (0, 0)] + [(1, 0), (1, 1)] * 2 + [(2, 0), *[(2, 2)] * 8]
+    label, share = agreement_of(pairs).worst_class
+    assert (label, share.count, share.total) == (1, 2, 4)
+
+
+def criterion(low, high, at_least, threshold=0.5):
+    """The criterion of a share with these ends: an agreement, or a share of flips."""
+    differ = Share(0, 100, 0.0, 1 - high, 1 - low) if at_least else share_of(0, 100, 0.95)
+    agreement = replace(agreement_of([(0, 0)]), differ=differ, classes={})
+    flips = None if at_least else Share(0, 100, (low + high) / 2, low, high)
+    asked = ALLOWED.model_copy(update={"agreement": threshold, "natural_flips": threshold})
+    return criteria_of(agreement, flips, asked, 0.95)[0 if at_least else 1]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "at_least", "met"),
+    [
+        (0.5, 0.75, True, True),
+        (0.25, 0.5, True, None),
+        (0.25, 0.4375, True, False),
+        (0.25, 0.5, False, True),
+        (0.5, 0.75, False, None),
+        (0.5625, 0.75, False, False),
+    ],
+)
+def test_an_end_on_the_threshold_keeps_it(low, high, at_least, met):
+    found = criterion(low, high, at_least)
+    assert (found.met, found.at_least, found.threshold) == (met, at_least, 0.5)
+
+
+def test_what_is_compared_with_which_threshold():
+    pairs = [(0, 0)] * 50 + [(1, 1)] * 20 + [(1, 0)] * 10 + [(2, 0)] * 29
+    found = criteria_of(
+        agreement_of(pairs, [pair[0] for pair in pairs]), share_of(2, 90, 0.95), ALLOWED, 0.95
+    )
+    assert [(c.name, c.threshold, c.at_least, c.measured.count) for c in found] == [
+        ("agreement on the given inputs", 0.95, True, 70),
+        ("accuracy lost", 0.02, False, 39),
+        ("agreement in class 1", 0.9, True, 20),
+        ("inputs that flip under slight natural changes", 0.1, False, 2),
+    ], "class 2 has less than 30 inputs"
+    found = criteria_of(agreement_of([(0, 0)] * 29), None, ALLOWED, 0.95)
+    assert [c.name for c in found] == ["agreement on the given inputs"]
+    found = criteria_of(agreement_of([(0, 0)] * 30), None, ALLOWED, 0.95)
+    assert found[1].name == "agreement in class 0" and found[1].measured.share == 1
+
+
+def test_lost_accuracy_is_what_got_wrong_less_what_got_right():
+    pairs = [(0, 1)] * 9 + [(1, 0)] * 4 + [(0, 0)] * 87
+    found = criteria_of(agreement_of(pairs, [0] * 100), None, ALLOWED, 0.9)[1].measured
+    worse, better = (share_of(count, 100, 0.95) for count in (9, 4))  # each with half the doubt
+    assert (found.count, found.total) == (5, 100)
+    assert (found.share, found.low, found.high) == pytest.approx(
+        (0.05, worse.low - better.high, worse.high - better.low)
+    )
+
+
+def test_of_no_inputs_no_accuracy_is_lost_and_nothing_is_known():
+    agreement = agreement_of([], np.zeros(0, np.int64))
+    found = criteria_of(agreement, None, ALLOWED, 0.95)
+    assert [(c.measured.share, c.met) for c in found] == [(1.0, None), (0.0, None)]
+    assert decide(found, None).word == "not enough inputs to say"
+
+
+def test_reasons_say_the_share_its_interval_and_what_was_asked():
+    kept = Criterion("kept", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, True, True)
+    broken = Criterion("broken", Share(9, 10, 0.9, 0.75, 0.96875), 0.5, False, False)
+    unsure = Criterion("unsure", Share(9, 10, 0.9, 0.75, 0.96875), 0.8, True, None)
+    numbers = "90.00% (75.00% to 96.88%)"
+    says_kept = f"kept: {numbers}, at least 50.00% was asked"
+    says_broken = f"broken: {numbers}, but at most 50.00% was asked"
+    says_unsure = f"unsure: {numbers}, at least 80.00% was asked; more inputs are needed"
+    all_of_them = (unsure, kept, broken)
+    assert decide((kept, kept), None).reasons == (says_kept, says_kept)
+    found = decide(all_of_them, None)
+    assert found.word == "do not ship" and found.reasons == (says_broken, says_unsure)
+    assert decide((kept, unsure), None).reasons == (says_unsure,)
+    repaired = decide(all_of_them, (kept,))
+    assert repaired.word == "ship with the repair"
+    assert repaired.reasons == (says_broken, f"repaired: {says_kept}")
+    assert decide((kept, unsure), (kept,)).reasons == (says_unsure, f"repaired: {says_kept}")
+    assert found.to_json() == {
+        "word": "do not ship",
+        "reasons": [says_broken, says_unsure],
+        "criteria": [c.to_json() for c in all_of_them],
+    }
+    assert Criterion.from_json(found.to_json()["criteria"][0]) == unsure
 
 
 def verdict_of(differing, total, repaired=None, flips=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +135,7 @@ def _comparison(
     if options is None and chosen != usual:
         options = {}  # those of the configuration are another comparison's
     if options is not None:
-        overrides += ["~vet.comparison.options", f"+vet.comparison.options={_mapping(options)}"]
+        overrides += ["~vet.comparison.options", f"+vet.comparison.options={_value(options)}"]
     return overrides, f"outputs are compared by {chosen}: {told}"
 
 
@@ -149,7 +150,7 @@ def _preprocessing(request: VetRequest, signature: Signature, conf: Path) -> tup
         raise unknown("preprocessing", chosen, known)
     given = read_yaml(conf / "preprocessing" / f"{chosen}.yaml")
     why = "as was asked" if name else "grey levels divided by 255 (another: --preprocessing)"
-    return _mapping(given), f"preprocessing {chosen}: {why}"
+    return _value(given), f"preprocessing {chosen}: {why}"
 
 
 def _constant(text: str) -> str:
@@ -161,12 +162,21 @@ def _constant(text: str) -> str:
         raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
 
 
-def _mapping(values: Mapping[str, Any]) -> str:
-    """A mapping as Hydra's grammar takes it."""
-    return "{" + ", ".join(f"{name}: {json.dumps(v)}" for name, v in values.items()) + "}"
+def _value(value: Any) -> str:
+    """A value of JSON as Hydra's grammar takes it."""
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name}: {_value(part)}" for name, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return _quoted(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _quoted(text: str) -> str:
-    """A text as Hydra's grammar takes it, whatever characters it has."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
+    """A text as Hydra's grammar takes it, whatever characters it has.
+
+    A backslash is doubled before a quote, at the end, and before an interpolation: anywhere else
+    it stands for itself.
+    """
+    plain = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
+    escaped = re.sub(r"(\\*)'", r"\1\1\\'", plain)
+    return "'" + re.sub(r"(\\+)\Z", r"\1\1", escaped) + "'"

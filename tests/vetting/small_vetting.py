@@ -1,0 +1,103 @@
+"""Parameters of vetting as conf/ has them, with changes, and models in the test's own process."""
+
+from copy import deepcopy
+from functools import cache, reduce
+
+import numpy as np
+import onnxruntime
+from omegaconf import OmegaConf
+
+from asterism.core.parameters.params import validate
+from asterism.data.given.reading import GivenInputs
+from asterism.dflare.comparisons import build_comparison
+from asterism.dflare.pair import Pair
+from asterism.models.tensor_models.model import FileModel
+from asterism.vetting.opening import Vetted
+from asterism.vetting.params import VetParams
+from places import ROOT
+
+
+@cache
+def _values(kind):
+    """What conf/ says of a kind of inputs."""
+    files = [ROOT / f"conf/vet/{name}.yaml" for name in ("none", kind)]
+    values = OmegaConf.to_container(OmegaConf.merge(*map(OmegaConf.load, files)))
+    del values["defaults"]
+    return values
+
+
+def vet_params(kind="tensors", **changes):
+    """Parameters of a kind of inputs; a change's key is a path with two underscores for dots."""
+    values = deepcopy(_values(kind))
+    given = {"original": "f.onnx", "compressed": "g.onnx", "inputs": "inputs.npz"} | changes
+    for key, value in given.items():
+        *above, last = key.split("__")
+        reduce(dict.__getitem__, above, values)[last] = value
+    return validate(VetParams, values)
+
+
+class ModelHere(FileModel):
+    """A model file in the test's own process; the program gives each file a process of its own."""
+
+    @property
+    def classes(self):
+        return self.width
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+class Rule:
+    """A model that is a function of items; it keeps all that it was asked about."""
+
+    def __init__(self, name, function):
+        self.name, self.classes, self.asked = name, function(np.zeros((1, 2))).shape[1], []
+        self._function = function
+
+    def predict(self, items):
+        self.asked.append(items)
+        return self._function(items).astype(np.float32)
+
+
+def vetted_rules(params, items, f, g, labels=None):
+    """A vetted pair of rules."""
+    pair = Pair(f, g)
+    comparison = build_comparison(params.comparison, (f.classes,))
+    inputs = GivenInputs("tensors", items, labels, (), tuple(map(str, range(len(items)))), ())
+    return Vetted(
+        params=params,
+        inputs=inputs,
+        original=f,
+        pair=pair,
+        comparison=comparison,
+        notes={},
+        shape=(f.classes,),
+        answers=pair.ask(items),
+    )
+
+
+def digit_params(folder, compressed="damaged.onnx", **changes):
+    """The digits' pair, with few inputs and little search."""
+    usual = {
+        "original": str(folder / "original.onnx"),
+        "compressed": str(folder / compressed),
+        "inputs": str(folder / "inputs.npz"),
+        "comparison": {"kind": "top_label", "options": {}},
+        "limit": 200,
+        "changes__inputs": 8,
+        "search__seeds": 12,
+        "search__queries": 24,
+        "search__bound": None,
+        "repair__evaluations": 8,
+        "repair__inputs": 16,
+        "repair__float_share": 0.4,
+    }
+    return vet_params(**usual | changes)
+
+
+def by_runtime(path, **inputs):
+    """What ONNX Runtime itself says of a model's first output."""
+    return onnxruntime.InferenceSession(path).run(None, inputs)[0]

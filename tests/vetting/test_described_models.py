@@ -1,0 +1,182 @@
+"""What is said of a model file and of inputs, and what each lane can do with a model."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from asterism.core.messages.errors import UserError
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.vetting import looking
+from asterism.vetting.lanes import uses
+from asterism.vetting.looking import describe_inputs, describe_model
+from models.onnx_networks import linear, quantised, streaming
+
+FILE = Path("m.onnx")
+IMAGE, SEQUENCE = (None, 28, 28, 1), (None, 28, 8)
+VET, PAIR, COVERAGE, FUZZ, SEED = (
+    "vet a compressed version",
+    "search a pair of image classifiers",
+    "importance-driven coverage",
+    "fuzz a recurrent network",
+    "seed for testing libraries",
+)
+
+
+def floats(name, shape):
+    return TensorSpec(name, "float32", shape)
+
+
+def signature(*inputs, format="keras", output=(None, 10), states=(), **facts):
+    """A model whose first input is called x; its output may be missing."""
+    specs = tuple(floats(name, shape) for name, shape in zip("xhz", inputs, strict=False))
+    outputs = () if output is None else (floats("y", output),)
+    return Signature(format, specs, outputs, states, **facts)
+
+
+@pytest.mark.parametrize(
+    ("model", "possible"),
+    [
+        (signature(IMAGE), {VET, PAIR, COVERAGE, SEED}),
+        (signature(IMAGE, output=None), {VET, PAIR, COVERAGE, SEED}),
+        (signature(IMAGE, output=()), {VET, PAIR, COVERAGE, SEED}),
+        (signature(IMAGE, output=(None, 4, 10)), {VET, SEED}),
+        (signature((1, 3, None, 28), output=(1, 10)), {VET}),
+        (signature(IMAGE, IMAGE), {VET, SEED}),
+        (signature(IMAGE, format="onnx"), {VET, PAIR}),
+        (signature(IMAGE, format="tflite"), {VET, PAIR}),
+        (signature(SEQUENCE), {VET, FUZZ, SEED}),
+        (signature((None, None, 8)), {VET, FUZZ}),
+        (signature(SEQUENCE, format="onnx"), {VET, FUZZ}),
+        (signature(SEQUENCE, format="tflite"), {VET}),
+        (signature((None, 8)), {VET, SEED}),
+        (signature((4, 8), (4, None)), {VET}),
+        (signature((1, 8), format="onnx", states=(("x", "y"),)), set()),
+        (signature((1, 8), format="keras", states=(("x", "y"),)), {SEED}),
+        # The first input is a state: what is given is the second.
+        (signature((1, 8), SEQUENCE, format="onnx", states=(("x", "y"),)), {VET, FUZZ}),
+        (signature(format="onnx"), set()),
+    ],
+)
+def test_which_lanes_can_use_a_model(model, possible):
+    found = uses(FILE, model)
+    assert [use.lane for use in found] == [VET, PAIR, COVERAGE, FUZZ, SEED]
+    assert {use.lane for use in found if use.possible} == possible
+
+
+def told(model):
+    return {use.lane: use.how for use in uses(FILE, model)}
+
+
+def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
+    assert told(signature(IMAGE)) == {
+        VET: "asterism vet m.onnx COMPRESSED --inputs FILE_OR_FOLDER",
+        PAIR: "pair=file pairs.own.original=m.onnx pairs.own.compressed=…",
+        COVERAGE: "classifier=file classifier.path=m.onnx",
+        FUZZ: "it takes no sequences (batch, steps, features) such as the rows of images",
+        SEED: "reduce.user_model=m.onnx",
+    }
+    assert told(signature(SEQUENCE))[FUZZ] == "rnn=file rnn.path=m.onnx"
+
+
+@pytest.mark.parametrize(
+    ("model", "lane", "why"),
+    [
+        (signature(format="onnx"), VET, "it has no input but its own state"),
+        (signature(IMAGE, IMAGE), PAIR, "it has 2 inputs, an image classifier has one; vet it"),
+        (signature(IMAGE, IMAGE), COVERAGE, "it has 2 inputs, an image classifier has one"),
+        (signature(SEQUENCE), PAIR, "it takes no images: x takes real numbers of 2 axes; vet it"),
+        (signature((None, 3, None, None)), COVERAGE, "its images have a free size"),
+        (signature(IMAGE, output=(None, 4, 10)), PAIR, "its first output is no row of scores; vet"),
+        (signature(IMAGE, format="onnx"), COVERAGE, "relevance needs the layers of a Keras file"),
+        (signature(SEQUENCE, format="tflite"), FUZZ, "states are read from Keras and ONNX files"),
+        (signature(IMAGE, format="tflite"), SEED, "seeds are rebuilt from the layers of a Keras"),
+        (signature((4, None), (4, 2), (None, None)), SEED, "x, z has a free size; save the model"),
+    ],
+)
+def test_a_lane_that_cannot_says_why(model, lane, why):
+    assert told(model)[lane].startswith(why)
+
+
+def lines_of(monkeypatch, model):
+    monkeypatch.setattr(looking, "read_signature", lambda _path: model)
+    return describe_model(FILE).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("model", "line"),
+    [
+        (signature(IMAGE, operators=5), "m.onnx: Keras, 5 layers"),
+        (signature(IMAGE, format="onnx", operators=9), "m.onnx: ONNX, 9 operators"),
+        (
+            signature(IMAGE, format="tflite", operators=9, quantised=4),
+            "m.onnx: LiteRT (TensorFlow Lite), 9 operators, 4 of them on integers",
+        ),
+        (
+            signature(IMAGE, format="onnx", half=True, variables=True),
+            "m.onnx: ONNX, 0 operators, weights of half precision, "
+            "streaming: it carries state from call to call",
+        ),
+    ],
+)
+def test_the_first_line_says_the_format_and_how_it_is_compressed(monkeypatch, model, line):
+    assert lines_of(monkeypatch, model)[0] == line
+
+
+def test_a_model_that_keeps_its_state_inside_says_so(monkeypatch):
+    kept = "  state   kept inside the model between calls"
+    assert kept in lines_of(monkeypatch, signature(SEQUENCE, variables=True))
+    assert kept not in lines_of(monkeypatch, signature(SEQUENCE))
+
+
+def test_a_streaming_file_is_described_with_its_state(tmp_path):
+    model = streaming(tmp_path / "s.onnx")
+    assert describe_model(model).splitlines()[:5] == [
+        f"{model}: ONNX, 4 operators, streaming: it carries state from call to call",
+        "  takes   x float32 (?, 4)",
+        "  takes   state_in float32 (?, 1)  state, in the next call state_out",
+        "  gives   y float32 (?, 1)",
+        "  kind    tensors: x takes real numbers of 1 axes (another: --kind)",
+    ]
+
+
+def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
+    model = quantised(tmp_path / "q.onnx", np.ones((4, 2), np.float32))
+    lines = describe_model(model).splitlines()
+    assert lines[0] == f"{model}: ONNX, 2 operators, 1 of them on integers"
+    assert lines[-5:] == [
+        f"  {'yes' if use.possible else 'no '}     {use.lane}: {use.how}"
+        for use in uses(model, looking.read_signature(model))
+    ]
+    assert "  yes     vet a compressed version: " in lines[-5]
+    assert "  no      importance-driven coverage: " in lines[-3]
+
+
+def test_a_file_that_is_no_model_is_one_line(tmp_path):
+    (tmp_path / "no.onnx").write_bytes(b"\x01nothing")
+    with pytest.raises(UserError, match=r"no\.onnx"):
+        describe_model(tmp_path / "no.onnx")
+
+
+def test_inputs_are_described_by_kind_and_classes(tmp_path):
+    folder = tmp_path / "inputs"
+    for name in ("a/1.wav", "a/2.wav", "b/1.wav", "notes.txt"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    named = "4 files in 2 subfolders, taken for classes, kind sound"
+    assert describe_inputs(folder) == f"{folder}: {named}"
+    assert describe_inputs(folder / "a") == f"{folder / 'a'}: 2 files, kind sound"
+    one = folder / "b/1.wav"
+    assert describe_inputs(one) == f"{one}: 1 files, kind sound"
+    for name in ("x.npz", "x.npy"):
+        (tmp_path / name).touch()
+        assert describe_inputs(tmp_path / name) == (
+            f"{tmp_path / name}: arrays of NumPy (.npz, .npy), whose kind the model tells"
+        )
+    with pytest.raises(UserError, match="there is no file or folder"):
+        describe_inputs(tmp_path / "none")
+
+
+def test_a_plain_file_has_no_part_on_integers(tmp_path):
+    model = linear(tmp_path / "l.onnx", np.ones((4, 2), np.float32))
+    assert describe_model(model).splitlines()[0] == f"{model}: ONNX, 1 operators"

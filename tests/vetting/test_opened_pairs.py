@@ -1,0 +1,317 @@
+"""Opening a pair and measuring it: what is read, what both models are asked, what is left."""
+
+import json
+
+import numpy as np
+import pytest
+from onnx import helper
+from scipy.io import wavfile
+from small_vetting import by_runtime, digit_params, vet_params
+
+from asterism.core.messages.errors import UserError
+from asterism.data.given.reading import GivenInputs
+from asterism.dflare.pair import Answers
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.vetting.measurement import measure
+from asterism.vetting.opening import Vetted, beside, drawn, open_vetted, read_given
+from models.onnx_networks import constant, linear, masked, save, value
+
+RNG = np.random.default_rng(0)
+ITEMS = RNG.normal(0, 1, (30, 4)).astype(np.float32)
+WEIGHTS = RNG.normal(0, 1, (4, 3)).astype(np.float32)
+TOP_LABEL = {"kind": "top_label", "options": {}}
+TOLERANCE = {"kind": "tolerance", "options": {"absolute": 0.3, "relative": 0.3}}
+EMBEDDING = {"kind": "embedding", "options": {"tolerance": 2.0, "nearest": True}}
+
+
+def parts():
+    """Differences of the linear pair's outputs, each as a share of its tolerance, by hand."""
+    f, g = ITEMS.astype(np.float64) @ WEIGHTS, ITEMS @ np.rint(WEIGHTS)
+    return (np.abs(f - g) / (0.3 + 0.3 * np.abs(f))).max(axis=1)
+
+
+pytestmark = pytest.mark.usefixtures("models_here")
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Parameters of a linear pair with coarse weights, by changes."""
+    linear(tmp_path / "f.onnx", WEIGHTS)
+    linear(tmp_path / "g.onnx", np.rint(WEIGHTS))
+    np.savez(tmp_path / "inputs.npz", inputs=ITEMS)
+
+    def params(kind="tensors", **changes):
+        files = {"original": "f.onnx", "compressed": "g.onnx", "inputs": "inputs.npz"}
+        paths = {name: str(tmp_path / file) for name, file in files.items()}
+        return vet_params(kind, **paths | {"comparison": TOLERANCE} | changes)
+
+    return params
+
+
+def test_a_real_pair_is_measured_as_by_hand(digits, tmp_path):
+    params = digit_params(digits, limit=100, confidence=0.9, changes__inputs=12)
+    found = measure(params, 3, tmp_path / "measured")
+    facts = json.loads((tmp_path / "measured/inputs.json").read_text())
+    rows = np.array([int(name) for name in facts["names"]])
+    assert len(set(rows)) == 100 and (np.diff(rows) > 0).all()
+    given = np.load(digits / "inputs.npz")
+    f, g = (
+        by_runtime(digits / name, x=given["inputs"][rows])
+        for name in ("original.onnx", "damaged.onnx")
+    )
+    ours, theirs, right = f.argmax(axis=1), g.argmax(axis=1), given["labels"][rows]
+    left = np.load(tmp_path / "measured/answers.npz")
+    assert sorted(left) == ["deviates", "f", "g", "labels"]
+    assert left["f"] == pytest.approx(f, abs=1e-5) and left["g"] == pytest.approx(g, abs=1e-5)
+    assert (left["deviates"] == (ours != theirs)).all() and (left["labels"] == right).all()
+    agreement = found["agreement"]
+    assert agreement["differ"]["count"] == (ours != theirs).sum() > 5
+    assert [share["count"] for share in agreement["accuracy"]] == [
+        (ours == right).sum(),
+        (theirs == right).sum(),
+    ]
+    assert set(agreement["classes"]) == {str(label) for label in set(right.tolist())}
+    apart = np.abs(f.max(axis=1) - g.max(axis=1))
+    assert agreement["distance"]["largest"] == pytest.approx(apart.max(), abs=1e-5)
+    assert [(flips["strength"], flips["bound"]) for flips in found["flips"]] == [
+        *((name, "") for name in ("slight", "moderate", "strong")),
+        *(("strong", f"linf {limit}") for limit in ("0.01", "0.03", "0.1")),
+    ]
+    assert all(flips["share"]["total"] == 12 for flips in found["flips"])
+    facts.pop("names")
+    assert facts == {
+        "kind": "tensors",
+        "items": 100,
+        "item_shape": [64],
+        "output_shape": [10],
+        "classes": [],
+        "notes": {
+            "inputs": ["100 of 797 inputs were drawn at random"],
+            "original.onnx": [],
+            "damaged.onnx": [],
+        },
+    }
+    assert measure(params, 3, tmp_path / "again") == found
+
+
+def test_outputs_that_are_no_scores_are_measured_by_their_distance(pair, tmp_path):
+    found = measure(pair(changes__inputs=0), 0, tmp_path / "measured")
+    agreement = found["agreement"]
+    assert agreement["differ"]["count"] == (parts() > 1).sum()
+    assert agreement["distance"]["largest"] == pytest.approx(parts().max(), rel=1e-4)
+    assert (agreement["classes"], agreement["divergence"], found["flips"]) == ({}, {}, [])
+    assert sorted(np.load(tmp_path / "measured/answers.npz")) == ["deviates", "f", "g"]
+
+
+def test_flips_are_measured_on_inputs_that_both_answer_alike(pair, tmp_path):
+    agreed = int((parts() <= 1).sum())
+    assert 0 < agreed < 30
+    found = measure(pair(), 0, tmp_path / "measured")
+    assert {flips["share"]["total"] for flips in found["flips"]} == {agreed}
+
+
+def test_images_are_fed_as_the_model_stores_them(pair, tmp_path):
+    images = RNG.integers(0, 256, (9, 4, 5, 3), dtype=np.uint8)
+    np.savez(tmp_path / "inputs.npz", images=images, labels=np.arange(9) % 3)
+    weights = RNG.normal(0, 3, (60, 3)).astype(np.float32)
+    for name, values in (("f", weights), ("g", np.rint(weights / 4) * 4)):
+        nodes = [
+            helper.make_node("Flatten", ["x"], ["flat"]),
+            helper.make_node("MatMul", ["flat", "w"], ["z"]),
+            helper.make_node("Softmax", ["z"], ["y"]),
+        ]
+        save(
+            tmp_path / f"{name}.onnx",
+            nodes,
+            [value("x", ["n", 3, 4, 5])],
+            [value("y", ["n", 3])],
+            [constant("w", values)],
+        )
+    unit = {"scale": 1 / 255, "mean": [0.0], "std": [1.0]}
+    params = pair("images", comparison=TOP_LABEL, feeding__preprocessing=unit)
+    stored = np.ascontiguousarray(images.transpose(0, 3, 1, 2), np.float32) / 255
+    with open_vetted(params, 0) as vetted:
+        assert vetted.inputs.kind == "images" and vetted.scores
+        answers = vetted.answers
+        assert answers.f == pytest.approx(by_runtime(tmp_path / "f.onnx", x=stored), abs=1e-4)
+        assert answers.g == pytest.approx(by_runtime(tmp_path / "g.onnx", x=stored), abs=1e-4)
+        different = answers.f.argmax(axis=1) != answers.g.argmax(axis=1)
+        assert (vetted.deviates == different).all()
+        assert (vetted.inputs.labels == np.arange(9) % 3).all()
+
+
+def test_a_domain_is_ready_for_the_given_inputs(pair):
+    with open_vetted(pair(), 0) as vetted:
+        domain = vetted.domain({"scale": {"low": 1.0, "high": 1.0}})
+    assert list(domain.operators) == ["scale"]
+    assert (domain.ranges.low == ITEMS.min(axis=0)).all()
+    assert (domain.ranges.high == ITEMS.max(axis=0)).all()
+
+
+def test_another_compressed_model_beside_the_same_original(pair, tmp_path):
+    linear(tmp_path / "h.onnx", WEIGHTS * 2)
+    with open_vetted(pair(), 0) as vetted, beside(vetted, tmp_path / "h.onnx") as other:
+        assert other.original is vetted.original and other.inputs is vetted.inputs
+        assert (other.answers.f == vetted.answers.f).all()
+        assert other.answers.g == pytest.approx(ITEMS @ WEIGHTS * 2, abs=1e-4)
+        assert set(vetted.notes) == {"inputs", "f.onnx", "g.onnx"}
+        assert set(other.notes) == {"inputs", "f.onnx", "h.onnx"}
+        assert (vetted.shape, other.shape) == ((3,), (3,))
+    linear(tmp_path / "two.onnx", WEIGHTS[:, :2])
+    with (
+        open_vetted(pair(), 0) as vetted,
+        pytest.raises(UserError, match=r"f\.onnx answers .*3.*but two\.onnx .*2.*feeding\.outputs"),
+        beside(vetted, tmp_path / "two.onnx"),
+    ):
+        pass
+
+
+def two_outputs(path):
+    """Rows in three frames of two scores, and their sum."""
+    nodes = [
+        helper.make_node("Reshape", ["x", "shape"], ["frames"]),
+        helper.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
+    ]
+    outputs = [value("frames", ["n", 2, 2]), value("sum", ["n", 1])]
+    constants = [constant("shape", np.array([-1, 2, 2])), constant("axis", np.array([1]))]
+    return save(path, nodes, [value("x", ["n", 4])], outputs, constants)
+
+
+def test_one_output_keeps_its_shape_and_several_are_one_row(pair, tmp_path):
+    for name in ("f.onnx", "g.onnx"):
+        two_outputs(tmp_path / name)
+    frames = {"kind": "frame_scores", "options": {"threshold": 0.5, "share": 0.0}}
+    with open_vetted(pair(comparison=frames, feeding__outputs=["frames"]), 0) as vetted:
+        assert vetted.shape == (2, 2) and vetted.answers.f.shape == (30, 4)
+    with open_vetted(pair(), 0) as vetted:
+        assert vetted.shape == (5,)
+        wanted = np.concatenate([ITEMS, ITEMS.sum(axis=1, keepdims=True)], axis=1)
+        assert vetted.answers.f == pytest.approx(wanted, abs=1e-5)
+
+
+def test_embeddings_are_compared_by_the_nearest_of_the_given_inputs(pair, tmp_path):
+    linear(tmp_path / "f.onnx", np.eye(4, dtype=np.float32))
+    linear(tmp_path / "g.onnx", np.diag([1, 1, 0, 0]).astype(np.float32))
+    with open_vetted(pair(comparison=EMBEDDING), 0) as vetted:
+        assert not vetted.deviates.any(), "each is nearest to itself in both"
+        # Nearest to item 1 for the original; for the compressed one to item 0.
+        mixed = np.concatenate([ITEMS[0, :2], 100 * ITEMS[1, 2:]])[np.newaxis]
+        answers = vetted.pair.ask(mixed)
+        assert vetted.comparison.deviates(answers.f, answers.g).all()
+
+
+def test_inputs_without_finite_answers_of_both_are_not_answered(pair):
+    f = np.array([[1, 2], [np.nan, 2], [1, 2], [1, -np.inf]], np.float32)
+    g = np.array([[1, 2], [1, 2], [np.inf, 2], [1, 2]], np.float32)
+    with open_vetted(pair(), 0) as vetted:
+        other = Vetted(**vars(vetted) | {"answers": Answers(f, g, {})})
+    assert other.answered.tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize("limit", [None, 30, 40])
+def test_all_inputs_are_taken_where_no_fewer_are_wanted(limit):
+    given = GivenInputs("tensors", ITEMS, None, (), tuple("a" * 30), ())
+    assert drawn(given, limit, 0) is given
+
+
+def test_drawn_inputs_keep_their_labels_names_and_order():
+    given = GivenInputs("tensors", ITEMS, np.arange(30), ("b", "c"), tuple(range(30)), ("a note",))
+    found = drawn(given, 12, 0)
+    rows = found.labels
+    assert len(rows) == 12 and (np.diff(rows) > 0).all() and found.names == tuple(rows.tolist())
+    assert (found.items == ITEMS[rows]).all() and found.kind == "tensors"
+    assert found.classes == ("b", "c")
+    assert found.notes == ("a note", "12 of 30 inputs were drawn at random")
+    assert (drawn(given, 12, 0).labels == rows).all()
+    assert (drawn(given, 12, 1).labels != rows).any()
+    assert drawn(GivenInputs("tensors", ITEMS, None, (), given.names, ()), 12, 0).labels is None
+
+
+def test_constants_belong_to_an_input_of_either_model(pair, tmp_path):
+    tokens = RNG.integers(1, 9, (5, 6))
+    np.savez(tmp_path / "inputs.npz", inputs=tokens)
+    masked(tmp_path / "f.onnx")
+    node = helper.make_node("Cast", ["input_ids"], ["c"], to=1)
+    add = helper.make_node("ReduceSum", ["c", "axis"], ["y"], keepdims=1)
+    given = [value("input_ids", ["n", 6], 7)]
+    axis = [constant("axis", np.array([1]))]
+    save(tmp_path / "g.onnx", [node, add], given, [value("y", ["n", 1])], axis)
+    tokens_of = {"vocabulary": 10, "padding": 0, "protected": []}
+    operators = {"swap": {"low": 1, "high": 1}}
+
+    def params(name):
+        constants = [{"input": name, "value": 3.0}]
+        domain = {"kind": "tokens", "options": tokens_of}
+        changes = {"inputs": 0, "strengths": {"a": operators}, "bounds": [], "slight": "a"}
+        return pair(
+            "tokens",
+            feeding__constants=constants,
+            domain=domain,
+            changes=changes,
+            search__operators=operators,
+            search__bound=None,
+        )
+
+    with open_vetted(params("factor"), 0) as vetted:
+        assert (vetted.answers.f[:, 0] == 3 * tokens.sum(axis=1)).all()
+        assert (vetted.answers.g[:, 0] == tokens.sum(axis=1)).all()
+    with (
+        pytest.raises(UserError, match=r"no input of the models is called 'factr'.*'factor'"),
+        open_vetted(params("factr"), 0),
+    ):
+        pass
+
+
+def signature(*shapes, **facts):
+    specs = tuple(TensorSpec(name, "float32", s) for name, s in zip("xz", shapes, strict=False))
+    return Signature("onnx", specs, (TensorSpec("y", "float32", (None, 1)),), **facts)
+
+
+@pytest.mark.parametrize(
+    ("model", "changes", "length"),
+    [
+        (signature((None, None)), {}, 800),
+        (signature((None, 300)), {}, 300),
+        (signature((None, None)), {"length": 500}, 500),
+        (signature((None, None)), {"domain__options__rate": 4000}, 400),
+        (signature((None, 300), variables=True), {}, 800),  # a stream takes any number
+        (signature((None, 300), (None, 200)), {}, 300),
+        (signature((None, 300), (None, 200)), {"feeding__input": "z"}, 200),
+        (signature((None, 300), (None, 200)), {"feeding__input": "other"}, 300),
+        (signature((None, 1), (None, 200), states=(("x", "y"),)), {}, 800),
+    ],
+)
+def test_inputs_are_read_in_the_form_that_the_model_takes(tmp_path, model, changes, length):
+    for name in ("a/1.wav", "b/1.wav"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True)
+        wavfile.write(tmp_path / "in" / name, 8000, np.zeros(800, np.int16))
+    (tmp_path / "labels.json").write_text('{"a/1.wav": 5, "b/1.wav": 7}')
+    usual = {"domain__options": {"rate": 8000}, "inputs": str(tmp_path / "in")}
+    found = read_given(vet_params("sound", **usual | changes), model)
+    assert (found.kind, found.items.shape) == ("sound", (2, length))
+    assert (found.labels.tolist(), found.classes) == ([0, 1], ("a", "b"))
+    told = read_given(
+        vet_params("sound", **usual | changes, labels=str(tmp_path / "labels.json")), model
+    )
+    assert told.labels.tolist() == [5, 7]
+
+
+def test_the_original_says_how_long_inputs_are(pair, tmp_path):
+    (tmp_path / "in").mkdir()
+    wave = RNG.integers(-9999, 9999, 800).astype(np.int16)
+    wavfile.write(tmp_path / "in/1.wav", 8000, wave)
+    for name, length in (("f.onnx", 300), ("g.onnx", "t")):
+        node = helper.make_node("ReduceMax", ["x"], ["y"], axes=[1], keepdims=1)
+        save(tmp_path / name, [node], [value("x", ["n", length])], [value("y", ["n", 1])])
+    params = pair("sound", inputs=str(tmp_path / "in"), domain__options={"rate": 8000})
+    with open_vetted(params, 0) as vetted:
+        assert vetted.inputs.items.shape == (1, 300)
+        largest = wave[:300].max() / 2**15
+        assert vetted.answers.f[0, 0] == vetted.answers.g[0, 0] == pytest.approx(largest)
+
+
+def test_short_inputs_are_filled_up_as_the_model_is_fed(tmp_path):
+    (tmp_path / "a.bin").write_bytes(b"\x01\x02")
+    (tmp_path / "b.bin").write_bytes(b"\x01")
+    params = vet_params("bytes", inputs=str(tmp_path), feeding__pad=9)
+    assert read_given(params, signature((None, None))).items.tolist() == [[1, 2], [1, 9]]

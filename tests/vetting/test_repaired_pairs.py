@@ -1,0 +1,466 @@
+"""Repairing a pair: what is blamed, which file is chosen, and how it is judged."""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from small_vetting import by_runtime, digit_params
+
+from asterism.core.files.artifacts import read_table
+from asterism.core.messages.errors import UserError
+from asterism.localisation.repair import RepairCurve, RepairedFile
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.vetting import onnx_pairs, repairing
+from asterism.vetting.judging import judge
+from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
+from asterism.vetting.opening import Vetted, open_vetted
+from asterism.vetting.repairing import repair
+from asterism.vetting.searching import search
+from asterism.vetting.statistics import share_of
+from models.onnx_networks import streaming
+
+pytestmark = pytest.mark.usefixtures("models_here")
+
+
+def relative(absolute):
+    """A comparison that allows a tenth of the original's value."""
+    return {"kind": "tolerance", "options": {"absolute": absolute, "relative": 0.1}}
+
+
+def parts(original, compressed, items, absolute):
+    """The largest difference of each item's outputs, as a share of that tolerance, by hand."""
+    f, g = (by_runtime(path, x=items).astype(np.float64) for path in (original, compressed))
+    return (np.abs(f - g) / (absolute + 0.1 * np.abs(f))).max(axis=1)
+
+
+@pytest.fixture
+def repaired(digits, tmp_path, monkeypatch):
+    """Repairs a pair and keeps what happened: parameters, curve, and the rows left unseen."""
+    kept = {}
+
+    def noted(name, function):
+        def run(*given, **named):
+            kept["unseen"] = given[2] if name == "judge" else kept.get("unseen")
+            kept[name] = function(*given, **named)
+            return kept[name]
+
+        monkeypatch.setattr(repairing, name, run)
+
+    noted("repair_curve", repairing.repair_curve)
+    noted("judge", repairing.judge)
+
+    def of(compressed="damaged.onnx", triggers=None, **changes):
+        params = digit_params(digits, compressed, **changes)
+        if triggers is None:
+            search(params, 0, tmp_path / "found")
+            triggers = tmp_path / "found/triggers.npz"
+        kept["params"] = params
+        kept["facts"] = repair(params, 0, triggers, tmp_path / "repaired")
+        return kept
+
+    return of
+
+
+def differing(params):
+    """Which of the given inputs the two files label differently, by hand."""
+    with open_vetted(params, 0) as vetted:
+        items = vetted.inputs.items
+    f, g = (by_runtime(path, x=items) for path in (params.original, params.compressed))
+    return items, f.argmax(axis=1) != g.argmax(axis=1)
+
+
+def test_a_damaged_node_is_blamed_and_its_repair_is_judged(repaired, tmp_path):
+    kept = repaired(repair__inputs=100)
+    facts, params, curve = kept["facts"], kept["params"], kept["repair_curve"]
+    assert facts["blamed"][0]["node"] == "dense1" and "reason" not in facts
+    assert facts["blamed"] == [
+        {"node": e.node.name, "operator": e.node.operator, "explained": e.explained}
+        for e in curve.localisation.ranking[:5]
+    ]
+    assert facts["quantised_nodes"] == 5 and facts["evaluations"] == curve.evaluations
+    file = tmp_path / "repaired/repaired.onnx"
+    onnx.checker.check_model(str(file))
+    (chosen,) = [point for point in curve.files if point.content == file.read_bytes()]
+    assert chosen.gone >= params.repair.gone
+    sizes = [Path(path).stat().st_size for path in (file, params.compressed, params.original)]
+    assert [facts[key] for key in ("bytes", "bytes_before", "bytes_original")] == sizes
+    assert (facts["nodes_in_float"], facts["nodes_with_finer_scales"], facts["bits"]) == (
+        *map(len, (chosen.floats, chosen.finer)),
+        chosen.bits,
+    )
+    assert (facts["gone"], facts["float_share"]) == (chosen.gone, chosen.float_share)
+    assert kept["judge"].items() <= facts.items() and facts["gone_held_out"]["share"] > 0.8
+
+
+def test_the_repair_sees_one_half_of_the_inputs_and_what_was_found_from_it(
+    repaired, digits, tmp_path
+):
+    kept = repaired(repair__inputs=1000, repair__evaluations=2)
+    items, different = differing(kept["params"])
+    unseen = kept["unseen"]
+    assert len(unseen) == 100 and (np.diff(unseen) > 0).all()
+    seen = np.setdiff1d(np.arange(200), unseen)
+    assert set(np.unique(unseen % 2)) == {0, 1}, "the halves are drawn"
+    with np.load(tmp_path / "found/triggers.npz") as found:
+        own = np.isin(found["seeds"], seen)
+        assert 0 < own.sum() < len(own)
+        from_seen = found["items"][own]
+    cases = np.concatenate([items[seen[different[seen]]], from_seen])
+    assert kept["facts"]["deviating_inputs"] == len(cases)
+    (unchanged, *_) = kept["repair_curve"].localisation.trials
+    assert unchanged.deviations.tolist() == [1.0] * len(cases)
+    few = repaired(
+        repair__inputs=5, repair__evaluations=2, triggers=tmp_path / "found/triggers.npz"
+    )
+    assert few["facts"]["deviating_inputs"] == 5
+
+
+def test_the_curve_the_ranking_and_the_errors_are_left_as_tables(repaired, tmp_path, monkeypatch):
+    fed = []
+    monkeypatch.setattr(
+        repairing, "latency", lambda content, one: fed.append(one) or len(content) / 1e3
+    )
+    curve = repaired()["repair_curve"]
+    ranking = read_table(tmp_path / "repaired/ranking.csv").to_dicts()
+    assert ranking == [
+        {
+            "node": entry.node.name,
+            "operator": entry.node.operator,
+            "explained": pytest.approx(entry.explained),
+            "error_explained": pytest.approx(entry.error_explained),
+            "own_error": pytest.approx(entry.own),
+        }
+        for entry in curve.localisation.ranking
+    ]
+    tensors = read_table(tmp_path / "repaired/tensors.csv").to_dicts()
+    errors = curve.localisation.errors
+    assert [row["tensor"] for row in tensors] == [error.tensor for error in errors]
+    for row, error in zip(tensors, errors, strict=True):
+        assert row["relative_l2"] == pytest.approx(error.cumulative.relative_l2)
+        assert row["sqnr_db"] == pytest.approx(error.cumulative.sqnr_db)
+        assert row["largest"] == pytest.approx(error.cumulative.largest)
+        assert row["own_relative_l2"] == pytest.approx(error.own.relative_l2)
+    points = read_table(tmp_path / "repaired/curve.csv").to_dicts()
+    assert len(points) == len(curve.files) > 3
+    for row, point in zip(points, curve.files, strict=True):
+        assert row == {
+            "nodes_in_float": len(point.floats),
+            "nodes_with_finer_scales": len(point.finer),
+            "bits": point.bits,
+            "bytes": len(point.content),
+            "gone": pytest.approx(point.gone),
+            "error": pytest.approx(point.error),
+            "milliseconds": len(point.content),
+        }
+    assert {one["x"].shape for one in fed} == {(1, 64)}, "the latency of one input"
+
+
+def test_a_pair_without_deviations_has_nothing_to_repair(repaired, tmp_path):
+    facts = repaired("original.onnx", search__queries=2)["facts"]
+    assert facts == {"reason": "no input was found on which the models deviate"}
+    assert list((tmp_path / "repaired").iterdir()) == []
+
+
+@pytest.fixture
+def nothing_found(tmp_path):
+    """What a search left that found nothing."""
+    np.savez(tmp_path / "nothing.npz", items=np.zeros((0, 64), np.float32))
+    return tmp_path / "nothing.npz"
+
+
+@pytest.fixture(scope="module")
+def usual_curves():
+    """The curve of the damaged pair, once it is known."""
+    return []
+
+
+def point(floats, finer, gone, share, size=10):
+    return RepairedFile(
+        tuple(range(floats)), tuple(range(finer)), 8, bytes(size), gone, 0.0, 0.0, share
+    )
+
+
+@pytest.mark.parametrize(
+    ("files", "chosen"),
+    [
+        # The smallest of those that repair enough.
+        ([point(0, 0, 0, 0), point(1, 0, 0.95, 0.2), point(0, 5, 0.9, 0.0)], 2),
+        ([point(0, 0, 0, 0), point(2, 0, 1.0, 0.4), point(1, 0, 0.9, 0.2)], 2),
+        ([point(0, 0, 0, 0), point(1, 0, 0.95, 0.4), point(0, 1, 0.89, 0.0)], 1),
+        # None repairs enough with so few nodes in float: the one that repairs most.
+        ([point(0, 0, 0, 0), point(3, 0, 1.0, 0.6), point(1, 0, 0.5, 0.2)], 2),
+        ([point(0, 0, 0, 0), point(2, 0, 0.5, 0.4), point(1, 0, 0.5, 0.2)], 2),
+        ([point(0, 0, 0, 0), point(1, 0, 0.25, 0.2), point(2, 0, 0.5, 0.4)], 2),
+        # None repairs anything.
+        ([point(0, 0, 0, 0), point(1, 0, 0.0, 0.2), point(1, 1, -0.5, 0.2)], None),
+        ([point(0, 0, 0, 0), point(3, 0, 1.0, 0.6)], None),
+    ],
+)
+def test_the_smallest_file_that_repairs_enough_is_chosen(
+    repaired, nothing_found, usual_curves, tmp_path, monkeypatch, files, chosen
+):
+    found = repairing.repair_curve
+
+    def curve(*given):
+        usual_curves.extend([] if usual_curves else [found(*given)])
+        usual = usual_curves[0]
+        return RepairCurve(usual.pair, usual.localisation, files, 7)
+
+    monkeypatch.setattr(repairing, "repair_curve", curve)
+    monkeypatch.setattr(repairing, "latency", lambda _content, _one: 0.0)
+    monkeypatch.setattr(repairing, "judge", lambda *_given: {"judged": True})
+    facts = repaired(triggers=nothing_found)["facts"]
+    file = tmp_path / "repaired/repaired.onnx"
+    assert facts["evaluations"] == 7
+    if chosen is None:
+        assert facts["reason"] == "no file takes any of the deviations away"
+        assert "judged" not in facts and not file.exists()
+        return
+    wanted = files[chosen]
+    assert facts["judged"] and file.read_bytes() == wanted.content
+    assert (facts["nodes_in_float"], facts["gone"]) == (len(wanted.floats), wanted.gone)
+    if wanted.gone >= 0.9:
+        assert "reason" not in facts
+    else:
+        assert facts["reason"] == (
+            "no file with at most 40% of the nodes in float takes 90% of the deviations away; "
+            f"this one takes {wanted.gone:.0%}"
+        )
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.4, 2), (0.1, 1), (1.0, 5), (0.79, 3)])
+def test_so_many_nodes_may_be_in_float(repaired, nothing_found, monkeypatch, share, most):
+    asked = []
+
+    def none(*given):
+        asked.append(given)
+        raise UserError("enough")
+
+    monkeypatch.setattr(repairing, "repair_curve", none)
+    facts = repaired(repair__float_share=share, triggers=nothing_found)["facts"]
+    assert facts == {"reason": "enough"}
+    ((pair, feeds, deviation, evaluations, found, gone),) = asked
+    assert (evaluations, found, gone) == (8, most, 0.9) and len(pair.nodes) == 5
+    assert [len(feed["x"]) for feed in feeds] == [8, 8]
+    rows = np.eye(10, dtype=np.float32)[[1, 2, 3]]
+    assert deviation({"y": rows}, {"y": rows[[0, 2, 1]]}).tolist() == [0.0, 1.0, 1.0]
+
+
+def test_candidates_deviate_as_the_comparison_says(repaired, nothing_found, monkeypatch):
+    asked = []
+
+    def none(*given):
+        asked.append(given)
+        raise UserError("enough")
+
+    monkeypatch.setattr(repairing, "repair_curve", none)
+    repaired(triggers=nothing_found, comparison=relative(1e-6))
+    wanted = np.full((2, 10), [[1.0], [1.105]], np.float32)
+    # A tenth of the original's value is allowed, which is less than a tenth of the other's.
+    assert asked[0][2]({"y": wanted}, {"y": wanted[::-1]}).tolist() == [1.0, 0.0]
+
+
+# Judging
+
+
+def opened(folder, compressed, **changes):
+    return open_vetted(digit_params(folder, compressed, **changes), 0)
+
+
+UNSEEN = np.arange(0, 200, 2)
+
+
+def test_a_perfect_repair_leaves_nothing(digits):
+    with opened(digits, "damaged.onnx", confidence=0.9) as vetted:
+        found = judge(vetted, digits / "original.onnx", UNSEEN, 0)
+        before = int(vetted.deviates[UNSEEN].sum())
+        right = by_runtime(digits / "original.onnx", x=vetted.inputs.items[UNSEEN]).argmax(axis=1)
+        correct = int((right == vetted.inputs.labels[UNSEEN]).sum())
+    again = found["new_search"]["paper"]
+    held_out = before + again["before"]["count"]
+    assert before > 3 and again["before"]["count"] > 0
+    assert found["gone_held_out"] == share_of(held_out, held_out, 0.9).to_json()
+    assert found["differ_before"] == share_of(before, 100, 0.9).to_json()
+    assert found["agreement"]["differ"] == share_of(0, 100, 0.9).to_json()
+    assert found["agreement"]["accuracy"] == [share_of(correct, 100, 0.9).to_json()] * 2
+    assert not found["agreement_fell"]
+    assert again["after"] == share_of(0, 12, 0.9).to_json()
+    assert [(f["strength"], f["bound"]) for f in found["flips"]] == [
+        (name, "") for name in ("slight", "moderate", "strong")
+    ], "within bounds nothing is measured again"
+    assert all(flips["share"] == share_of(0, 8, 0.9).to_json() for flips in found["flips"])
+    assert [(c["name"], c["measured"]["count"]) for c in found["criteria"]] == [
+        ("agreement on the given inputs", 100),
+        ("accuracy lost", 0),
+        ("inputs that flip under slight natural changes", 0),
+    ]
+
+
+def test_a_file_that_repairs_nothing_keeps_all(digits):
+    with opened(digits, "damaged.onnx") as vetted:
+        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0)
+    assert found["gone_held_out"]["count"] == 0 < found["gone_held_out"]["total"]
+    assert found["agreement"]["differ"] == found["differ_before"]
+    assert not found["agreement_fell"]
+    again = found["new_search"]["paper"]
+    assert again["after"] == again["before"]
+
+
+def test_a_repair_that_makes_it_worse_is_seen(digits):
+    searches = {
+        name: {
+            "search": "dflare",
+            "options": {"fitness": "paper", "delta": 0.001, "guided": guided},
+        }
+        for name, guided in (("one", True), ("two", False))
+    }
+    changes = {
+        "search__searches": searches,
+        "search__bound": {"measure": "linf", "limit": 1e-9},
+        "changes__slight": "strong",
+    }
+    with opened(digits, "int8.onnx", changes__inputs=50, **changes) as vetted:
+        few = vetted.deviates.sum()
+        found = judge(vetted, digits / "damaged.onnx", UNSEEN, 0)
+        items = vetted.inputs.items[UNSEEN]
+    f, g = (by_runtime(digits / name, x=items) for name in ("original.onnx", "damaged.onnx"))
+    now = int((f.argmax(axis=1) != g.argmax(axis=1)).sum())
+    assert found["agreement_fell"] and found["agreement"]["differ"]["count"] == now > few
+    assert list(found["new_search"]) == ["one", "two"]
+    assert found["new_search"]["one"]["before"]["count"] == 0, "within no distance nothing is found"
+    assert found["gone_held_out"]["total"] == found["differ_before"]["count"]
+    slight, _, strong = (flips["share"] for flips in found["flips"])
+    assert found["criteria"][-1]["measured"] == strong != slight
+    assert slight["total"] == 50
+
+
+def test_a_repair_is_judged_by_the_comparison(digits):
+    few = {"search__seeds": 1, "search__queries": 1, "changes__inputs": 0}
+    with opened(digits, "damaged.onnx", comparison=relative(0.001), **few) as vetted:
+        found = judge(vetted, digits / "int8.onnx", UNSEEN, 0)
+        items = vetted.inputs.items[UNSEEN]
+    before, after = (
+        parts(digits / "original.onnx", digits / name, items, 0.001)
+        for name in ("damaged.onnx", "int8.onnx")
+    )
+    assert found["differ_before"]["count"] == (before > 1).sum()
+    assert found["agreement"]["differ"]["count"] == (after > 1).sum()
+    assert found["agreement"]["distance"]["largest"] == pytest.approx(after.max(), rel=1e-3)
+    swapped = parts(digits / "int8.onnx", digits / "original.onnx", items, 0.001)
+    assert (swapped[before > 1] > 1).sum() != (after[before > 1] > 1).sum()
+    gone, total = (found["gone_held_out"][key] for key in ("count", "total"))
+    new = found["new_search"]["paper"]["before"]["count"]
+    assert total == (before > 1).sum() + new
+    assert 0 <= gone - (after[before > 1] <= 1).sum() <= new
+
+
+def test_a_new_search_has_its_own_random_numbers(digits):
+    with opened(digits, "damaged.onnx", changes__inputs=0) as vetted:
+        one, other = (judge(vetted, digits / "int8.onnx", UNSEEN, seed) for seed in (0, 1))
+    assert one["new_search"] != other["new_search"]
+    assert one["flips"] == [] and len(one["criteria"]) == 2
+
+
+# Files whose nodes can be exchanged
+
+
+def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
+    with opened(digits, "damaged.onnx") as vetted, opened_as_onnx(vetted) as pair:
+        assert (pair.original, pair.compressed) == (
+            digits / "original.onnx",
+            digits / "damaged.onnx",
+        )
+        assert pair.signature.inputs[0].name == "x"
+        items = vetted.inputs.items[:3]
+        assert (pair.feed(items)["x"] == items).all()
+        assert pair.reproduced(items) is items
+
+
+def test_of_a_conversion_those_inputs_are_left_on_which_it_deviates_too(digits):
+    with opened(digits, "int8.onnx") as vetted:
+        pair = OnnxPair(
+            vetted=vetted, original=digits / "original.onnx", compressed=digits / "damaged.onnx"
+        )
+        items = vetted.inputs.items
+        f, g = (by_runtime(path, x=items) for path in (pair.original, pair.compressed))
+        wanted = items[f.argmax(axis=1) != g.argmax(axis=1)]
+        assert 0 < len(wanted) < len(items)
+        assert (pair.reproduced(items) == wanted).all()
+        alike = items[f.argmax(axis=1) == g.argmax(axis=1)]
+        none = f"none of {len(alike)} deviations of int8.onnx is left in its ONNX version"
+        with pytest.raises(UserError, match=none):
+            pair.reproduced(alike)
+        with pytest.raises(UserError, match="no input was found on which the models deviate"):
+            pair.reproduced(items[:0])
+
+
+def test_a_conversion_deviates_as_the_comparison_says(digits):
+    with opened(digits, "damaged.onnx", comparison=relative(0.001)) as vetted:
+        files = {"original": digits / "original.onnx", "compressed": digits / "int8.onnx"}
+        items = vetted.inputs.items
+        wanted = parts(*files.values(), items, 0.001) > 1
+        assert (OnnxPair(vetted=vetted, **files).reproduced(items) == items[wanted]).all()
+        swapped = parts(*reversed(files.values()), items, 0.001) > 1
+        assert (swapped != wanted).any()
+
+
+def vetted_files(original, compressed):
+    """A vetted pair of which only the names count."""
+    params = digit_params(Path()).model_copy(
+        update={"original": original, "compressed": compressed}
+    )
+    return Vetted(
+        params=params,
+        inputs=None,
+        original=None,
+        pair=None,
+        comparison=None,
+        notes={},
+        shape=(),
+        answers=None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("original", "compressed", "possible"),
+    [
+        ("a.onnx", "b.onnx", True),
+        ("a.keras", "b.tflite", True),
+        ("a.h5", "b.lite", True),
+        ("a.tflite", "b.tflite", True),
+        ("a.onnx", "b.tflite", False),
+        ("a.keras", "b.onnx", False),
+        ("a.keras", "b.keras", False),
+    ],
+)
+def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possible):
+    spec = TensorSpec("x", "float32", (None, 4))
+    monkeypatch.setattr(
+        onnx_pairs, "read_signature", lambda _path: Signature("keras", (spec,), (spec,))
+    )
+    folders = []
+
+    def as_onnx(path, folder):
+        assert folder.is_dir()
+        folders.append(folder)
+        return folder / f"{path.name}.onnx"
+
+    monkeypatch.setattr(onnx_pairs, "as_onnx", as_onnx)
+    vetted = vetted_files(original, compressed)
+    if possible:
+        with opened_as_onnx(vetted) as pair:
+            assert pair.vetted is vetted
+            names = [path.name for path in (pair.original, pair.compressed)]
+            assert names == [f"{original}.onnx", f"{compressed}.onnx"]
+        assert not any(folder.exists() for folder in folders), "conversions are removed"
+    else:
+        with pytest.raises(UserError, match="give two ONNX files"), opened_as_onnx(vetted):
+            pass
+
+
+def test_nodes_of_a_streaming_model_are_not_exchanged(tmp_path):
+    model = str(streaming(tmp_path / "s.onnx"))
+    vetted = vetted_files(model, model)
+    with pytest.raises(UserError, match="nodes of a streaming model"), opened_as_onnx(vetted):
+        pass

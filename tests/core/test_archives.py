@@ -1,4 +1,4 @@
-"""Archives whose list of members says more than their bytes can hold."""
+"""Archives whose list of members says more than their bytes can hold, or than the limit allows."""
 
 import zipfile
 
@@ -34,6 +34,24 @@ def test_a_member_declares_no_more_than_its_bytes_can_hold(tmp_path, method, rat
     declare(path, held + 1)
     with (
         pytest.raises(UserError, match=f"declares {held + 1:,} bytes of member, which takes only"),
+        opened_zip(path, "limits.array_mb"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_all_members_together_meet_the_limit_by_the_byte(tmp_path, monkeypatch, more):
+    monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "1")
+    path = tmp_path / "archive.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("one", bytes(600_000))
+        archive.writestr("two", bytes(400_000 + more))
+    if not more:
+        with opened_zip(path, "limits.array_mb") as archive:
+            assert archive.namelist() == ["one", "two"]
+        return
+    with (
+        pytest.raises(UserError, match=r"archive\.zip declares content of 1 MB"),
         opened_zip(path, "limits.array_mb"),
     ):
         pass

@@ -8,8 +8,8 @@ bytes of an undisturbed run. No process, half file or temporary name may be left
 
 Outcomes are kept in logs/faults.jsonl, so that the same call goes on after an interrupt. They
 count for as long as no file changes that the command runs. It needs Linux. Full disks and
-read-only folders need the right to mount (root), moved clocks need libfaketime
-(`apt-get install libfaketime`); where they are missing, the table says so.
+read-only folders need the right to mount (root), moved clocks need libfaketime and a C compiler
+(`apt-get install libfaketime gcc`); where they are missing, the table says so.
 """
 
 from __future__ import annotations

@@ -18,19 +18,13 @@ from pathlib import Path
 
 import psutil
 
+from faulting import clocks
 from faulting.kills import kill
 from faulting.processes import Run, is_below_stage, is_stage
 from faulting.trial import Outcome, Reference, Trial, read_only
 
 #: Seconds in which a run that is asked to end has to, and for which one is stopped.
 END_SECONDS, STOP_SECONDS = 60.0, 3.0
-
-#: Where the library lies that gives a process another clock (Debian's places, then its own).
-CLOCKS = (
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/local/lib/faketime/libfaketimeMT.so.1",
-)
 
 #: Seconds between two looks for processes that a stage has started.
 _LOOK_SECONDS = 0.1
@@ -231,13 +225,13 @@ def move_clock(now: Round) -> list[str]:
     told = _clock_file(now.trial)
     if now.number % 2 == 0:
         now.done.append("forward")
-        told.write_text("+1d", encoding="utf-8")
+        clocks.move(told, "+1d")
         return now.trial.conclude(now.run, now.reference)
     now.done.append("killed, on a day later, killed, on a day earlier")
     run = now.run
     for offset in ("+1d", "-1d"):
         run.kill_everything()
-        told.write_text(offset, encoding="utf-8")
+        clocks.move(told, offset)
         run = now.trial.start(_another_clock(now.trial))
         if offset == "+1d":
             now.trial.wait_until(run, now.trial.draw(now.reference, now.rng))
@@ -246,20 +240,10 @@ def move_clock(now: Round) -> list[str]:
 
 def _another_clock(trial: Trial) -> dict[str, str]:
     """Variables that let processes read their clock's offset in a file, which is made."""
-    library = next((path for path in CLOCKS if Path(path).exists()), None)
-    if library is None:
-        raise NotHereError("needs libfaketime")
-    told = _clock_file(trial)
-    if not told.exists():
-        told.parent.mkdir(parents=True, exist_ok=True)
-        told.write_text("+0", encoding="utf-8")
-    return {
-        "LD_PRELOAD": library,
-        "FAKETIME_TIMESTAMP_FILE": str(told),
-        "FAKETIME_CACHE_DURATION": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-        "NO_FAKE_STAT": "1",
-    }
+    found = clocks.variables(_clock_file(trial), trial.place.parent)
+    if found is None:
+        raise NotHereError("needs libfaketime and a C compiler")
+    return found
 
 
 def _clock_file(trial: Trial) -> Path:

@@ -153,9 +153,10 @@ class Trial:
 
     def _age_temporary_files(self) -> None:
         """What DVC has left under a temporary name is removed after an hour without a write."""
-        for path in self.place.glob("*/.dvc/cache/**/.*.tmp"):
-            written = path.stat().st_mtime - 7200
-            os.utime(path, (written, written))
+        for pattern in ("*/.dvc/cache/**/.*.tmp", "store/**/.*.tmp"):
+            for path in self.place.glob(pattern):
+                written = path.stat().st_mtime - 7200
+                os.utime(path, (written, written))
 
     def reference(self) -> Reference:
         """Run the target undisturbed, in a fresh place.

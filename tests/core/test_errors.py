@@ -2,7 +2,7 @@
 
 import pytest
 
-from asterism.core.messages.errors import UserError, telling_line
+from asterism.core.messages.errors import UserError, reading, telling_line
 
 TOO_SMALL = "Computed output size would be zero or negative."
 KERAS = f"""Exception encountered when calling Functional.call().
@@ -58,3 +58,16 @@ def test_a_message_that_quotes_a_file_stays_short_and_keeps_its_beginning_and_en
 def test_what_a_file_says_does_nothing_to_a_terminal():
     said = str(UserError("the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"))
     assert said == r"the layer \x1b]0;title\x07\x1b[2J\x9b2J äöü does not exist"
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (MemoryError(), "there is not enough memory for it"),
+        (RecursionError(), "it is nested too deeply"),
+        (RuntimeError("a library's own"), "a library's own"),
+    ],
+)
+def test_whatever_a_file_makes_a_library_raise_is_one_line(error, why):
+    with pytest.raises(UserError, match=f"cannot read a file: {why}"), reading("a file"):
+        raise error

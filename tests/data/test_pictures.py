@@ -1,4 +1,4 @@
-"""Sizes of pictures by their headers alone."""
+"""Sizes of pictures by their headers alone, and the limit that holds for them."""
 
 import struct
 
@@ -6,7 +6,8 @@ import cv2
 import numpy as np
 import pytest
 
-from asterism.data.pictures import size_of_image
+from asterism.core.messages.errors import UserError
+from asterism.data.pictures import read_picture, size_of_image
 
 
 @pytest.mark.parametrize("suffix", [".png", ".jpg"])
@@ -32,3 +33,11 @@ def test_the_largest_frame_counts_whatever_lies_between(between):
     assert size_of_image(hidden) == (4, 6)
     assert size_of_image(b"\xff\xd8" + frame(40, 5, 0xC4)) is None
     assert size_of_image(b"GIF89a") is None
+
+
+def test_a_picture_is_rejected_by_the_size_that_it_declares(tmp_path, monkeypatch):
+    monkeypatch.setenv("ASTERISM_LIMITS_IMAGE_MB", "1")
+    path = tmp_path / "large.png"
+    cv2.imwrite(str(path), np.zeros((600, 600, 3), np.uint8))
+    with pytest.raises(UserError, match=r"large\.png declares an image of"):
+        read_picture(path)

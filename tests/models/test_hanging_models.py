@@ -18,9 +18,13 @@ from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
 from asterism.dflare.pair import Pair
 from asterism.models.classifiers import isolation
-from asterism.models.classifiers.isolation import IsolatedClassifier, ModelHangError
+from asterism.models.classifiers.isolation import (
+    IsolatedClassifier,
+    IsolatedModel,
+    ModelHangError,
+)
 from asterism.models.keras_models.preprocessing import PreprocessingParams
-from asterism.models.recurrent import RecurrentModel, open_rnn
+from asterism.models.recurrent import RecurrentModel, isolated, open_rnn
 from asterism.models.recurrent.isolated import IsolatedEngine
 from marked import Marked, wait_until
 from places import ROOT
@@ -106,6 +110,25 @@ def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     assert len(raised) == 60
     assert all("did not answer within 5 s" in text for text in raised)
     engine.close()
+
+
+def test_after_a_hang_no_other_process_is_started(tmp_path, monkeypatch):
+    opened = []
+
+    class Counted(IsolatedModel):
+        def __init__(self, *arguments):
+            opened.append(self)
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(isolated, "IsolatedModel", Counted)
+    engine = IsolatedEngine(endless_rnn(tmp_path / "net.onnx"), "states")
+    sequences = np.full((RecurrentModel(engine).block, 8, 8), 0.9, np.float32)
+    monkeypatch.setattr(isolation, "PATIENCE_S", 1.5)
+    for _ in range(2):
+        with pytest.raises(ModelHangError):
+            engine.compute(sequences)
+        engine.close()  # none is idle, as where other threads are at work with all of them
+    assert len(opened) == 1
 
 
 @pytest.fixture

@@ -1,15 +1,18 @@
 """The harness that injects faults: it passes a sound stage, and names what an unsound one does."""
 
+import json
 import os
 import random
+import subprocess
 import sys
+import time
 
 import pytest
 from workspace import ROOT
 
 sys.path.append(str(ROOT / "benchmarks"))
 
-from faulting import projects, targets
+from faulting import clocks, projects, targets
 from faulting.disturbances import DISTURBANCES, NotHereError
 from faulting.table import Cell, Results, markdown
 from faulting.trial import Outcome, Trial
@@ -93,8 +96,43 @@ def trial(tmp_path, monkeypatch):
         one.close()
 
 
+#: Sleeps, and waits for a process; then the clocks.
+WAITS = """\
+import json, subprocess, sys, time
+time.sleep(0.01)
+child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+try:
+    child.wait(0.01)
+except subprocess.TimeoutExpired:
+    child.communicate(b"go on")
+print(json.dumps([time.time(), time.monotonic(), child.returncode]))
+"""
+
+
+@pytest.mark.parametrize(("offset", "days"), [("+0", 0), ("+1d", 1), ("-1d", -1)])
+def test_a_moved_clock_is_the_wall_clock_only_and_waits_go_on(tmp_path, offset, days):
+    told = tmp_path / "tmp" / "clock"
+    variables = clocks.variables(told, tmp_path)
+    if variables is None:
+        pytest.skip("needs libfaketime and a C compiler")
+    clocks.move(told, offset)
+    said = subprocess.run(
+        [sys.executable, "-I", "-c", WAITS],
+        env=os.environ | variables,
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    wall, monotonic, status = json.loads(said)
+    hour = 3600
+    assert abs(wall - time.time() - days * 24 * hour) < hour
+    assert abs(monotonic - time.monotonic()) < hour
+    assert status == 0
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", ["kill", "interrupt", "stop", "disk", "read-only", "taken"])
+@pytest.mark.parametrize(
+    "fault", ["kill", "interrupt", "stop", "disk", "read-only", "taken", "clock"]
+)
 def test_a_sound_stage_passes(trial, fault):
     sound = trial(SOUND)
     reference = sound.reference()

@@ -21,6 +21,7 @@ from asterism.dvc_hydra.repository import (
 )
 from asterism.dvc_hydra.run_cache import key_of
 from asterism.dvc_hydra.stage import CommandFailedError, Stage
+from asterism.sweep import sharing
 
 HASH = "0123456789abcdef" * 2
 VALUE = "ab" * 32
@@ -113,6 +114,27 @@ def test_cleaning_removes_what_the_rules_reject_and_nothing_else(root, capsys):
     assert not wrong.parent.exists()
     assert good.parent.is_dir()
     assert good.read_text() == yaml.safe_dump(ENTRY)
+
+
+@pytest.mark.parametrize("failing", [False, True])
+def test_what_a_pull_has_brought_is_cleaned_also_when_it_failed(root, monkeypatch, failing):
+    brought = []
+
+    def pull_by_dvc(origin):
+        brought.append(put_entry(root, ENTRY, key="cd" + "0" * 62))
+        brought.append(put_list(root, [{"relpath": "../b", "md5": HASH}]))
+        if failing:
+            raise UserError("the server is gone")
+        return 7
+
+    monkeypatch.setattr(sharing, "pull_by_dvc", pull_by_dvc)
+    if failing:
+        with pytest.raises(UserError, match="the server is gone"):
+            sharing.pull(root, None)
+    else:
+        assert sharing.pull(root, None) == 7
+    assert len(brought) == 2
+    assert not any(path.exists() for path in brought)
 
 
 def test_an_entry_that_is_removed_by_somebody_else_is_no_error(tmp_path, capsys):

@@ -144,6 +144,18 @@ def test_front_and_parent_may_be_killed_together(project):
     run.assert_nothing_is_left()
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a thread watches, which may starve")
+def test_a_stage_ends_with_both_processes_that_watch_over_it(project):
+    """As where memory runs out. Nobody has time to end the stage, so the system has to."""
+    run = Run(project, REGULAR_EXPRESSION).wait_until_it_began()
+    front, guard, _ = run.chain()
+    guard.suspend()
+    front.kill()
+    guard.kill()
+    assert run.marked.left() == []
+    assert not (project / "written").exists()
+
+
 def test_what_a_stage_leaves_running_ends_with_it(project):
     run = Run(project, "pass", FAMILY)
     assert run.parent.wait(60) == 0

@@ -124,6 +124,16 @@ class Repository:
         """Write stages that :meth:`.Stage.restore` has restored into ``dvc.lock``, all at once."""
         lockfile.set_stages(self.root, [stage.found for stage in stages])
 
+    def forget_listed(self) -> None:
+        """Have DVC list anew what there is to send and to fetch.
+
+        It keeps these lists and writes each in several steps. A command that is killed in between
+        leaves a part of one, which the next takes for all of it: files are left out, and a push
+        ends as if it had sent everything (DVC 3.67). To list them takes DVC a moment.
+        """
+        with self.lock():
+            self._opened.drop_data_index()
+
     def clean_cache(self) -> None:
         """Remove and name what the rules reject in its cache, see :func:`.guard.clean`."""
         guard.clean(self._opened)

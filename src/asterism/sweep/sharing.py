@@ -19,6 +19,7 @@ def push(root: Path) -> int:
         root: the workspace, which is the current directory.
     """
     with open_checked_repository(root) as repository:
+        repository.forget_listed()
         folder = repository.remote_folder
     if folder is not None:
         remove_left(folder)
@@ -32,8 +33,8 @@ def pull(root: Path, origin: str | None) -> int:
         root: the workspace, which is the current directory.
         origin: see :func:`~asterism.dvc_hydra.experiments.pull_by_dvc`.
     """
-    with open_checked_repository(root):
-        pass  # the cache can be used
+    with open_checked_repository(root) as repository:
+        repository.forget_listed()
     try:
         return pull_by_dvc(origin)
     finally:

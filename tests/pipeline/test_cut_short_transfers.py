@@ -1,0 +1,75 @@
+"""Sending and fetching after a command that was cut short while DVC listed what there is to do."""
+
+import shutil
+from contextlib import chdir
+
+import pytest
+
+from asterism.sweep import sharing
+
+NAMES = ("one", "two", "three")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A workspace without git with three folders in its cache, and a folder as its remote."""
+    from dvc.repo import Repo
+
+    monkeypatch.setenv("DVC_SITE_CACHE_DIR", str(tmp_path / "site"))
+    made = tmp_path / "project"
+    made.mkdir()
+    with chdir(made):
+        with Repo.init(str(made), no_scm=True) as repository:
+            for name in NAMES:
+                (made / name).mkdir()
+                (made / name / "file").write_text(name)
+                repository.add(name)
+            with repository.config.edit() as config:
+                config["remote"] = {"store": {"url": str(tmp_path / "store")}}
+                config["core"]["remote"] = "store"
+        yield made
+
+
+class CutShortError(BaseException):
+    """Ends a command as a signal would: nothing of DVC's catches it."""
+
+
+def cut_short(monkeypatch, command):
+    """Give a command that ends when DVC has written the first part of its list of files."""
+    from dvc_data.index import collect
+
+    own, calls = collect._collect_from_index, []
+
+    def listing(*arguments, **options):
+        calls.append(arguments)
+        if len(calls) > 1:
+            raise CutShortError
+        return own(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(collect, "_collect_from_index", listing)
+        with pytest.raises(CutShortError):
+            command()
+
+
+def objects(folder):
+    """Content of all files that are no lists, by DVC's layout of a store."""
+    found = folder.glob("files/md5/??/*")
+    return sorted(path.read_text() for path in found if path.suffix != ".dir")
+
+
+def test_a_push_after_one_that_was_cut_short_sends_everything(root, monkeypatch):
+    cut_short(monkeypatch, lambda: sharing.push(root))
+    assert sharing.push(root) == 0
+    assert objects(root.parent / "store") == sorted(NAMES)
+
+
+def test_a_pull_after_one_that_was_cut_short_fetches_everything(root, monkeypatch):
+    assert sharing.push(root) == 0
+    shutil.rmtree(root / ".dvc/cache")
+    for name in NAMES:
+        shutil.rmtree(root / name)
+    cut_short(monkeypatch, lambda: sharing.pull(root, None))
+    assert sharing.pull(root, None) == 0
+    assert objects(root / ".dvc/cache") == sorted(NAMES)
+    assert [(root / name / "file").read_text() for name in NAMES] == list(NAMES)

@@ -8,6 +8,7 @@ from scipy import sparse
 from asterism.core.files import artifacts
 from asterism.core.files.limits import parse_json
 from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import parse_yaml
 
 
 def test_same_content_gives_same_bytes(tmp_path):
@@ -170,6 +171,13 @@ def test_json_of_200_levels_is_read_and_of_more_is_not(tmp_path, begin, end):
     (tmp_path / "x.json").write_text(begin * 201 + "1" + end * 201)
     with pytest.raises(UserError, match=r"x\.json"):
         artifacts.read_json(tmp_path / "x.json")
+
+
+def test_yaml_of_100_levels_is_read_and_of_more_is_not():
+    for levels in (98, 99):  # and the value in the innermost list
+        assert str(parse_yaml("[" * levels + "1" + "]" * levels, "x")).count("[") == levels
+    with pytest.raises(UserError, match="cannot read x"):
+        parse_yaml("[" * 100 + "1" + "]" * 100, "x")
 
 
 def test_json_is_text_or_its_bytes_in_utf_8():

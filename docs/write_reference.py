@@ -8,6 +8,7 @@ import dataclasses
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -244,7 +245,8 @@ def chosen_by(name: str) -> str:
     choices = sorted(file.stem for file in (ROOT / "conf" / name).glob("*.yaml"))
     if not choices:
         return ""
-    return f"Choices of `conf/{name}`: {', '.join(f'`{name}={choice}`' for choice in choices)}\n\n"
+    told = f"Choices of `conf/{name}`: {', '.join(f'`{name}={choice}`' for choice in choices)}"
+    return f"{textwrap.fill(told, 119, break_on_hyphens=False)}\n\n"
 
 
 def sentence(thing: Any) -> str:
@@ -362,7 +364,9 @@ def commands_page() -> str:
     parts = [INTRODUCTIONS["commands"]]
     for name, command in sorted(program.commands.items()):  # type: ignore[attr-defined]
         rows = [[option_text(one), one.help or ""] for one in command.params]
-        used = " ".join(["asterism", name, *(usage(one) for one in command.params)])
+        options = ["[OPTIONS]"] if any(map(is_option, command.params)) else []
+        words = [usage(one) for one in command.params if not is_option(one)]
+        used = " ".join(["asterism", name, *options, *words])
         listed = table(["argument or option", "meaning"], rows) if rows else ""
         told = inspect.cleandoc(command.help)
         parts.append(f"## {name}\n\n{told}\n\n```text\n{used}\n```\n\n{listed}")
@@ -370,17 +374,20 @@ def commands_page() -> str:
 
 
 def usage(parameter: Any) -> str:
-    """How an argument stands in a command; options stand as one word."""
-    if parameter.opts[0].startswith("-"):
-        return f"[{parameter.opts[0]}]"
-    many = "..." if parameter.nargs == -1 else ""
+    """How an argument stands in a command."""
     word = parameter.name.upper()
+    many = "..." if parameter.nargs == -1 else ""
     return f"{word}{many}" if parameter.required else f"[{word}]{many}"
+
+
+def is_option(parameter: Any) -> bool:
+    """Whether it is written with dashes."""
+    return str(parameter.opts[0]).startswith("-")
 
 
 def option_text(parameter: Any) -> str:
     """An argument's or option's spellings."""
-    if not parameter.opts[0].startswith("-"):
+    if not is_option(parameter):
         return f"`{parameter.name.upper()}`"
     return ", ".join(f"`{word}`" for word in [*parameter.opts, *parameter.secondary_opts])
 

@@ -4,6 +4,7 @@ import sys
 
 import pytest
 import yaml
+from metric_names import unexplained
 
 from places import ROOT
 
@@ -61,3 +62,8 @@ def test_every_plug_in_has_its_row():
     assert WRITTEN["plug-ins.md"].count("\n## ") == len(PLUGINS)
     for name in ("dflare", "fgsm", "top_label", "average_blur", "k_multisection", "openvino"):
         assert f"| **`{name}`** |" in WRITTEN["plug-ins.md"], name
+
+
+def test_every_metric_of_the_runs_that_are_here_is_explained():
+    # Those of the tutorials are there for every run of their tests.
+    assert not unexplained(ROOT)

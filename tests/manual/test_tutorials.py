@@ -3,6 +3,7 @@
 import shlex
 
 import pytest
+from metric_names import unexplained
 from tutorials import PAGES, Part, follow, lacking, parts
 from typer.testing import CliRunner
 
@@ -51,6 +52,7 @@ def test_a_line_that_is_not_printed_is_noticed():
 def test_following_the_page_prints_what_it_shows(page, tmp_path):
     for part, output in follow(page, tmp_path):
         assert not lacking(part, output), output
+    assert not unexplained(tmp_path)
     for later in CONTINUED.get(page.stem, ()):
         for part, output in follow(ROOT / later, tmp_path):
             assert not lacking(part, output), output

@@ -19,10 +19,15 @@ version = release = re.findall(
     re.MULTILINE,
 )[0]
 
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 nitpicky = True
+# Links of pages are checked; of signatures and docstrings, types of other packages are not.
+nitpick_ignore_regex = [(r"py:.*", r".*")]
+
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
 
 # Headings are linked to as on GitHub, and links to them are checked.
 myst_heading_anchors = 4

@@ -1,5 +1,6 @@
 """The reference pages are what the program itself says, and leave nothing out."""
 
+import doctest
 import sys
 
 import pytest
@@ -67,3 +68,9 @@ def test_every_plug_in_has_its_row():
 def test_every_metric_of_the_runs_that_are_here_is_explained():
     # Those of the tutorials are there for every run of their tests.
     assert not unexplained(ROOT)
+
+
+def test_the_examples_of_the_python_interface_run():
+    result = doctest.testfile(str(PAGES / "api.md"), module_relative=False)
+    assert result.attempted > 15
+    assert not result.failed

@@ -61,3 +61,10 @@ def test_broken_links_are_errors(tmp_path):
     assert result.returncode != 0
     for told in broken.values():
         assert re.search(rf"glossary\.md.*{told}", result.stderr), told
+
+
+def test_lines_of_the_four_parts_are_short():
+    for page in (page for part in PARTS for page in (DOCS / part).glob("*.md")):
+        if page.parent.name != "measurements":  # moved as they were
+            long = [line for line in page.read_text("utf-8").splitlines() if len(line) > 120]
+            assert not [line for line in long if line[0] != "|"], page.name

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from itertools import pairwise
 
 import pytest
 import typer
@@ -9,6 +10,7 @@ import yaml
 from manual_pages import pages
 
 from asterism.cli import app
+from asterism.config import compose
 from places import ROOT
 
 PROGRAM = typer.main.get_command(app)
@@ -49,6 +51,13 @@ def test_its_arguments_and_options_are_taken(words):
 def test_its_stages_are_there(words):
     named = {word.partition("@")[0] for word in words if not word.startswith("-")}
     assert named <= STAGES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", commands("dvc exp run "))
+def test_its_settings_compose(words):
+    if "--queue" not in words:  # a series; test_points.py has those
+        compose(ROOT / "conf", [value for flag, value in pairwise(words) if flag == "-S"])
 
 
 @pytest.mark.parametrize("words", commands("python benchmarks/"))

@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params dag lock try-dvc \
+.PHONY: help install repro remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params dag docs reference lock try-dvc \
   upgrade-dvc clean
 
 help: ## list the targets
@@ -87,6 +87,13 @@ params: $(STAMP) ## compose conf/ into params.yaml
 
 dag: $(STAMP) ## draw the pipeline's graph into README.md
 	python docs/update_dag.py
+
+docs: $(STAMP) ## build the manual from docs/ into build/manual; a broken link is an error
+	sphinx-build --builder html --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet docs build/manual
+	@echo "The manual is build/manual/index.html"
+
+reference: $(STAMP) ## write the manual's pages of parameters, plug-ins, stages and commands
+	python docs/write_reference.py
 
 lock: ## resolve pyproject.toml anew into requirements.lock
 	rm -rf $(VENV)-lock && $(PYTHON) -m venv $(VENV)-lock

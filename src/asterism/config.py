@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
@@ -40,7 +40,7 @@ from asterism.vetting.params import VetParams
 class Params(ParameterSection):
     """Every parameter of the pipeline."""
 
-    seed: Seed
+    seed: Seed = Field(description="root of every random stream")
     data: DataParams
     rnn: RnnParams
     abstraction: AbstractionParams

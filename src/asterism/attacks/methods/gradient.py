@@ -38,7 +38,7 @@ class BasicIterative(Attack):
 
         eps: float = Field(gt=0, le=1, description="largest change of a pixel in [0, 1]")
         step: float = Field(gt=0, le=1, description="change of a pixel in one iteration")
-        iterations: int = Field(ge=1)
+        iterations: int = Field(ge=1, description="steps")
 
     needs_classifier = False
     through_time = True

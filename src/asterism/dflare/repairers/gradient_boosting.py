@@ -20,7 +20,7 @@ class GradientBoosting(Repairer):
 
     class _Options(ParameterSection):
         rounds: int = Field(ge=1, description="trees for each class")
-        learning_rate: float = Field(gt=0)
+        learning_rate: float = Field(gt=0, description="share of each tree's answer that is added")
         leaves: int = Field(ge=2, description="leaves of a tree at most")
 
     Options = _Options

@@ -18,7 +18,7 @@ class Perceptron(Repairer):
     """One hidden layer of rectified linear units on the probability vector."""
 
     class _Options(ParameterSection):
-        hidden_units: int = Field(ge=1)
+        hidden_units: int = Field(ge=1, description="units of the hidden layer")
         learning_rate: float = Field(gt=0, description="of Adam; few inputs make few steps")
         epochs: int = Field(ge=1, description="passes over the inputs at most")
 

@@ -38,19 +38,19 @@ class TrainingParams(ParameterSection):
         description="a Keras optimiser by its lower-case name, or nesterov_sgd: SGD with Nesterov "
         "momentum of 0.9 and weight decay, as residual networks are trained"
     )
-    learning_rate: float = Field(gt=0)
-    batch_size: int = Field(ge=1)
-    epochs: int = Field(ge=1)
+    learning_rate: float = Field(gt=0, description="the optimiser's step size")
+    batch_size: int = Field(ge=1, description="inputs of a step")
+    epochs: int = Field(ge=1, description="passes over the training inputs")
 
 
 class TrainedRnn(ParameterSection):
     """A recurrent network that the pipeline trains."""
 
-    source: Literal["train"]
+    source: Literal["train"] = Field(description="the pipeline trains it")
     path: Annotated[str, no_file(instead="rnn=file")] = Field(
         description="no file of the user's: the placeholder conf/no_file"
     )
-    cell: Literal["lstm", "gru", "simple_rnn"]
+    cell: Literal["lstm", "gru", "simple_rnn"] = Field(description="kind of recurrent layer")
     units: list[Units] = Field(min_length=1, description="units of each recurrent layer in turn")
     training: TrainingParams
 
@@ -58,7 +58,7 @@ class TrainedRnn(ParameterSection):
 class RnnFile(ParameterSection):
     """The user's own recurrent network."""
 
-    source: Literal["file"]
+    source: Literal["file"] = Field(description="it is a file of yours")
     path: File = Field(description="a .keras, .h5, .hdf5 or .onnx file")
     layer: str | None = Field(description="layer to profile; null: the last recurrent one")
 
@@ -69,7 +69,7 @@ RnnParams = Annotated[TrainedRnn | RnnFile, Field(discriminator="source")]
 class ClassifierParams(ParameterSection):
     """The image classifier that the pipeline trains."""
 
-    source: Literal["train"]
+    source: Literal["train"] = Field(description="the pipeline trains it")
     path: Annotated[str, no_file(instead="classifier=file")] = Field(
         description="no file of the user's: the placeholder conf/no_file"
     )
@@ -92,7 +92,7 @@ class ClassifierParams(ParameterSection):
 class ClassifierFile(ParameterSection):
     """The user's own Keras classifier."""
 
-    source: Literal["file"]
+    source: Literal["file"] = Field(description="it is a file of yours")
     path: File = Field(description="a .keras, .h5 or .hdf5 file, or Keras 2's .json")
     weights: File = Field(
         description="a .json's weights, beside it under the same name as .h5; else conf/no_file"

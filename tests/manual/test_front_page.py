@@ -1,0 +1,63 @@
+"""What stands at the front of the project: its commands work, its links and citations are whole."""
+
+import re
+import shlex
+
+import pytest
+import yaml
+
+from asterism import __version__
+from asterism.config import compose
+from places import ROOT
+
+FRONT = [ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CODE_OF_CONDUCT", "CHANGELOG")]
+
+
+def experiments():
+    """The overrides of every `dvc exp run` in README.md."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.findall(r"`dvc exp run ([^`]+)`", text)
+    return [[one for one in shlex.split(line) if "=" in one] for line in found]
+
+
+@pytest.mark.parametrize("overrides", experiments(), ids=" ".join)
+def test_the_experiments_that_are_named_compose(overrides):
+    compose(ROOT / "conf", overrides)
+
+
+@pytest.mark.parametrize("page", FRONT, ids=lambda page: page.stem)
+def test_its_links_lead_somewhere_and_its_lines_are_short(page):
+    text = page.read_text(encoding="utf-8")
+    for link in re.findall(r"\]\(([^)#:]+)[)#]", text):
+        assert (ROOT / link).exists(), link
+    assert not [line for line in text.splitlines() if len(line) > 120 and line[0] != "|"]
+
+
+def test_make_has_the_targets_that_pages_name():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for page in FRONT:
+        for target in re.findall(r"(?:^|`)make ([a-z-]+)", page.read_text(encoding="utf-8"), re.M):
+            assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+
+
+def test_the_citation_names_the_version_and_the_four_papers():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["version"] == __version__
+    assert len(cited["references"]) == 4
+    for paper in cited["references"]:
+        assert paper["title"] and paper["year"] and paper["authors"]
+
+
+def test_continuous_integration_runs_what_everybody_can_run():
+    text = (ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8")
+    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    runs = [step["run"] for step in steps if "run" in step]
+    assert runs == [".ci/run", "make docs"]
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+
+
+def test_every_benchmark_that_measurements_name_is_there():
+    text = (ROOT / "docs/measurements/index.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"python (benchmarks/\w+\.py)", text))
+    assert len(named) > 5
+    assert all((ROOT / script).is_file() for script in named)

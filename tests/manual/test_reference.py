@@ -1,0 +1,76 @@
+"""The reference pages are what the program itself says, and leave nothing out."""
+
+import doctest
+import sys
+
+import pytest
+import yaml
+from metric_names import unexplained
+
+from places import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+from write_reference import ABSENT, PAGES, PLUGINS, pages, rows_of
+
+from asterism.cli import app
+from asterism.config import Params
+
+WRITTEN = pages()
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_page_is_current(name):
+    assert (PAGES / name).read_text(encoding="utf-8") == WRITTEN[name], "run `make reference`"
+
+
+def test_every_parameter_and_every_option_has_a_meaning():
+    for name in ("parameters.md", "plug-ins.md"):
+        rows = [line for line in WRITTEN[name].splitlines() if line.startswith("| ")]
+        lacking = [row for row in rows if row.endswith((f"| {ABSENT} |", "|  |"))]
+        assert not lacking, name
+
+
+def leaves(values, path=""):
+    """The path of every value of params.yaml that is no mapping."""
+    for name, value in values.items():
+        yield from leaves(value, f"{path}{name}.") if isinstance(value, dict) else [path + name]
+
+
+def test_every_value_of_params_yaml_is_a_parameter_or_lies_in_one():
+    values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+    listed = {path for path, _, _ in rows_of(Params, [values])}
+    assert len(listed) > 150
+    plain = {path for path in listed if " (" not in path and "NAME" not in path}
+    known = {path.split(".")[0].split(" ")[0] for path in listed}
+    for leaf in leaves(values):
+        assert leaf.split(".")[0] in known, leaf
+    for path in plain:
+        section, _, rest = path.partition(".")
+        assert section in values, path
+        assert not rest or rest.split(".")[0] in values[section], path
+
+
+def test_every_stage_and_every_command_has_its_heading():
+    stages = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"]
+    for stage in stages:
+        assert f"\n### {stage}\n" in WRITTEN["stages.md"], stage
+    for command in app.registered_commands:
+        assert f"\n## {command.name or command.callback.__name__}\n" in WRITTEN["commands.md"]
+
+
+def test_every_plug_in_has_its_row():
+    assert WRITTEN["plug-ins.md"].count("\n## ") == len(PLUGINS)
+    for name in ("dflare", "fgsm", "top_label", "average_blur", "k_multisection", "openvino"):
+        assert f"| **`{name}`** |" in WRITTEN["plug-ins.md"], name
+
+
+def test_every_metric_of_the_runs_that_are_here_is_explained():
+    # Those of the tutorials are there for every run of their tests.
+    assert not unexplained(ROOT)
+
+
+def test_the_examples_of_the_python_interface_run():
+    result = doctest.testfile(str(PAGES / "api.md"), module_relative=False)
+    assert result.attempted > 15
+    assert not result.failed

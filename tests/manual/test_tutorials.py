@@ -1,0 +1,58 @@
+"""Every tutorial's commands run, and print what the page shows."""
+
+import shlex
+
+import pytest
+from metric_names import unexplained
+from tutorials import PAGES, Part, follow, lacking, parts
+from typer.testing import CliRunner
+
+from asterism import cli
+from asterism.config import compose
+from places import ROOT
+
+NAMES = [page.stem for page in PAGES]
+
+#: Pages that go on in a tutorial's folder.
+CONTINUED = {"vet-a-compressed-model": ["docs/how-to/continuous-integration.md"]}
+
+
+def commands(page):
+    """Each command of ``asterism`` on the page, as words."""
+    texts = [part.text.replace("\\\n", " ") for part in parts(page) if not part.file]
+    lines = [line for text in texts for line in text.splitlines()]
+    return [words[1:] for words in map(shlex.split, lines) if words[:1] == ["asterism"]]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_the_page_has_commands_that_there_are_and_output(page):
+    assert commands(page)
+    assert any(part.shown for part in parts(page))
+    for words in commands(page):
+        result = CliRunner().invoke(cli.app, [words[0], "--help"])
+        assert result.exit_code == 0, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_its_settings_compose(page):
+    for words in commands(page):
+        if words[0] == "params":
+            compose(ROOT / "conf", words[1:])
+
+
+def test_a_line_that_is_not_printed_is_noticed():
+    part = Part(None, "", ["verdict: ship", "agreement: 99.5% (98% to …)"])
+    assert not lacking(part, "said\nverdict: ship\nsaid\n  agreement: 7%  (6% to 8%)\n")
+    assert lacking(part, "agreement: 7% (6% to 8%)\nverdict: ship\n") == [part.shown[1]]
+    assert lacking(part, "verdict: do not ship\nagreement: 7% (6% to 8%)\n") == [part.shown[0]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_following_the_page_prints_what_it_shows(page, tmp_path):
+    for part, output in follow(page, tmp_path):
+        assert not lacking(part, output), output
+    assert not unexplained(tmp_path)
+    for later in CONTINUED.get(page.stem, ()):
+        for part, output in follow(ROOT / later, tmp_path):
+            assert not lacking(part, output), output

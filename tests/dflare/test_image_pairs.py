@@ -324,8 +324,8 @@ def test_other_shapes_and_classes_are_no_pair(files, data, tmp_path):
     [
         ({"seeds": 61}, "trigger.seeds asks for 61"),
         (
-            {"operators": {"average_blur": {}, "pixel_change": {"high": 65}}},
-            r"trigger\.operators\.pixel_change\.high is 65, but an image of 8×8",
+            {"operators": {"average_blur": {}, "pixel_change": {"low": 65, "high": 70}}},
+            r"trigger\.operators\.pixel_change\.low is 65, but an image of 8×8",
         ),
         ({"operators": {"gausian_noise": {}}}, "did you mean 'gaussian_noise'"),
         (

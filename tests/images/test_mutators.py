@@ -371,8 +371,18 @@ def test_factors_have_the_asked_mean() -> None:
 
 
 def test_images_too_small_for_a_range_are_told_before_anything_is_drawn() -> None:
-    assert MUTATORS["pixel_change"](high=16).misfit((4, 4, 1)) == ""
-    assert "high is 17" in MUTATORS["pixel_change"](high=17).misfit((4, 4, 1))
+    assert MUTATORS["pixel_change"](low=16, high=40).misfit((4, 4, 1)) == ""
+    assert "low is 17" in MUTATORS["pixel_change"](low=17, high=40).misfit((4, 4, 1))
+
+
+def test_at_most_all_pixels_of_an_image_change() -> None:
+    black = np.zeros((300, 2, 3, 1), np.uint8)
+    mutator = MUTATORS["pixel_change"](low=5, high=100)
+    draws = mutator.draw(stream(0), black.shape)
+    assert set(draws["count"].tolist()) == {5, 6}
+    assert (np.sort(draws["positions"], axis=1) == np.arange(6)).all()
+    changed = (mutator.apply(black, draws) != 0).sum(axis=(1, 2, 3))
+    assert (changed <= draws["count"]).all() and changed.max() == 6
 
 
 def test_what_fits_every_image_says_so() -> None:

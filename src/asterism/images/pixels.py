@@ -19,7 +19,7 @@ class PixelChange(Mutator):
 
     Attributes:
         low: smallest number of pixels, at least 1.
-        high: largest number of pixels.
+        high: largest number of pixels; all of them where an image has fewer.
     """
 
     low: int = 1
@@ -34,24 +34,25 @@ class PixelChange(Mutator):
     def misfit(self, shape: tuple[int, int, int]) -> str:
         """See :meth:`~asterism.images.mutator.Mutator.misfit`."""
         height, width, _ = shape
-        if height * width >= self.high:
+        if height * width >= self.low:
             return ""
-        return f"high is {self.high}, but an image of {height}×{width} has fewer pixels"
+        return f"low is {self.low}, but an image of {height}×{width} has fewer pixels"
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """How many pixels change, which, and to what values.
 
         Returns:
-            ``count``: int64 ``(N,)``; ``positions``: int64 ``(N, high)``, distinct in each row;
-            ``values``: uint8 ``(N, high, C)``.
+            ``count``: int64 ``(N,)``; ``positions``: int64 ``(N, most)``, distinct in each row;
+            ``values``: uint8 ``(N, most, C)``.
         """
         number, height, width, channels = shape
         if reason := self.misfit((height, width, channels)):
             raise ValueError(reason)
+        most = min(self.high, height * width)
         return {
-            "count": rng.integers(self.low, self.high, size=number, endpoint=True),
-            "positions": _distinct(rng, number, self.high, height * width),
-            "values": rng.integers(0, 256, size=(number, self.high, channels), dtype=np.uint8),
+            "count": rng.integers(self.low, most, size=number, endpoint=True),
+            "positions": _distinct(rng, number, most, height * width),
+            "values": rng.integers(0, 256, size=(number, most, channels), dtype=np.uint8),
         }
 
     def apply(self, images: Images, draws: Draws) -> Images:
@@ -59,7 +60,7 @@ class PixelChange(Mutator):
         number, height, width, channels = images.shape
         mutants = images.copy()
         pixels = mutants.reshape(number, height * width, channels)
-        image, draw = np.nonzero(np.arange(self.high) < draws["count"][:, None])
+        image, draw = np.nonzero(np.arange(draws["positions"].shape[1]) < draws["count"][:, None])
         pixels[image, draws["positions"][image, draw]] = draws["values"][image, draw]
         return mutants
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
@@ -37,6 +37,22 @@ from asterism.models.parameters.params import AnyClassifierParams, RnnParams, Tr
 from asterism.vetting.params import VetParams
 
 
+class ReproduceParams(ParameterSection):
+    """How a paper's experiment is run: what its file in ``conf/experiment`` says beside parameters.
+
+    No stage reads it, so that it changes no result.
+    """
+
+    targets: list[str] = Field(min_length=1, description="stages to run, with what they need")
+    scales: dict[Label, list[str]] = Field(
+        min_length=1,
+        description="for each scale the overrides of its sweep, as `asterism sweep` takes them",
+    )
+    models: dict[str, str] = Field(
+        default={}, description="published files that it needs: their names, by their parameters"
+    )
+
+
 class Params(ParameterSection):
     """Every parameter of the pipeline."""
 
@@ -64,6 +80,7 @@ class Params(ParameterSection):
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams
+    reproduce: ReproduceParams | None = None
 
     @model_validator(mode="after")
     def _repair_learns_from_a_search_that_there_is(self) -> Self:

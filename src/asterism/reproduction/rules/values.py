@@ -1,0 +1,153 @@
+"""Rules about one number: near the paper's, beyond a bound, or within a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.reproduction.quantities import Estimate, estimate
+from asterism.reproduction.rules import (
+    NOT_COMPARABLE,
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    RULES,
+    ClaimVerdict,
+    Rule,
+    number,
+)
+
+
+def _told(found: Estimate) -> str:
+    if found.low is None or found.high is None:
+        return f"{number(found.mean)} in one run"
+    return f"{number(found.mean)} ({number(found.low)} to {number(found.high)})"
+
+
+@RULES.register("close")
+class Close(Rule):
+    """The mean is near the paper's value."""
+
+    class Options(ParameterSection):
+        """How near."""
+
+        within: float = Field(gt=0, description="relative difference that counts as the same")
+        partly: float = Field(gt=0, description="relative difference that counts as partly")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where the paper's value lies in the 95% interval or differs from the mean "
+            f"by at most {options.within:.0%} of it; partly up to {options.partly:.0%}"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        if paper is None:
+            return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
+        found = estimate(sample)
+        if found.holds(paper):
+            return ClaimVerdict(REPRODUCED, f"{_told(found)} holds {number(paper)}")
+        apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
+        word = NOT_REPRODUCED
+        if apart <= options.partly:
+            word = REPRODUCED if apart <= options.within else PARTLY
+        return ClaimVerdict(word, f"{_told(found)} is {apart:.0%} from {number(paper)}")
+
+
+@RULES.register("at_least")
+class AtLeast(Rule):
+    """The mean reaches a bound."""
+
+    class Options(ParameterSection):
+        """The bounds."""
+
+        bound: float = Field(description="the claim holds from here on")
+        partly: float = Field(description="and in part from here on")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where the mean is at least {number(options.bound)}; partly from "
+            f"{number(options.partly)}"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        found = estimate(sample)
+        word = NOT_REPRODUCED
+        if found.mean >= options.partly:
+            word = REPRODUCED if found.mean >= options.bound else PARTLY
+        return ClaimVerdict(word, f"the mean is {_told(found)}")
+
+
+@RULES.register("at_most")
+class AtMost(Rule):
+    """The mean stays below a bound."""
+
+    class Options(ParameterSection):
+        """The bounds."""
+
+        bound: float = Field(description="the claim holds up to here")
+        partly: float = Field(description="and in part up to here")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where the mean is at most {number(options.bound)}; partly up to "
+            f"{number(options.partly)}"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        found = estimate(sample)
+        word = NOT_REPRODUCED
+        if found.mean <= options.partly:
+            word = REPRODUCED if found.mean <= options.bound else PARTLY
+        return ClaimVerdict(word, f"the mean is {_told(found)}")
+
+
+@RULES.register("between")
+class Between(Rule):
+    """The mean lies in a range that the paper gives."""
+
+    class Options(ParameterSection):
+        """The range."""
+
+        low: float = Field(description="its lower end")
+        high: float = Field(description="its upper end")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where the mean lies between {number(options.low)} and "
+            f"{number(options.high)}; partly where only a part of the 95% interval does"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        found = estimate(sample)
+        low, high = (found.mean if end is None else end for end in (found.low, found.high))
+        word = NOT_REPRODUCED
+        if low <= options.high and high >= options.low:
+            inside = options.low <= found.mean <= options.high
+            word = REPRODUCED if inside else PARTLY
+        return ClaimVerdict(word, f"the mean is {_told(found)}")

@@ -44,6 +44,9 @@ class ReproduceParams(ParameterSection):
     """
 
     targets: list[str] = Field(min_length=1, description="stages to run, with what they need")
+    metrics: list[str] = Field(
+        min_length=1, description="numbers to record: patterns such as trigger-*:*.mean_queries"
+    )
     scales: dict[Label, list[str]] = Field(
         min_length=1,
         description="for each scale the overrides of its sweep, as `asterism sweep` takes them",

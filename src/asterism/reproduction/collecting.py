@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from importlib.metadata import version
 from pathlib import Path
 
@@ -66,7 +67,11 @@ def collect(
             RecordedPoint(
                 values,
                 record.status,
-                {name: float(value) for name, value in sorted(record.metrics.items())},
+                {
+                    name: float(f"{value:.9g}")
+                    for name, value in sorted(record.metrics.items())
+                    if any(fnmatchcase(name, wanted) for wanted in experiment.settings.metrics)
+                },
                 measured.seconds,
                 measured.seconds_of_searches,
                 measured.memory_mb,

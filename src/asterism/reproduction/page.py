@@ -42,9 +42,9 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 ## How to read it
 
 A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs with half of its
-95% interval (Student's t over the runs). A run is a point of the sweep, with a seed of its own. Where
-there is only one value, it is the paper's: nothing has run. A verdict follows from a rule, which
-stands in words under each list of claims:
+95% interval (Student's t over the runs). A run is a point of the sweep, with a seed of its own.
+Where there is only one value, it is the paper's: nothing has run. A verdict follows from a rule,
+which stands in words under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -147,7 +148,7 @@ def _cell(cell: Cell) -> str:
 def _estimate(found: Estimate) -> str:
     if found.high is None:
         return f"{number(found.mean)} (one run)"
-    return f"{number(found.mean)} ± {number(found.high - found.mean)}"
+    return f"{number(found.mean)} ± {found.high - found.mean:.2g}"
 
 
 def _runs(runs: Mapping[str, RecordedRun]) -> list[str]:
@@ -193,7 +194,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def wrapped(text: str) -> str:
     """A paragraph in lines of the docs' width."""
-    hanging = "  " if text.startswith("* ") else "   " if text[:1].isdigit() else ""
+    item = re.match(r"(\* |\d+\. )", text)
+    hanging = "" if item is None else " " * len(item[0])
     return textwrap.fill(
         text, 119, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
     )

@@ -79,7 +79,7 @@ class Estimate:
     high: float | None
     runs: int
 
-    def holds(self, value: float) -> bool:
+    def contains(self, value: float) -> bool:
         """Whether a value lies in the interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high
 

@@ -40,8 +40,9 @@ class Close(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the paper's value lies in the 95% interval or differs from the mean "
-            f"by at most {options.within:.0%} of it; partly up to {options.partly:.0%}"
+            f"reproduced where the mean differs from the paper's value by at most "
+            f"{options.within:.4g} of it; partly up to {options.partly:.4g}; and reproduced where it "
+            "does so partly, and the 95% interval contains the paper's value"
         )
 
     @staticmethod
@@ -52,13 +53,13 @@ class Close(Rule):
         if paper is None:
             return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
-        if found.holds(paper):
-            return ClaimVerdict(REPRODUCED, f"{_told(found)} holds {number(paper)}")
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
+        inside = found.contains(paper)
         word = NOT_REPRODUCED
         if apart <= options.partly:
-            word = REPRODUCED if apart <= options.within else PARTLY
-        return ClaimVerdict(word, f"{_told(found)} is {apart:.0%} from {number(paper)}")
+            word = REPRODUCED if apart <= options.within or inside else PARTLY
+        told = ", and the interval contains it" if inside else ""
+        return ClaimVerdict(word, f"{_told(found)} is {apart:.1%} from {number(paper)}{told}")
 
 
 @RULES.register("at_least")

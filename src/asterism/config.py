@@ -11,7 +11,7 @@ from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection, Seed, read_params, validate
+from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
@@ -43,16 +43,17 @@ class ReproduceParams(ParameterSection):
     No stage reads it, so that it changes no result.
     """
 
-    targets: list[str] = Field(min_length=1, description="stages to run, with what they need")
-    metrics: list[str] = Field(
+    targets: Distinct[str] = Field(min_length=1, description="stages to run, with what they need")
+    metrics: Distinct[str] = Field(
         min_length=1, description="numbers to record: patterns such as trigger-*:*.mean_queries"
     )
-    scales: dict[Label, list[str]] = Field(
+    scales: dict[Label, Distinct[str]] = Field(
         min_length=1,
         description="for each scale the overrides of its sweep, as `asterism sweep` takes them",
     )
-    models: dict[str, str] = Field(
-        default={}, description="published files that it needs: their names, by their parameters"
+    models: Distinct[str] = Field(
+        default=[],
+        description="published files that it needs: overrides with their names, rnn.path=lstm.h5",
     )
 
 

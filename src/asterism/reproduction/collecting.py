@@ -57,7 +57,7 @@ def collect(
         values = {
             name: value
             for name, value in split_overrides(record.overrides).items()
-            if name != "experiment" and name not in experiment.settings.models
+            if name != "experiment" and name not in experiment.models
         }
         earlier = before.get(tuple(sorted(values.items())))
         fresh = bool(record.ran) or earlier is None

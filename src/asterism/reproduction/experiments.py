@@ -11,6 +11,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
+from asterism.sweep.points import split_overrides
 
 #: Scales from the smallest. Smoke only shows that an experiment runs: it has other data.
 SCALES = ("smoke", "small", "full")
@@ -47,15 +48,19 @@ class Experiment:
             raise UserError(f"{self.name} has no scale {scale!r} (it has: {', '.join(scales)})")
         return [f"+experiment={self.name}", *scales[scale], *self._files(models)]
 
+    @property
+    def models(self) -> dict[str, str]:
+        """The names of the published files that it needs, by the parameters that take them."""
+        return split_overrides(self.settings.models)
+
     def _files(self, models: Path | None) -> list[str]:
-        needed = self.settings.models
-        if needed and models is None:
+        if self.models and models is None:
             raise UserError(
-                f"{self.name} needs published files ({', '.join(sorted(needed.values()))}): name "
-                "the folder that holds them with --models"
+                f"{self.name} needs published files ({', '.join(sorted(self.models.values()))}): "
+                "name the folder that holds them with --models"
             )
         given = []
-        for parameter, name in needed.items():
+        for parameter, name in self.models.items():
             assert models is not None
             path = (models / name).resolve()
             if not path.is_file():

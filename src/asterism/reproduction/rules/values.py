@@ -39,10 +39,10 @@ class Close(Rule):
     @staticmethod
     def words(options: Options) -> str:
         """See :class:`Rule`."""
+        within, partly = (f"{100 * share:g}%" for share in (options.within, options.partly))
         return (
-            f"reproduced where the mean differs from the paper's value by at most "
-            f"{options.within:.4g} of it; partly up to {options.partly:.4g}; and reproduced where it "
-            "does so partly, and the 95% interval contains the paper's value"
+            f"reproduced where the mean is at most {within} from the paper's value; partly up to "
+            f"{partly}, and reproduced there where the 95% interval contains the paper's value"
         )
 
     @staticmethod

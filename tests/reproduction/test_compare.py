@@ -150,6 +150,25 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     compare(True, print)
 
 
+def test_a_correlation_is_drawn(root):
+    points = [
+        RecordedPoint(
+            {"compression.changed_weights.options.share": str(share)},
+            "finished",
+            {"trigger-changed_weights:dflare.mean_queries": queries},
+            *(1.0, {}, None, "2026-01-02", "abc"),
+        )
+        for share, queries in ((0.1, 90.0), (0.3, 50.0), (0.5, 12.0))
+    ]
+    write_run(replace(run("dflare_figure5_lenet5"), points=points))
+    page, plots = render(Path())
+    assert [plot.name for plot in plots] == ["dflare-figure5-lenet5"]
+    (axes,) = plots[0].figure.axes
+    drawn = axes.collections[0].get_offsets().data.tolist()
+    assert drawn == [[0.1, 90.0], [0.3, 50.0], [0.5, 12.0]]
+    assert "**reproduced** | r = -0.999 over 3 runs" in page
+
+
 def test_a_page_that_is_not_current_is_told(root):
     compare(False, print)
     write_run(run("dflare_success_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))

@@ -14,7 +14,7 @@ from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_table
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import Experiment, choose, read_experiments
 from asterism.reproduction.page import PAGE, page
-from asterism.reproduction.plots import FOLDER, Plot, draw_tables
+from asterism.reproduction.plots import FOLDER, Plot, draw_relations, draw_tables
 from asterism.reproduction.records import RECORDED, path_of, read_runs, write_run
 from asterism.reproduction.tables import PAPERS, fill
 from asterism.sweep.app import Request, sweep_command
@@ -136,7 +136,7 @@ def render(root: Path) -> tuple[str, list[Plot]]:
     """
     claims, runs = read_claims(root / CLAIMS), read_runs(root / RECORDED)
     tables = [(table, fill(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)]
-    plots = draw_tables(tables)
+    plots = [*draw_tables(tables), *draw_relations(claims, runs)]
     return page(claims, tables, runs, plots), plots
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
 
 from asterism.core.drawing.svg import PALETTE
-from asterism.reproduction.claims import PaperTable
+from asterism.reproduction.claims import Claim, PaperTable, judge
+from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.rules import NOT_COMPARABLE
 from asterism.reproduction.tables import FilledRow
 
 #: Where the pictures lie in the project.
@@ -45,6 +47,31 @@ def draw_tables(tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]]) -> lis
     return plots
 
 
+def draw_relations(
+    claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]
+) -> list[Plot]:
+    """For each claim that one number falls with another, and that was judged, a scatter plot."""
+    plots = []
+    for paper, own in claims.items():
+        for claim in own:
+            if claim.rule == "falls_with" and judge(claim, runs).word != NOT_COMPARABLE:
+                title = f"{claim.source}: {claim.text}"
+                plots.append(Plot(claim.id, title, paper, _scatter(claim, runs)))
+    return plots
+
+
+def _scatter(claim: Claim, runs: Mapping[str, RecordedRun]) -> Figure:
+    figure = Figure(figsize=(4.4, 2.8))
+    axes = figure.subplots()
+    for number, (quantity, other) in enumerate(zip(claim.runs, claim.compared, strict=True)):
+        x, y = other.sample(runs), quantity.sample(runs)
+        axes.scatter(x, y, s=14, color=PALETTE[number], label=quantity.experiment)
+        axes.set_xlabel(other.value.rpartition(".")[2], fontsize="medium")
+        axes.set_ylabel(quantity.value.rpartition(".")[2].replace("_", " "), fontsize="medium")
+    axes.set_ylim(bottom=0)
+    return figure
+
+
 def _bars(table: PaperTable, places: Sequence[int], rows: Sequence[FilledRow]) -> Figure:
     """A panel for each column, in it two bars for each row."""
     figure = Figure(figsize=(3.4 * len(places), 1.0 + 0.5 * len(rows)))
@@ -74,7 +101,7 @@ def _bars(table: PaperTable, places: Sequence[int], rows: Sequence[FilledRow]) -
         if min(values) > 0 and max(values) > 50 * min(values):
             axes.set_xscale("log")
         axes.set_title(table.columns[place].title, fontsize="medium", loc="left")
-    panels[0].set_yticks(range(len(rows)), [", ".join(row.keys[1:]) for row in rows])
+    panels[0].set_yticks(range(len(rows)), [", ".join(row.keys[-2:]) for row in rows])
     panels[0].invert_yaxis()
     handles = panels[0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper left", ncols=2, frameon=False)

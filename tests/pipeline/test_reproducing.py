@@ -39,16 +39,15 @@ RECORD = PointRecord(
     message="",
     ran=["trigger@file"],
     seconds=7.5,
+    revision="0123456789abcdef",
 )
 
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A committed folder with conf/, in which no sweep has run."""
+    """A folder with conf/, in which no sweep has run."""
     (tmp_path / "conf").symlink_to(ROOT / "conf")
     (tmp_path / "dvc.yaml").write_text("stages: {}\n")
-    run(tmp_path, "git", "init", "-q", "-b", "main")
-    commit(tmp_path, "start")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -79,7 +78,7 @@ def test_a_point_becomes_a_recorded_one(root):
     assert first.metrics == {"trigger-file:dflare.mean_queries": 12.3456789}
     assert (first.seconds, first.memory_mb) == (7.5, 341)
     assert first.seconds_of_searches == {"trigger-file:dflare": 2.5}
-    assert run(root, "git", "rev-parse", "HEAD").startswith(first.commit)
+    assert first.commit == "0123456789"
     assert recorded.beside_other_work
     assert set(recorded.machine) == {"system", "processor", "cores", "memory"}
     assert [p.values["seed"] for p in recorded.finished] == ["0"]
@@ -90,19 +89,18 @@ def test_a_point_becomes_a_recorded_one(root):
 def test_a_point_from_the_cache_keeps_what_it_took_when_it_ran(root):
     leave(RECORD)
     before = collected()
-    (root / "note").write_text("x")
-    commit(root, "later")
     other = {"trigger-file:dflare.mean_queries": 5}
-    leave(replace(RECORD, ran=[], seconds=0.5, metrics=other), seconds=0.1)
+    later = replace(RECORD, revision="fedcba9876543210")
+    leave(replace(later, ran=[], seconds=0.5, metrics=other), seconds=0.1)
     after = collected(beside=False)
     assert after.points[0] == replace(
         before.points[0], metrics={"trigger-file:dflare.mean_queries": 5.0}
     )
     assert after.beside_other_work
-    leave(replace(RECORD, seconds=1.5))
+    leave(replace(later, seconds=1.5))
     again = collected(beside=False)
     assert (again.points[0].seconds, again.beside_other_work) == (1.5, False)
-    assert again.points[0].commit != before.points[0].commit
+    assert again.points[0].commit == "fedcba9876"
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from asterism.reproduction.experiments import Experiment
 from asterism.reproduction.records import RecordedPoint, RecordedRun, path_of
 from asterism.sweep.point import PointRecord
 from asterism.sweep.points import split_overrides
-from asterism.sweep.workspace import git
 
 #: Packages whose versions results depend on most.
 _PACKAGES = (
@@ -62,7 +61,7 @@ def collect(
         earlier = before.get(tuple(sorted(values.items())))
         fresh = bool(record.ran) or earlier is None
         ran = ran or fresh
-        measured = _measured(project, folder, record) if fresh or earlier is None else earlier
+        measured = _measured(folder, record) if fresh or earlier is None else earlier
         points.append(
             RecordedPoint(
                 values,
@@ -86,7 +85,7 @@ def collect(
     return RecordedRun(experiment.name, scale, beside_other_work, _machine(), _versions(), points)
 
 
-def _measured(project: Path, folder: Path, record: PointRecord) -> RecordedPoint:
+def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
     """What a point's running took."""
     peaks = [
         float(read_json(path)["peak_memory_with_children_mb"])
@@ -100,7 +99,7 @@ def _measured(project: Path, folder: Path, record: PointRecord) -> RecordedPoint
         _seconds_of_searches(folder / "logs"),
         max(peaks, default=None),
         datetime.now(UTC).date().isoformat(),
-        git(project, "rev-parse", "--short=10", "HEAD"),
+        record.revision[:10],
     )
 
 

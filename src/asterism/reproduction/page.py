@@ -51,6 +51,10 @@ which stands in words under each list of claims:
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.
 
 A verdict from a `small` run rests on fewer seeds than the paper's.
+
+The papers' figures lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
+`results/claims/`, a table a file in `results/tables/`, and a rule a class in
+`src/asterism/reproduction/rules/`.
 """
 
 

@@ -76,7 +76,8 @@ CLOSE = {"within": 0.1, "partly": 0.5}
 CASES = [
     ("close", CLOSE, 10, [10.5], [], REPRODUCED),
     ("close", CLOSE, 10, [12.0], [], PARTLY),
-    ("close", CLOSE, 10, [5.0, 19.0], [], REPRODUCED),  # 12, and the interval contains 10
+    ("close", CLOSE, 10, [9.0, 12.0, 15.0], [], PARTLY),  # the interval contains 10, and is wide
+    ("close", CLOSE, 10, [10.0, 11.5, 13.0], [], REPRODUCED),  # it contains 10, and is narrow
     ("close", CLOSE, 10, [12.0, 12.1, 11.9], [], PARTLY),
     ("close", CLOSE, 10, [1.0, 39.0], [], NOT_REPRODUCED),  # it does too, but 20 is far away
     ("close", CLOSE, -0.9, [-0.95], [], REPRODUCED),
@@ -84,11 +85,14 @@ CASES = [
     ("at_least", {"bound": 100, "partly": 99}, 100, [100, 100], [], REPRODUCED),
     ("at_least", {"bound": 100, "partly": 99}, 100, [100, 99], [], PARTLY),
     ("at_least", {"bound": 100, "partly": 99}, 100, [98], [], NOT_REPRODUCED),
-    ("at_most", {"bound": 4, "partly": 8}, 4, [3, 4], [], REPRODUCED),
+    ("at_least", {"bound": 28, "partly": 14}, 28, [20, 90], [], PARTLY),  # the interval is wide
+    ("at_most", {"bound": 4, "partly": 8}, 4, [3, 3.1], [], REPRODUCED),
+    ("at_most", {"bound": 4, "partly": 8}, 4, [2, 4], [], PARTLY),
     ("at_most", {"bound": 4, "partly": 8}, 4, [8], [], PARTLY),
     ("at_most", {"bound": 4, "partly": 8}, 4, [9], [], NOT_REPRODUCED),
     ("between", {"low": 1, "high": 2}, None, [1.5], [], REPRODUCED),
-    ("between", {"low": 1, "high": 2}, None, [1.9, 2.3], [], PARTLY),
+    ("between", {"low": 1, "high": 2}, None, [1.4, 1.41], [], REPRODUCED),
+    ("between", {"low": 1, "high": 2}, None, [1.1, 1.7], [], PARTLY),
     ("between", {"low": 1, "high": 2}, None, [3.0, 3.01, 3.0], [], NOT_REPRODUCED),
     ("smaller", {"alpha": 0.05}, None, [1, 2, 3, 4, 5], [2, 4, 6, 8, 10], REPRODUCED),
     ("smaller", {"alpha": 0.05}, None, [1, 2], [2, 4], PARTLY),

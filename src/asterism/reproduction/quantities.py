@@ -79,6 +79,13 @@ class Estimate:
     high: float | None
     runs: int
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Bounds of the interval; the mean twice for a single run."""
+        if self.low is None or self.high is None:
+            return self.mean, self.mean
+        return self.low, self.high
+
     def contains(self, value: float) -> bool:
         """Whether a value lies in the interval."""
         return self.low is not None and self.high is not None and self.low <= value <= self.high

@@ -42,7 +42,8 @@ class Close(Rule):
         within, partly = (f"{100 * share:g}%" for share in (options.within, options.partly))
         return (
             f"reproduced where the mean is at most {within} from the paper's value; partly up to "
-            f"{partly}, and reproduced there where the 95% interval contains the paper's value"
+            f"{partly}, and reproduced there where the 95% interval contains the paper's value and "
+            f"reaches at most {partly} of that to either side"
         )
 
     @staticmethod
@@ -54,7 +55,8 @@ class Close(Rule):
             return ClaimVerdict(NOT_COMPARABLE, "the paper gives no value")
         found = estimate(sample)
         apart = abs(found.mean - paper) / abs(paper) if paper else abs(found.mean)
-        inside = found.contains(paper)
+        low, high = found.ends
+        inside = found.contains(paper) and (high - low) / 2 <= options.partly * abs(paper)
         word = NOT_REPRODUCED
         if apart <= options.partly:
             word = REPRODUCED if apart <= options.within or inside else PARTLY
@@ -64,7 +66,7 @@ class Close(Rule):
 
 @RULES.register("at_least")
 class AtLeast(Rule):
-    """The mean reaches a bound."""
+    """The interval of the mean reaches a bound."""
 
     class Options(ParameterSection):
         """The bounds."""
@@ -76,8 +78,8 @@ class AtLeast(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the mean is at least {number(options.bound)}; partly from "
-            f"{number(options.partly)}"
+            f"reproduced where the whole 95% interval is at least {number(options.bound)}; partly "
+            f"where the mean is at least {number(options.partly)}"
         )
 
     @staticmethod
@@ -88,13 +90,13 @@ class AtLeast(Rule):
         found = estimate(sample)
         word = NOT_REPRODUCED
         if found.mean >= options.partly:
-            word = REPRODUCED if found.mean >= options.bound else PARTLY
+            word = REPRODUCED if found.ends[0] >= options.bound else PARTLY
         return ClaimVerdict(word, f"the mean is {_told(found)}")
 
 
 @RULES.register("at_most")
 class AtMost(Rule):
-    """The mean stays below a bound."""
+    """The interval of the mean stays below a bound."""
 
     class Options(ParameterSection):
         """The bounds."""
@@ -106,8 +108,8 @@ class AtMost(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the mean is at most {number(options.bound)}; partly up to "
-            f"{number(options.partly)}"
+            f"reproduced where the whole 95% interval is at most {number(options.bound)}; partly "
+            f"where the mean is at most {number(options.partly)}"
         )
 
     @staticmethod
@@ -118,13 +120,13 @@ class AtMost(Rule):
         found = estimate(sample)
         word = NOT_REPRODUCED
         if found.mean <= options.partly:
-            word = REPRODUCED if found.mean <= options.bound else PARTLY
+            word = REPRODUCED if found.ends[1] <= options.bound else PARTLY
         return ClaimVerdict(word, f"the mean is {_told(found)}")
 
 
 @RULES.register("between")
 class Between(Rule):
-    """The mean lies in a range that the paper gives."""
+    """The interval of the mean lies in a range that the paper gives."""
 
     class Options(ParameterSection):
         """The range."""
@@ -136,8 +138,8 @@ class Between(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where the mean lies between {number(options.low)} and "
-            f"{number(options.high)}; partly where only a part of the 95% interval does"
+            f"reproduced where the whole 95% interval lies between {number(options.low)} and "
+            f"{number(options.high)}; partly where a part of it does"
         )
 
     @staticmethod
@@ -146,9 +148,8 @@ class Between(Rule):
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
         found = estimate(sample)
-        low, high = (found.mean if end is None else end for end in (found.low, found.high))
+        low, high = found.ends
         word = NOT_REPRODUCED
         if low <= options.high and high >= options.low:
-            inside = options.low <= found.mean <= options.high
-            word = REPRODUCED if inside else PARTLY
+            word = REPRODUCED if options.low <= low and high <= options.high else PARTLY
         return ClaimVerdict(word, f"the mean is {_told(found)}")

@@ -61,7 +61,9 @@ class Close(Rule):
         if apart <= options.partly:
             word = REPRODUCED if apart <= options.within or inside else PARTLY
         told = ", and the interval contains it" if inside else ""
-        return ClaimVerdict(word, f"{_told(found)} is {100 * apart:.2g}% from {number(paper)}{told}")
+        return ClaimVerdict(
+            word, f"{_told(found)} is {number(100 * apart)}% from {number(paper)}{told}"
+        )
 
 
 @RULES.register("at_least")

@@ -12,6 +12,8 @@ STAMP := $(VENV)/.installed
 # Of fuzz-readers: how many files of all readers together, and which.
 EXAMPLES ?= 20000
 SEED ?= 0
+# Of reproduce: smoke, small or full; MODELS is the folder of the published models, if any.
+SCALE ?= smoke
 # Stages are run as `python`, so that a command, and with it the cache's key, names no machine.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -19,8 +21,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help install repro remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params dag docs reference lock try-dvc \
-  upgrade-dvc clean
+.PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params \
+  dag docs reference lock try-dvc upgrade-dvc clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -38,6 +40,10 @@ $(STAMP): requirements.lock pyproject.toml
 repro: $(STAMP) ## run every stage whose inputs changed, JOBS (one a core) at a time
 	@asterism repro --jobs $(JOBS)
 	@echo "The report is report/index.html"
+
+reproduce: $(STAMP) ## run the papers' experiments at SCALE (smoke) and compare; MODELS=folder of published models
+	@asterism reproduce --scale "$(SCALE)" $(if $(MODELS),--models "$(MODELS)")
+	@asterism compare
 
 remote: $(STAMP) ## make URL (a folder, s3://…, ssh://…, webdavs://…) the remote that all share
 	@test -n "$(URL)" || { echo "error: say which: make remote URL=s3://bucket/folder"; exit 1; }

@@ -11,7 +11,7 @@ from asterism.attacks.params import AttackParams
 from asterism.compression.params import CompressionParams
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection, Seed, read_params, validate
+from asterism.core.parameters.params import Distinct, ParameterSection, Seed, read_params, validate
 from asterism.core.parameters.registry import closest, unknown
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.criteria.params import CriteriaParams
@@ -35,6 +35,26 @@ from asterism.memo.reducing.params import ReduceParams
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.parameters.params import AnyClassifierParams, RnnParams, TrainingParams
 from asterism.vetting.params import VetParams
+
+
+class ReproduceParams(ParameterSection):
+    """How a paper's experiment is run: what its file in ``conf/experiment`` says beside parameters.
+
+    No stage reads it, so that it changes no result.
+    """
+
+    targets: Distinct[str] = Field(min_length=1, description="stages to run, with what they need")
+    metrics: Distinct[str] = Field(
+        min_length=1, description="numbers to record: patterns such as trigger-*:*.mean_queries"
+    )
+    scales: dict[Label, Distinct[str]] = Field(
+        min_length=1,
+        description="for each scale the overrides of its sweep, as `asterism sweep` takes them",
+    )
+    models: Distinct[str] = Field(
+        default=[],
+        description="published files that it needs: overrides with their names, rnn.path=lstm.h5",
+    )
 
 
 class Params(ParameterSection):
@@ -64,6 +84,7 @@ class Params(ParameterSection):
     execute: ExecuteParams
     judge: JudgeParams
     triage: TriageParams
+    reproduce: ReproduceParams | None = None
 
     @model_validator(mode="after")
     def _repair_learns_from_a_search_that_there_is(self) -> Self:

@@ -31,7 +31,7 @@ LAYERS = [
     ["libraries/reporting"],
     ["config.py", "report"],
     ["sweep"],
-    ["pairs", "project.py"],
+    ["pairs", "project.py", "reproduction"],
     ["cli"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -21,6 +21,7 @@ PACKAGES = (
     "memo/universe/layers",
     "models/architectures",
     "report/sections",
+    "reproduction/rules",
 )
 
 

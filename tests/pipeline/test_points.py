@@ -34,7 +34,7 @@ from asterism.sweep.points import (
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
-from asterism.sweep.table import most_telling_first, shared, write_outcome
+from asterism.sweep.table import make_table, most_telling_first, parameters, shared, write_outcome
 from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import Answer
 
@@ -259,8 +259,14 @@ def test_files_that_the_points_would_lack_are_rejected(tmp_path):
     git("init")
     (tmp_path / "conf/data").mkdir(parents=True)
     (tmp_path / ".gitignore").write_text("*.pyc\n")
+    written = [tmp_path / name for name in ("dvc.lock", "results/run.json", "docs/page.md")]
+    for path in written:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("before\n")
     git("add", ".")
     git("commit", "-m", "start")
+    for path in written:
+        path.write_text("after\n")
     (tmp_path / "notes.txt").touch()
     (tmp_path / "conf/data/x.pyc").touch()
     assert len(workspace.require_clean(tmp_path)) == 40
@@ -284,6 +290,13 @@ def record(number, *overrides, status="finished", **metrics):
         "message": "",
         "log_tail": "",
     }
+
+
+def test_a_parameter_that_is_called_as_a_column_has_its_plus():
+    table = make_table([record(0, "+experiment=mine", "seed=1") | {"experiment": "s-1"}])
+    assert table.row(0, named=True)["+experiment"] == "mine"
+    assert table.row(0, named=True)["experiment"] == "s-1"
+    assert parameters(table) == ["+experiment", "seed"]
 
 
 @pytest.mark.parametrize("points", [1, 2])

@@ -48,6 +48,7 @@ class PointRecord:
         metrics: all its numbers, by ``file:path.of.keys``.
         host: the machine that ran it.
         total_seconds: from the making of its workspace to its end.
+        revision: the commit that it started from.
         status, exit_code, message, ran, seconds: see :class:`~asterism.sweep.worker.Answer`.
     """
 
@@ -62,6 +63,7 @@ class PointRecord:
     message: str
     ran: Sequence[str]
     seconds: float
+    revision: str = ""
 
 
 @dataclass(frozen=True)
@@ -180,6 +182,7 @@ def run_point(sweep: Sweep, point: Point) -> float | None:
             metrics=metrics,
             host=socket.gethostname(),
             total_seconds=round(time.perf_counter() - started, 3),
+            revision=sweep.revision,
             **asdict(answer),
         )
         write_json(folder / "record.json", asdict(record))

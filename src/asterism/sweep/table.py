@@ -32,7 +32,7 @@ _FACTS = ("status", "exit_code", "experiment", "stages_run", "seconds")
 
 def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """A row for each point: number, parameters, status and metrics, by the columns' order."""
-    rows = [split_overrides(record["overrides"]) for record in records]
+    rows = [_parameters_of(record) for record in records]
     parameters = list(dict.fromkeys(name for row in rows for name in row))
     metrics = list(dict.fromkeys(name for r in records for name in r["metrics"]))
     columns: dict[str, list[Any]] = {"point": [record["number"] for record in records]}
@@ -46,6 +46,12 @@ def make_table(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     }
     columns |= {name: [record["metrics"].get(name) for record in records] for name in metrics}
     return pl.DataFrame({name: pl.Series(name, v, strict=False) for name, v in columns.items()})
+
+
+def _parameters_of(record: dict[str, Any]) -> dict[str, str]:
+    """A point's parameters; one called as a column of its own has its ``+`` (``+experiment``)."""
+    values = split_overrides(record["overrides"])
+    return {f"+{name}" if name in _FACTS else name: value for name, value in values.items()}
 
 
 def _typed(column: list[str | None]) -> list[Any]:

@@ -13,6 +13,9 @@ from asterism.dvc_hydra.local_settings import use_cache
 LINKS = "reflink,hardlink,symlink,copy"
 
 
+#: What results are written into, and no stage reads: it may differ from the commit.
+WRITTEN = ("dvc.lock", "results/", "docs/")
+
 #: Where an untracked file is a part of the project that the points' clones would lack.
 OWN = ("conf", "src", "stages")
 
@@ -35,7 +38,8 @@ def git(folder: Path, *arguments: str) -> str:
 def require_clean(root: Path) -> str:
     """The commit that a sweep's points start from.
 
-    ``dvc.lock`` may differ from it: points take results from the cache, not from there.
+    ``dvc.lock`` may differ from it: points take results from the cache, not from there. So may
+    what is written about results.
 
     Raises:
         UserError: tracked files have changes, files of the project's own are not tracked, or
@@ -44,7 +48,7 @@ def require_clean(root: Path) -> str:
     changed = [
         line[3:]
         for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
-        if line[3:] != "dvc.lock"
+        if not line[3:].startswith(WRITTEN)
     ]
     changed += git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN).splitlines()
     if changed:

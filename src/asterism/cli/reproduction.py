@@ -1,0 +1,56 @@
+"""Commands about the papers' experiments: reproduce and compare."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asterism.cli.program import app, require_root
+
+
+@app.command()
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Experiments of conf/experiment; all that have the scale if none."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds, digits), small (minutes) or full (the paper's).")
+    ] = "smoke",
+    models: Annotated[
+        Path | None, typer.Option(help="The folder that holds the published models.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
+    beside_other_work: Annotated[
+        bool,
+        typer.Option(
+            "--beside-other-work", help="State that the machine has other work: no timing."
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List points and what they would run.")
+    ] = False,
+) -> None:
+    """Run the papers' experiments, each as a sweep, and record their numbers in results/."""
+    from asterism.reproduction.app import Order
+    from asterism.reproduction.app import reproduce as run
+
+    require_root("dvc.yaml")
+    order = Order(names or [], scale, models, jobs, beside_other_work, dry_run)
+    sys.exit(run(order, lambda line: print(line, flush=True)))
+
+
+@app.command()
+def compare(
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail if the page is not current.")
+    ] = False,
+) -> None:
+    """Set the papers' figures beside the recorded runs: docs/reproduction.md, from results/."""
+    from asterism.reproduction.app import compare as write
+
+    require_root("results")
+    write(check, print)

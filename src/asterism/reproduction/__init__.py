@@ -1,0 +1,1 @@
+"""The papers' experiments: running them, recording what they gave, and comparing it."""

@@ -1,0 +1,141 @@
+"""``asterism reproduce`` and ``asterism compare``: run experiments, record them, write the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asterism.core.drawing.svg import svg_text, write_svg
+from asterism.core.files.artifacts import replacing
+from asterism.core.messages.errors import UserError
+from asterism.core.running.supervision import INTERRUPTED
+from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
+from asterism.reproduction.collecting import collect
+from asterism.reproduction.experiments import Experiment, choose, read_experiments
+from asterism.reproduction.page import PAGE, page
+from asterism.reproduction.plots import FOLDER, Plot, draw_relations, draw_tables
+from asterism.reproduction.records import RECORDED, path_of, read_runs, write_run
+from asterism.reproduction.tables import PAPERS, fill
+from asterism.sweep.app import Request, sweep_command
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What ``asterism reproduce`` is asked for.
+
+    Attributes:
+        names: experiments; none for all that have the scale.
+        scale: one of ``SCALES``.
+        models: folder of the published files; None where none are given.
+        jobs: stages at the same time.
+        beside_other_work: whether the machine has other work.
+        dry: only say what would run.
+    """
+
+    names: Sequence[str]
+    scale: str
+    models: Path | None
+    jobs: int
+    beside_other_work: bool
+    dry: bool
+
+
+def reproduce(order: Order, say: Say) -> int:
+    """Run experiments, one after the other, and record what they gave.
+
+    An experiment that was not named is left out, and this is said, where its published files are
+    not given.
+
+    Returns:
+        The process's exit status: 1 where a point failed, 130 when interrupted, else 0.
+
+    Raises:
+        UserError: no such experiment or scale, or see
+            :func:`~asterism.sweep.app.sweep_command`.
+    """
+    chosen = choose(read_experiments(), order.names, order.scale)
+    ready: list[tuple[Experiment, list[str]]] = []
+    for experiment in chosen:
+        try:
+            ready.append((experiment, experiment.overrides(order.scale, order.models)))
+        except UserError as error:
+            if order.names:
+                raise
+            say(f"left out: {error}")
+    failed = []
+    for place, (experiment, overrides) in enumerate(ready, start=1):
+        say(f"experiment {place} of {len(ready)}: {experiment.name} at scale {order.scale}")
+        request = Request(
+            overrides=overrides,
+            targets=experiment.settings.targets,
+            name=experiment.sweep_name(order.scale),
+            jobs=order.jobs,
+        )
+        status = sweep_command(request, order.dry, say)
+        if status == INTERRUPTED:
+            return status
+        if status:
+            failed.append(experiment.name)
+        if not order.dry:
+            run = collect(Path.cwd(), experiment, order.scale, order.beside_other_work, RECORDED)
+            write_run(run)
+            say(f"recorded in {path_of(experiment.name, order.scale)}")
+    if failed:
+        say(f"failed: {', '.join(failed)}; the same command goes on")
+    return 1 if failed else 0
+
+
+def compare(check: bool, say: Say) -> None:
+    """Write the page and its pictures from ``results/``.
+
+    Args:
+        check: write nothing.
+        say: takes each line for the user.
+
+    Raises:
+        UserError: a file of ``results/`` is not as it should be; or, with ``check``, the page or a
+            picture is not current.
+    """
+    text, plots = render(Path())
+    pictures = {FOLDER / f"{plot.name}.svg": plot for plot in plots}
+    known = set(FOLDER.glob("*.svg"))
+    if check:
+        stale = [] if _holds(PAGE, text) else [PAGE]
+        stale += [
+            path for path, plot in pictures.items() if not _holds(path, svg_text(plot.figure))
+        ]
+        stale += sorted(known - set(pictures))
+        if stale:
+            named = ", ".join(str(path) for path in stale)
+            raise UserError(f"not current with results/: {named}; run `asterism compare`")
+        say(f"{PAGE} is current")
+        return
+    with replacing(PAGE) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    for path, plot in pictures.items():
+        write_svg(path, plot.figure)
+    for path in known - set(pictures):
+        path.unlink()
+    say(f"{PAGE} is written, with {len(pictures)} pictures in {FOLDER}")
+
+
+def render(root: Path) -> tuple[str, list[Plot]]:
+    """The page's text and its pictures.
+
+    Args:
+        root: of the project, whose ``results/`` are read.
+
+    Raises:
+        UserError: a file of ``results/`` is missing or not as it should be.
+    """
+    claims, runs = read_claims(root / CLAIMS), read_runs(root / RECORDED)
+    tables = [(table, fill(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)]
+    plots = [*draw_tables(tables), *draw_relations(claims, runs)]
+    return page(claims, tables, runs, plots), plots
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.exists() and path.read_text(encoding="utf-8") == text

@@ -1,0 +1,167 @@
+"""Claims of the papers, and tables of them, as data: files of ``results/``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.construction import options_of
+from asterism.core.parameters.params import ParameterSection, validate
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.reproduction.quantities import Quantity, estimate
+from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.rules import NOT_COMPARABLE, RULES, ClaimVerdict
+
+#: Where claims and tables lie in the project.
+CLAIMS, TABLES = Path("results/claims"), Path("results/tables")
+
+Paper = Literal["Dflare", "DeepStellar", "DeepImportance", "MEMO"]
+
+
+class Claim(ParameterSection):
+    """One thing that a paper says, and how it is judged."""
+
+    id: str = Field(description="names it for good")
+    text: str = Field(description="the claim in words")
+    source: str = Field(description="table, figure or section")
+    quantity: str = Field(description="what is counted, with its unit")
+    paper: float | None = Field(default=None, description="the paper's value; null: none is given")
+    runs: list[Quantity] = Field(
+        default=[],
+        description="whose numbers: of several experiments, each gives the mean of its points",
+    )
+    compared: list[Quantity] = Field(
+        default=[], description="for rules that compare: the same experiments' other numbers"
+    )
+    rule: str | None = Field(default=None, description="one of asterism.reproduction.rules")
+    options: dict[str, Any] = Field(default={}, description="what this rule takes")
+    not_comparable: str | None = Field(default=None, description="why nothing here compares")
+
+    @model_validator(mode="after")
+    def _has_a_rule_or_a_reason(self) -> Self:
+        if (self.rule is None) == (self.not_comparable is None):
+            raise ValueError(f"{self.id} needs either a rule or why it is not comparable")
+        if self.rule is not None:
+            options_of(RULES, self.rule, self.options)
+            if not self.runs or (RULES[self.rule].takes_two != bool(self.compared)):
+                raise ValueError(f"{self.id} does not give what its rule {self.rule} compares")
+        return self
+
+    def words(self) -> str:
+        """The rule in words; empty where there is none."""
+        if self.rule is None:
+            return ""
+        return RULES[self.rule].words(options_of(RULES, self.rule, self.options))
+
+
+class ClaimFile(ParameterSection):
+    """All claims of one paper."""
+
+    paper: Paper
+    claims: list[Claim]
+
+
+def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
+    """The claims of each paper.
+
+    Raises:
+        UserError: a file is not as it should be, or two claims have one name.
+    """
+    found: dict[str, list[Claim]] = {}
+    names: set[str] = set()
+    for path in sorted(folder.glob("*.yaml")):
+        document = read_yaml(path)
+        if not isinstance(document, dict):
+            raise UserError(f"{path} holds no claims")
+        file = validate(ClaimFile, document, source=str(path))
+        for claim in file.claims:
+            if claim.id in names:
+                raise UserError(f"{path}: two claims are called {claim.id}")
+            names.add(claim.id)
+        found[file.paper] = file.claims
+    return found
+
+
+def judge(claim: Claim, runs: Mapping[str, RecordedRun]) -> ClaimVerdict:
+    """The verdict on a claim by the recorded runs."""
+    if claim.rule is None:
+        assert claim.not_comparable is not None
+        return ClaimVerdict(NOT_COMPARABLE, claim.not_comparable)
+    kind = RULES[claim.rule]
+    sides = [[q.sample(runs) for q in side] for side in (claim.runs, claim.compared)]
+    missing = [q.experiment for q in claim.runs if q.experiment not in runs]
+    if missing:
+        return ClaimVerdict(NOT_COMPARABLE, f"no run yet of {', '.join(sorted(set(missing)))}")
+    smoke = [q.experiment for q in claim.runs if runs[q.experiment].scale == "smoke"]
+    if smoke:
+        named = ", ".join(sorted(set(smoke)))
+        return ClaimVerdict(NOT_COMPARABLE, f"only a smoke run of {named}, on other data")
+    if any(not sample for side in sides for sample in side):
+        return ClaimVerdict(NOT_COMPARABLE, "the runs did not measure it")
+    sample, other = (_together(side, bool(claim.compared)) for side in sides)
+    if kind.takes_two and len(sample) != len(other):
+        return ClaimVerdict(NOT_COMPARABLE, "not all runs have measured both numbers")
+    options = options_of(RULES, claim.rule, claim.options)
+    return kind.judge(options, claim.paper, sample, other)
+
+
+def _together(samples: list[list[float]], paired: bool) -> list[float]:
+    """One sample: the points of all experiments, or the mean of each where there are several."""
+    if paired or len(samples) == 1:
+        return [value for sample in samples for value in sample]
+    return [estimate(sample).mean for sample in samples]
+
+
+class Column(ParameterSection):
+    """A column of a paper's table."""
+
+    paper: str = Field(description="its name in the CSV file")
+    title: str = Field(description="what it is called on the page")
+    value: str | None = Field(
+        default=None, description="a metric in which PAIR stands for the row's; null: not measured"
+    )
+    over: str | None = None
+    minus: str | None = None
+    times: float = 1.0
+    drawn: bool = Field(default=False, description="whether it is drawn as well")
+
+
+class Row(ParameterSection):
+    """The runs that answer a row of a paper's table."""
+
+    row: str = Field(description="the row's first cells, with a slash between each two")
+    experiments: list[str] = Field(description="the first that has measured a column counts")
+    pair: str = Field(description="the pair's name in the experiments")
+    where: dict[str, str] = Field(default={}, description="parameters of the points")
+
+
+class PaperTable(ParameterSection):
+    """A table of a paper, and how its rows and columns are found in the recorded runs."""
+
+    title: str
+    paper: Paper
+    file: str = Field(description="its CSV file in results/papers")
+    keys: list[str] = Field(description="columns that name a row")
+    columns: list[Column]
+    rows: list[Row]
+    not_run: str = Field(description="why the other rows have no run")
+    note: str = ""
+
+
+def read_tables(folder: Path = TABLES) -> list[PaperTable]:
+    """The tables in the order of their files' names.
+
+    Raises:
+        UserError: a file is not as it should be.
+    """
+    tables = []
+    for path in sorted(folder.glob("*.yaml")):
+        document = read_yaml(path)
+        if not isinstance(document, dict):
+            raise UserError(f"{path} holds no table")
+        tables.append(validate(PaperTable, document, source=str(path)))
+    return tables

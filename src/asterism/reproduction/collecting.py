@@ -1,0 +1,136 @@
+"""From the points of a sweep to the recorded run of an experiment."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+from asterism.core.files.artifacts import read_json
+from asterism.core.files.records import read_record
+from asterism.core.messages.errors import reading
+from asterism.reproduction.experiments import Experiment
+from asterism.reproduction.records import RecordedPoint, RecordedRun, path_of
+from asterism.sweep.point import PointRecord
+from asterism.sweep.points import split_overrides
+
+#: Packages whose versions results depend on most.
+_PACKAGES = (
+    "ai-edge-litert", "dvc", "hydra-core", "keras", "numpy", "onnxruntime", "scikit-learn", "scipy",
+    "tensorflow", "torch",
+)  # fmt: skip
+
+
+def collect(
+    project: Path, experiment: Experiment, scale: str, beside_other_work: bool, results: Path
+) -> RecordedRun:
+    """What a sweep has left of an experiment.
+
+    A point none of whose stages ran this time, because all came from the cache, keeps the
+    seconds, memory, day and commit that were recorded when they ran.
+
+    Args:
+        project: root of the project; the sweep is in its ``sweeps/``.
+        experiment: the experiment.
+        scale: its scale.
+        beside_other_work: whether the machine had other work.
+        results: folder of the recorded runs, with the one before this.
+
+    Raises:
+        UserError: a record is missing or damaged.
+    """
+    before: dict[tuple[tuple[str, str], ...], RecordedPoint] = {}
+    path = path_of(experiment.name, scale, results)
+    known = read_record(RecordedRun, path) if path.exists() else None
+    if known is not None:
+        before = {tuple(sorted(point.values.items())): point for point in known.points}
+    points, ran = [], False
+    for folder in sorted((project / "sweeps" / experiment.sweep_name(scale) / "points").glob("*/")):
+        record = read_record(PointRecord, folder / "record.json")
+        values = {
+            name: value
+            for name, value in split_overrides(record.overrides).items()
+            if name != "experiment" and name not in experiment.models
+        }
+        earlier = before.get(tuple(sorted(values.items())))
+        fresh = bool(record.ran) or earlier is None
+        ran = ran or fresh
+        measured = _measured(folder, record) if fresh or earlier is None else earlier
+        points.append(
+            RecordedPoint(
+                values,
+                record.status,
+                {
+                    name: float(f"{value:.9g}")
+                    for name, value in sorted(record.metrics.items())
+                    if any(fnmatchcase(name, wanted) for wanted in experiment.settings.metrics)
+                },
+                measured.seconds,
+                measured.seconds_of_searches,
+                measured.memory_mb,
+                measured.date,
+                measured.commit,
+            )
+        )
+    if known is not None and not ran:
+        return RecordedRun(
+            experiment.name, scale, known.beside_other_work, known.machine, known.versions, points
+        )
+    return RecordedRun(experiment.name, scale, beside_other_work, _machine(), _versions(), points)
+
+
+def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
+    """What a point's running took."""
+    peaks = [
+        float(read_json(path)["peak_memory_with_children_mb"])
+        for path in sorted((folder / "logs").glob("*.run.json"))
+    ]
+    return RecordedPoint(
+        {},
+        record.status,
+        {},
+        float(record.seconds),
+        _seconds_of_searches(folder / "logs"),
+        max(peaks, default=None),
+        datetime.now(UTC).date().isoformat(),
+        record.revision[:10],
+    )
+
+
+def _seconds_of_searches(logs: Path) -> dict[str, float]:
+    """What each search took, as the stages' logs say it."""
+    seconds = {}
+    for path in sorted(logs.glob("*.jsonl")):
+        with reading(f"the log {path}"):
+            events = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            for event in events:
+                if event.get("event") == "searched":
+                    seconds[f"{path.stem}:{event['search']}"] = float(event["seconds"])
+    return seconds
+
+
+def _machine() -> dict[str, str]:
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": str(len(os.sched_getaffinity(0))),
+        "memory": f"{psutil.virtual_memory().total / 1e9:.0f} GB",
+    }
+
+
+def _processor() -> str:
+    """The processor's name, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def _versions() -> dict[str, str]:
+    return {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}

@@ -1,0 +1,205 @@
+"""The page of the docs that sets the papers' figures beside the recorded runs."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from asterism.reproduction.claims import Claim, PaperTable, judge
+from asterism.reproduction.plots import FOLDER, Plot
+from asterism.reproduction.quantities import Estimate
+from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.rules import VERDICTS, number
+from asterism.reproduction.tables import Cell, FilledRow
+
+#: Where the page lies in the project.
+PAGE = Path("docs/reproduction.md")
+
+_HEAD = """\
+# The papers' experiments, run here
+
+This page sets figures of four papers beside runs of this project. `asterism compare` writes it from
+`results/` alone. `asterism compare --check` says whether it is current. So do not edit it.
+
+```sh
+make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
+make reproduce SCALE=small MODELS=FOLDER   # hours; FOLDER holds the published models
+asterism reproduce dflare_mnist --scale full
+asterism compare
+```
+
+| scale | what it is |
+|---|---|
+| `smoke` | a few seeds and inputs of digits: shows that an experiment runs, and is never compared |
+| `small` | the paper's data and models, with fewer seeds and runs |
+| `full` | the paper's sizes, as far as two cores go |
+
+Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Its stages come
+from the cache where they can, a run that was killed goes on, and no stage runs twice.
+`asterism reproduce` records each point's numbers in `results/reproduction/`.
+
+## How to read it
+
+A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs with half of its
+95% interval (Student's t over the runs). A run is a point of the sweep, with a seed of its own.
+Where there is only one value, it is the paper's: nothing has run. A verdict follows from a rule,
+which stands in words under each list of claims:
+
+* **reproduced**, **partly** and **not reproduced** are what the rule says;
+* **not comparable** means that there is no run yet, or that nothing here measures the same thing.
+
+A verdict from a `small` run rests on fewer seeds than the paper's.
+
+The papers' figures lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
+`results/claims/`, a table a file in `results/tables/`, and a rule a class in
+`src/asterism/reproduction/rules/`.
+"""
+
+
+def page(
+    claims: Mapping[str, Sequence[Claim]],
+    tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
+    runs: Mapping[str, RecordedRun],
+    plots: Sequence[Plot],
+) -> str:
+    """The page's text.
+
+    Args:
+        claims: of each paper.
+        tables: the papers' tables, filled.
+        runs: the recorded runs, by experiment.
+        plots: the pictures that belong to it.
+    """
+    parts = [_HEAD.rstrip(), "## Verdicts", _counts(claims, runs)]
+    for paper, own in claims.items():
+        parts += [f"## {paper}", _claims(own, runs), "Rules:", _rules(own)]
+        for table, rows in tables:
+            if table.paper == paper:
+                parts += [f"### {table.title}", *_filled(table, rows)]
+        for plot in plots:
+            if plot.paper == paper:
+                parts.append(f"![{plot.title}](images/{FOLDER.name}/{plot.name}.svg)")
+    parts += ["## The runs", *_runs(runs)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _counts(claims: Mapping[str, Sequence[Claim]], runs: Mapping[str, RecordedRun]) -> str:
+    rows = []
+    totals = dict.fromkeys(VERDICTS, 0)
+    for paper, own in claims.items():
+        words = [judge(claim, runs).word for claim in own]
+        for word in words:
+            totals[word] += 1
+        rows.append([paper, str(len(own)), *(str(words.count(word)) for word in VERDICTS)])
+    every = sum(totals.values())
+    rows.append(["all", str(every), *(str(totals[word]) for word in VERDICTS)])
+    return _table(["paper", "claims", *VERDICTS], rows)
+
+
+def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
+    rules = _numbered(claims)
+    rows = []
+    for claim in claims:
+        verdict = judge(claim, runs)
+        scales = sorted({runs[q.experiment].scale for q in claim.runs if q.experiment in runs})
+        rows.append(
+            [
+                f"{claim.text} ({claim.source})",
+                claim.quantity,
+                "" if claim.paper is None else number(claim.paper),
+                f"**{verdict.word}**",
+                verdict.reason,
+                ", ".join(scales),
+                str(rules[claim.words()]) if claim.words() else "",
+            ]
+        )
+    return _table(["claim", "quantity", "the paper", "verdict", "reason", "scale", "rule"], rows)
+
+
+def _numbered(claims: Sequence[Claim]) -> dict[str, int]:
+    """The different rules of claims, in words, with the numbers that the page gives them."""
+    words = dict.fromkeys(claim.words() for claim in claims if claim.words())
+    return {rule: place for place, rule in enumerate(words, start=1)}
+
+
+def _rules(claims: Sequence[Claim]) -> str:
+    lines = [wrapped(f"{place}. {rule}.") for rule, place in _numbered(claims).items()]
+    return "\n".join(lines) if lines else "none; nothing here is judged by a rule."
+
+
+def _filled(table: PaperTable, rows: Sequence[FilledRow]) -> list[str]:
+    head = [*table.keys, *(column.title for column in table.columns), "runs"]
+    body = [
+        [*row.keys, *(_cell(cell) for cell in row.cells), ", ".join(row.runs) or "no run yet"]
+        for row in rows
+    ]
+    parts = [_table(head, body)]
+    left = sum(not row.runs for row in rows)
+    if left:
+        parts.append(wrapped(f"{left} of {len(rows)} rows have no run yet: {table.not_run}"))
+    if table.note:
+        parts.append(wrapped(table.note))
+    return parts
+
+
+def _cell(cell: Cell) -> str:
+    paper = "–" if cell.paper is None else number(cell.paper)
+    return paper if cell.here is None else f"{paper} / {_estimate(cell.here)}"
+
+
+def _estimate(found: Estimate) -> str:
+    if found.high is None:
+        return f"{number(found.mean)} (one run)"
+    return f"{number(found.mean)} ± {found.high - found.mean:.2g}"
+
+
+def _runs(runs: Mapping[str, RecordedRun]) -> list[str]:
+    rows = []
+    for run in runs.values():
+        memory = [point.memory_mb for point in run.points if point.memory_mb is not None]
+        rows.append(
+            [
+                f"`{run.experiment}`",
+                run.scale,
+                f"{len(run.finished)} of {len(run.points)}",
+                f"{run.seconds:,.0f}" + (" (beside other work)" if run.beside_other_work else ""),
+                f"{max(memory):,.0f}" if memory else "",
+                ", ".join(sorted({point.date for point in run.points})),
+                ", ".join(sorted({f"`{point.commit}`" for point in run.points})),
+            ]
+        )
+    hours = sum(run.seconds for run in runs.values()) / 3600
+    head = ["experiment", "scale", "points", "seconds", "peak MB", "date", "commit"]
+    parts = [
+        _table(head, rows),
+        wrapped(
+            f"In all {number(hours)} hours of machine time. Nothing on this page is extrapolated. "
+            "Seconds beside other work are no timing."
+        ),
+    ]
+    setups = dict.fromkeys(_setup(run) for run in runs.values())
+    return [*parts, *(wrapped(f"* {setup}") for setup in setups)]
+
+
+def _setup(run: RecordedRun) -> str:
+    machine = ", ".join(f"{name} {value}" for name, value in sorted(run.machine.items()))
+    versions = ", ".join(f"{name} {value}" for name, value in sorted(run.versions.items()))
+    return f"Machine: {machine}. Versions: {versions}."
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [" | ".join(head), "|".join("---" for _ in head), *(" | ".join(row) for row in rows)]
+    return "\n".join(
+        f"|{line}|" if place == 1 else f"| {line} |" for place, line in enumerate(lines)
+    )
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines of the docs' width."""
+    item = re.match(r"(\* |\d+\. )", text)
+    hanging = "" if item is None else " " * len(item[0])
+    return textwrap.fill(
+        text, 119, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+    )

@@ -1,0 +1,108 @@
+"""Quantities of recorded runs: which numbers of which points a claim or a table speaks of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import Field
+from scipy import stats
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.reproduction.records import RecordedPoint, RecordedRun
+
+#: The share of intervals that hold the true mean.
+CONFIDENCE = 0.95
+
+
+class Quantity(ParameterSection):
+    """A number of each point of an experiment.
+
+    Attributes:
+        experiment: whose points.
+        value: a metric, ``file:path.of.keys``; ``seconds:file:search`` is a search's time and
+            ``parameter:name`` a parameter of the point.
+        over: a metric that it is divided by; None for none.
+        minus: a metric that is taken from it; None for none.
+        times: a factor, such as 100 for percent.
+        where: parameters that the points must have.
+    """
+
+    experiment: str
+    value: str
+    over: str | None = None
+    minus: str | None = None
+    times: float = 1.0
+    where: dict[str, str] = Field(default={})
+
+    def sample(self, runs: Mapping[str, RecordedRun]) -> list[float]:
+        """The number of each point that has it; none where the experiment has no run."""
+        run = runs.get(self.experiment)
+        points = [] if run is None else run.finished
+        numbers = [self._of(point) for point in points if self._holds(point)]
+        return [number for number in numbers if number is not None]
+
+    def _holds(self, point: RecordedPoint) -> bool:
+        return all(point.values.get(name) == value for name, value in self.where.items())
+
+    def _of(self, point: RecordedPoint) -> float | None:
+        value, over, minus = (_number(point, name) for name in (self.value, self.over, self.minus))
+        if value is None or (self.over and not over) or (self.minus and minus is None):
+            return None
+        return self.times * (value - (minus or 0.0)) / (over or 1.0)
+
+
+def _number(point: RecordedPoint, name: str | None) -> float | None:
+    if name is None:
+        return None
+    kind, _, rest = name.partition(":")
+    if kind == "seconds":
+        return point.seconds_of_searches.get(rest)
+    if kind == "parameter":
+        return float(point.values[rest]) if rest in point.values else None
+    return point.metrics.get(name)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its interval.
+
+    Attributes:
+        mean: of the runs.
+        low, high: bounds of the 95% interval of the mean (Student's t); None for a single run.
+        runs: how many there are.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    runs: int
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Bounds of the interval; the mean twice for a single run."""
+        if self.low is None or self.high is None:
+            return self.mean, self.mean
+        return self.low, self.high
+
+    def contains(self, value: float) -> bool:
+        """Whether a value lies in the interval."""
+        return self.low is not None and self.high is not None and self.low <= value <= self.high
+
+
+def estimate(sample: Sequence[float]) -> Estimate:
+    """The mean of runs with its 95% interval.
+
+    Args:
+        sample: at least one number.
+    """
+    values = np.array(sample, np.float64)
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Estimate(mean, None, None, len(values))
+    error = float(stats.sem(values))
+    if error == 0:
+        return Estimate(mean, mean, mean, len(values))
+    low, high = stats.t.interval(CONFIDENCE, len(values) - 1, loc=mean, scale=error)
+    return Estimate(mean, float(low), float(high), len(values))

@@ -1,0 +1,98 @@
+"""What the points of an experiment gave, as a small committed file for each experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import read_record
+from asterism.core.messages.errors import UserError
+from asterism.reproduction.experiments import SCALES
+
+#: Where the recorded runs lie in the project.
+RECORDED = Path("results/reproduction")
+
+
+@dataclass(frozen=True)
+class RecordedPoint:
+    """One point of an experiment's sweep.
+
+    Attributes:
+        values: its parameters as they were given, by name; no files of the machine.
+        status: ``"finished"``, else how it ended.
+        metrics: all its numbers, by ``file:path.of.keys``.
+        seconds: what its stages took in all when they ran; stages from the cache take none.
+        seconds_of_searches: what single searches took, by ``file:search``.
+        memory_mb: the largest peak of a stage with its children; None where no stage ran.
+        date: the day when its stages ran, UTC.
+        commit: the commit that it started from.
+    """
+
+    values: dict[str, str]
+    status: str
+    metrics: dict[str, float]
+    seconds: float
+    seconds_of_searches: dict[str, float]
+    memory_mb: float | None
+    date: str
+    commit: str
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """An experiment at a scale.
+
+    Attributes:
+        experiment: its name.
+        scale: one of ``SCALES``.
+        beside_other_work: whether the machine had other work, so that seconds are no timing.
+        machine: what it ran on, in words.
+        versions: of the packages that results depend on most.
+        points: in their order.
+    """
+
+    experiment: str
+    scale: str
+    beside_other_work: bool
+    machine: dict[str, str]
+    versions: dict[str, str]
+    points: Sequence[RecordedPoint]
+
+    @property
+    def seconds(self) -> float:
+        """Machine time of all points."""
+        return sum(point.seconds for point in self.points)
+
+    @property
+    def finished(self) -> list[RecordedPoint]:
+        """The points that came to their end."""
+        return [point for point in self.points if point.status == "finished"]
+
+
+def path_of(experiment: str, scale: str, folder: Path = RECORDED) -> Path:
+    """The file of an experiment at a scale."""
+    return folder / f"{experiment}-{scale}.json"
+
+
+def write_run(run: RecordedRun, folder: Path = RECORDED) -> None:
+    """Write an experiment's file; one of the same scale is replaced."""
+    write_json(path_of(run.experiment, run.scale, folder), asdict(run))
+
+
+def read_runs(folder: Path = RECORDED) -> dict[str, RecordedRun]:
+    """The recorded run of each experiment; of several, the one of the largest scale.
+
+    Raises:
+        UserError: a file is damaged.
+    """
+    runs: dict[str, RecordedRun] = {}
+    for path in sorted(folder.glob("*.json")):
+        run = read_record(RecordedRun, path)
+        if run.scale not in SCALES or path != path_of(run.experiment, run.scale, folder):
+            raise UserError(f"{path} is damaged: it tells of {run.experiment} at {run.scale}")
+        known = runs.get(run.experiment)
+        if known is None or SCALES.index(known.scale) < SCALES.index(run.scale):
+            runs[run.experiment] = run
+    return runs

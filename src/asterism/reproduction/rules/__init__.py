@@ -1,0 +1,67 @@
+"""Rules by which claims get their verdicts, by name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.registry import Registry
+
+#: What a verdict on a claim can be.
+REPRODUCED = "reproduced"
+PARTLY = "partly"
+NOT_REPRODUCED = "not reproduced"
+NOT_COMPARABLE = "not comparable"
+VERDICTS = (REPRODUCED, PARTLY, NOT_REPRODUCED, NOT_COMPARABLE)
+
+
+@dataclass(frozen=True)
+class ClaimVerdict:
+    """What is said of a claim.
+
+    Attributes:
+        word: one of ``VERDICTS``.
+        reason: why, in a sentence.
+    """
+
+    word: str
+    reason: str
+
+
+class Rule(ABC):
+    """Says whether runs reproduce a claim."""
+
+    #: What the rule takes beside the numbers.
+    Options: ClassVar[type[ParameterSection]]
+    #: Whether it compares two samples, run by run.
+    takes_two: ClassVar[bool] = False
+
+    @staticmethod
+    @abstractmethod
+    def words(options: Any) -> str:
+        """The rule in words, as the page states it."""
+
+    @staticmethod
+    @abstractmethod
+    def judge(
+        options: Any, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """The verdict.
+
+        Args:
+            options: the rule's own.
+            paper: the paper's value; None where the claim has none.
+            sample: a number for each run, at least one.
+            other: what is compared with it, of the same runs; empty for rules that take one.
+        """
+
+
+RULES: Registry[type[Rule]] = Registry("rule", "asterism.reproduction.rules")
+
+
+def number(value: float) -> str:
+    """A number with four digits, as pages show it."""
+    return f"{value:,.4g}" if abs(value) < 10000 else f"{value:,.0f}"

@@ -1,0 +1,90 @@
+"""Rules about two numbers of the same runs: which is larger, and how they go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+from pydantic import Field
+from scipy import stats
+
+from asterism.core.parameters.params import ParameterSection
+from asterism.reproduction.rules import (
+    NOT_COMPARABLE,
+    NOT_REPRODUCED,
+    PARTLY,
+    REPRODUCED,
+    RULES,
+    ClaimVerdict,
+    Rule,
+    number,
+)
+
+
+@RULES.register("smaller")
+class Smaller(Rule):
+    """The first of two numbers is smaller, run by run."""
+
+    takes_two: ClassVar[bool] = True
+
+    class Options(ParameterSection):
+        """When a difference counts."""
+
+        alpha: float = Field(gt=0, lt=1, description="level of the test")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            "reproduced where the mean is smaller than what it is compared with, and a one-sided "
+            f"Wilcoxon signed-rank test over the runs gives p of at most {options.alpha:g}; partly "
+            "where it is smaller, and the test gives more"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        first, second = np.array(sample), np.array(other)
+        told = f"{number(first.mean())} beside {number(second.mean())}"
+        if first.mean() >= second.mean():
+            return ClaimVerdict(NOT_REPRODUCED, f"{told}, which is not smaller")
+        p = float(stats.wilcoxon(first, second, alternative="less").pvalue)
+        word = REPRODUCED if p <= options.alpha else PARTLY
+        return ClaimVerdict(word, f"{told}, p = {p:.3g} over {len(first)} runs")
+
+
+@RULES.register("falls_with")
+class FallsWith(Rule):
+    """One number falls as the other grows."""
+
+    takes_two: ClassVar[bool] = True
+
+    class Options(ParameterSection):
+        """How closely."""
+
+        bound: float = Field(lt=0, ge=-1, description="the claim holds up to this correlation")
+        partly: float = Field(lt=0, ge=-1, description="and in part up to this one")
+
+    @staticmethod
+    def words(options: Options) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where Pearson's correlation is at most {number(options.bound)}; partly up "
+            f"to {number(options.partly)}"
+        )
+
+    @staticmethod
+    def judge(
+        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
+            return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
+        r = float(stats.pearsonr(sample, other).statistic)
+        word = NOT_REPRODUCED
+        if r <= options.partly:
+            word = REPRODUCED if r <= options.bound else PARTLY
+        return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} runs")

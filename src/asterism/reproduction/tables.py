@@ -1,0 +1,115 @@
+"""A paper's table beside the recorded runs, cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import read_table
+from asterism.core.messages.errors import UserError
+from asterism.reproduction.claims import Column, PaperTable, Row
+from asterism.reproduction.quantities import Estimate, Quantity, estimate
+from asterism.reproduction.records import RecordedRun
+
+#: Where the papers' tables lie in the project.
+PAPERS = Path("results/papers")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of a table.
+
+    Attributes:
+        paper: the paper's; None where it has none.
+        here: that of the recorded runs; None where there is none.
+    """
+
+    paper: float | None
+    here: Estimate | None
+
+
+@dataclass(frozen=True)
+class FilledRow:
+    """A row of a table.
+
+    Attributes:
+        keys: the cells that name it.
+        cells: its numbers, by the columns' order.
+        runs: the experiments that answer it, with their scales; empty where none has run.
+    """
+
+    keys: tuple[str, ...]
+    cells: tuple[Cell, ...]
+    runs: tuple[str, ...]
+
+
+def fill(
+    table: PaperTable, runs: Mapping[str, RecordedRun], folder: Path = PAPERS
+) -> list[FilledRow]:
+    """The table's rows with the numbers of the recorded runs.
+
+    Args:
+        table: the table.
+        runs: of :func:`~asterism.reproduction.records.read_runs`. Smoke runs do not count, as
+            they have other data.
+        folder: with the papers' CSV files.
+
+    Raises:
+        UserError: the paper's file has no such row or column.
+    """
+    rows = read_table(folder / table.file).to_dicts()
+    known = {_name(row, table.keys): row for row in rows}
+    for answered in table.rows:
+        if answered.row not in known:
+            raise UserError(f"{table.file} has no row {answered.row!r}")
+    for column in table.columns:
+        if column.paper not in rows[0]:
+            raise UserError(f"{table.file} has no column {column.paper!r}")
+    compared = {name: run for name, run in runs.items() if run.scale != "smoke"}
+    answers = {row.row: row for row in table.rows}
+    return [_filled(table, name, row, answers.get(name), compared) for name, row in known.items()]
+
+
+def _name(row: Mapping[str, Any], keys: Sequence[str]) -> str:
+    return "/".join(str(row[key]) for key in keys)
+
+
+def _filled(
+    table: PaperTable,
+    name: str,
+    paper: Mapping[str, Any],
+    answered: Row | None,
+    runs: Mapping[str, RecordedRun],
+) -> FilledRow:
+    used: dict[str, None] = {}
+    cells = []
+    for column in table.columns:
+        value = paper[column.paper]
+        here = None
+        for experiment in answered.experiments if answered is not None else ():
+            assert answered is not None
+            sample = _quantity(column, answered, experiment).sample(runs) if column.value else []
+            if sample:
+                here = estimate(sample)
+                used[f"{experiment} ({runs[experiment].scale})"] = None
+                break
+        cells.append(Cell(None if value is None else float(value), here))
+    return FilledRow(tuple(name.split("/")), tuple(cells), tuple(used))
+
+
+def _quantity(column: Column, row: Row, experiment: str) -> Quantity:
+    value, over, minus = (
+        None if name is None else name.replace("PAIR", row.pair)
+        for name in (column.value, column.over, column.minus)
+    )
+    assert value is not None
+    return Quantity(
+        experiment=experiment,
+        value=value,
+        over=over,
+        minus=minus,
+        times=column.times,
+        where=row.where,
+    )

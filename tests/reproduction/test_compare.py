@@ -1,0 +1,248 @@
+"""Claims and tables beside recorded runs: what the page says, and whether it is current."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from asterism.cli import app
+from asterism.core.messages.errors import UserError
+from asterism.reproduction.app import compare, render
+from asterism.reproduction.claims import Claim, judge, read_claims, read_tables
+from asterism.reproduction.records import RecordedPoint, RecordedRun, read_runs, write_run
+from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
+from asterism.reproduction.tables import fill
+from places import ROOT
+
+CLAIM = Claim(
+    id="one",
+    text="It finds all",
+    source="table 1",
+    quantity="found, %",
+    paper=100,
+    runs=[{"experiment": "one", "value": "a:x", "times": 100.0}],
+    rule="at_least",
+    options={"bound": 100, "partly": 99},
+)
+
+
+def run(experiment="one", scale="small", **metrics):
+    points = [
+        RecordedPoint({"seed": str(seed)}, "finished", metrics, 2.0, {}, 10.0, "2026-01-02", "abc")
+        for seed in range(3)
+    ]
+    return RecordedRun(experiment, scale, True, {"cores": "2"}, {"python": "3.11"}, points)
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A folder with the papers' figures, claims and tables, and no run."""
+    for name in ("papers", "claims", "tables"):
+        shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_page_is_current_with_the_results(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    compare(True, print)
+
+
+def test_there_are_at_least_forty_claims_over_the_four_papers():
+    claims = read_claims(ROOT / "results/claims")
+    assert set(claims) == {"Dflare", "DeepStellar", "DeepImportance", "MEMO"}
+    assert sum(map(len, claims.values())) >= 40
+
+
+def test_claims_and_tables_name_experiments_and_metrics_that_there_are():
+    from fnmatch import fnmatchcase
+
+    from asterism.reproduction.experiments import read_experiments
+
+    known = read_experiments(ROOT / "conf")
+    for claim in (claim for own in read_claims(ROOT / "results/claims").values() for claim in own):
+        for quantity in [*claim.runs, *claim.compared]:
+            metrics = known[quantity.experiment].settings.metrics
+            for name in filter(None, (quantity.value, quantity.over, quantity.minus)):
+                if not name.startswith(("seconds:", "parameter:")):
+                    assert any(fnmatchcase(name, wanted) for wanted in metrics), claim.id
+    for table in read_tables(ROOT / "results/tables"):
+        for row in table.rows:
+            assert set(row.experiments) <= set(known)
+
+
+def test_the_papers_figures_are_those_of_their_tables():
+    """A claim about a cell of a table has the number that stands in the table."""
+    tables = {
+        t.file: fill(t, {}, ROOT / "results/papers") for t in read_tables(ROOT / "results/tables")
+    }
+    cells = {
+        file: {row.keys: [c.paper for c in row.cells] for row in rows}
+        for file, rows in tables.items()
+    }
+    lenet1, resnet20 = (
+        ("MNIST", "LeNet-1", "Quantization-8-bit"), ("CIFAR-10", "ResNet-20", "Quantization-8-bit"),
+    )  # fmt: skip
+    assert cells["dflare_table4.csv"][lenet1] == [100, 83.97, 99.40, 5812.47]
+    assert cells["dflare_table4.csv"][resnet20] == [100, 30.43, 99.76, 2323.58]
+    assert cells["dflare_table6.csv"][lenet1] == [41.44, 96.94, 100, 1.07]
+    claims = {c.id: c.paper for c in read_claims(ROOT / "results/claims")["Dflare"]}
+    assert claims["dflare-queries-lenet1"] == 83.97
+    assert claims["diffchaser-queries-resnet20"] == 2323.58
+    assert claims["drepair-lenet1"] == cells["drepair_table7.csv"][lenet1][2]
+    assert claims["drepair-resnet20"] == cells["drepair_table7.csv"][resnet20][2]
+
+
+def test_a_claim_is_judged_by_its_runs():
+    assert judge(CLAIM, {"one": run(**{"a:x": 1.0})}).word == REPRODUCED
+    for runs, reason in (
+        ({}, "no run yet of one"),
+        ({"one": run(scale="smoke", **{"a:x": 1.0})}, "only a smoke run of one, on other data"),
+        ({"one": run(**{"a:y": 1.0})}, "the runs did not measure it"),
+    ):
+        verdict = judge(CLAIM, runs)
+        assert (verdict.word, verdict.reason) == (NOT_COMPARABLE, reason)
+
+
+def test_of_several_experiments_each_counts_once():
+    both = [CLAIM.runs[0], CLAIM.runs[0].model_copy(update={"experiment": "two"})]
+    two = replace(run("two", **{"a:x": 0.0}), points=run("two", **{"a:x": 0.98}).points[:1])
+    claim = CLAIM.model_copy(update={"runs": both})
+    assert "in one run" not in judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason
+    assert judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason.startswith(
+        "the mean is 99 "
+    )
+
+
+def test_the_largest_scale_that_was_recorded_counts(tmp_path):
+    for scale in ("small", "full", "smoke"):
+        write_run(run(scale=scale, **{"a:x": 1.0}), tmp_path)
+    assert read_runs(tmp_path)["one"].scale == "full"
+    assert read_runs(tmp_path)["one"].seconds == 6.0
+    (tmp_path / "one-full.json").rename(tmp_path / "other-full.json")
+    with pytest.raises(UserError, match=r"other-full.json is damaged: it tells of one at full"):
+        read_runs(tmp_path)
+
+
+def test_a_recorded_run_is_on_the_page_with_a_picture(root):
+    empty, none = render(Path())
+    assert none == []
+    assert "no run yet of dflare_success_lenet1" in empty
+    metrics = {
+        f"trigger-file:{search}.{name}": value
+        for search in ("dflare", "dflare_r")
+        for name, value in (("success_rate", 1.0), ("mean_queries", 80.0))
+    }
+    write_run(run("dflare_success_lenet1", "full", **metrics))
+    compare(False, print)
+    page = Path("docs/reproduction.md").read_text(encoding="utf-8")
+    assert "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 |" in page
+    assert (
+        "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | 10 | 2026-01-02 |"
+        in page
+    )
+    assert "The paper contradicts itself on CIFAR-10" in page
+    assert "images/reproduction/dflare_table4.svg" in page
+    assert Path("docs/images/reproduction/dflare_table4.svg").exists()
+    compare(True, print)
+
+
+def test_a_correlation_is_drawn(root):
+    points = [
+        RecordedPoint(
+            {"compression.changed_weights.options.share": str(share)},
+            "finished",
+            {"trigger-changed_weights:dflare.mean_queries": queries},
+            *(1.0, {}, None, "2026-01-02", "abc"),
+        )
+        for share, queries in ((0.1, 90.0), (0.3, 50.0), (0.5, 12.0))
+    ]
+    write_run(replace(run("dflare_figure5_lenet5"), points=points))
+    page, plots = render(Path())
+    assert [plot.name for plot in plots] == ["dflare-figure5-lenet5"]
+    (axes,) = plots[0].figure.axes
+    drawn = axes.collections[0].get_offsets().data.tolist()
+    assert drawn == [[0.1, 90.0], [0.3, 50.0], [0.5, 12.0]]
+    assert "**reproduced** | r = -1.000 over 3 runs" in page
+
+
+def test_a_page_that_is_not_current_is_told(root):
+    compare(False, print)
+    write_run(run("dflare_success_lenet1", "full", **{"trigger-file:dflare.mean_queries": 1.0}))
+    with pytest.raises(
+        UserError, match=r"not current with results/: docs/reproduction.md, docs/im"
+    ):
+        compare(True, print)
+    compare(False, print)
+    Path("results/reproduction/dflare_success_lenet1-full.json").unlink()
+    with pytest.raises(UserError, match=r"reproduction.md, docs/images/reproduction/dflare_table4"):
+        compare(True, print)
+    compare(False, print)
+    assert not list(Path("docs/images/reproduction").glob("*.svg"))
+
+
+def change(path, old, new):
+    path = Path(path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        (
+            "claims/1-dflare.yaml",
+            "rule: at_least",
+            "rule: at_leest",
+            "no rule is called 'at_leest'",
+        ),
+        ("claims/1-dflare.yaml", "bound: 100, ", "", "options of at_least: the parameter bound is"),
+        (
+            "claims/1-dflare.yaml",
+            "    rule: at_least\n",
+            "",
+            "needs either a rule or why it is not",
+        ),
+        (
+            "claims/1-dflare.yaml",
+            "dflare-success-resnet20\n",
+            "dflare-success-lenet1\n",
+            "two claims",
+        ),
+        ("claims/1-dflare.yaml", "paper: Dflare", "paper: Dflair", "paper is 'Dflair'"),
+        (
+            "tables/dflare_1_table4.yaml",
+            "MNIST/LeNet-1/Q",
+            "MNIST/LeNet-9/Q",
+            "has no row 'MNIST/LeN",
+        ),
+        ("tables/dflare_1_table4.yaml", "dflare_queries", "queries", "has no column 'queries'"),
+    ],
+)
+def test_wrong_data_is_one_line(root, file, old, new, message):
+    change(f"results/{file}", old, new)
+    with pytest.raises(UserError) as error:
+        render(Path())
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_damaged_records_are_one_line(root):
+    write_run(run("dflare_success_lenet1", "full"))
+    path = Path("results/reproduction/dflare_success_lenet1-full.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(record | {"points": 3}), encoding="utf-8")
+    with pytest.raises(UserError, match=r"dflare_success_lenet1-full.json is damaged: 'points'"):
+        render(Path())
+
+
+def test_the_command_writes_and_checks(root):
+    assert CliRunner().invoke(app, ["compare"]).output.startswith("docs/reproduction.md is written")
+    done = CliRunner().invoke(app, ["compare", "--check"])
+    assert (done.exit_code, done.output) == (0, "docs/reproduction.md is current\n")
+    Path("docs/reproduction.md").write_text("other")
+    assert isinstance(CliRunner().invoke(app, ["compare", "--check"]).exception, UserError)

@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from recorded_runs import recorded_point, recorded_run
 from typer.testing import CliRunner
 
 from asterism.cli import app
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.app import compare, render
 from asterism.reproduction.claims import Claim, judge, read_claims, read_tables
-from asterism.reproduction.records import RecordedPoint, RecordedRun, read_runs, write_run
+from asterism.reproduction.records import read_runs, write_run
 from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
 from asterism.reproduction.tables import fill
 from places import ROOT
@@ -31,10 +32,10 @@ CLAIM = Claim(
 
 def run(experiment="one", scale="small", **metrics):
     points = [
-        RecordedPoint({"seed": str(seed)}, "finished", metrics, 2.0, {}, 10.0, "2026-01-02", "abc")
+        recorded_point(metrics, {"seed": str(seed)}, seconds=2.0, memory_mb=10.0)
         for seed in range(3)
     ]
-    return RecordedRun(experiment, scale, True, {"cores": "2"}, {"python": "3.11"}, points)
+    return recorded_run(points, experiment, scale)
 
 
 @pytest.fixture
@@ -152,11 +153,9 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
 
 def test_a_correlation_is_drawn(root):
     points = [
-        RecordedPoint(
-            {"compression.changed_weights.options.share": str(share)},
-            "finished",
+        recorded_point(
             {"trigger-changed_weights:dflare.mean_queries": queries},
-            *(1.0, {}, None, "2026-01-02", "abc"),
+            {"compression.changed_weights.options.share": str(share)},
         )
         for share, queries in ((0.1, 90.0), (0.3, 50.0), (0.5, 12.0))
     ]

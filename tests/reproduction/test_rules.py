@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from recorded_runs import recorded_point, recorded_run
 
 from asterism.core.parameters.construction import options_of
 from asterism.reproduction.quantities import Quantity, estimate
-from asterism.reproduction.records import RecordedPoint, RecordedRun
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
     NOT_REPRODUCED,
@@ -22,11 +22,11 @@ STUDENT = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262}
 
 
 def point(metrics, seconds=None, **values):
-    return RecordedPoint(values, "finished", metrics, 1.0, seconds or {}, None, "2026-01-01", "abc")
+    return recorded_point(metrics, values, seconds_of_searches=seconds or {})
 
 
 def recorded(*points, scale="small", experiment="one"):
-    return {experiment: RecordedRun(experiment, scale, False, {}, {}, points)}
+    return {experiment: recorded_run(points, experiment, scale)}
 
 
 @pytest.mark.parametrize("degrees", STUDENT)
@@ -68,7 +68,7 @@ def test_a_quantity_is_taken_of_the_points_that_are_meant():
 
 
 def test_points_that_failed_do_not_count():
-    failed = RecordedPoint({}, "failed", {"a:x": 1.0}, 1.0, {}, None, "", "")
+    failed = recorded_point({"a:x": 1.0}, {}, status="failed")
     assert Quantity(experiment="one", value="a:x").sample(recorded(failed)) == []
 
 

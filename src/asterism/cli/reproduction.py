@@ -39,8 +39,15 @@ def reproduce(
     from asterism.reproduction.app import reproduce as run
 
     require_root("dvc.yaml")
-    order = Order(names or [], scale, models, jobs, beside_other_work, dry_run)
-    sys.exit(run(order, lambda line: print(line, flush=True)))
+    order = Order(
+        names=names or [],
+        scale=scale,
+        models=models,
+        jobs=jobs,
+        beside_other_work=beside_other_work,
+        dry=dry_run,
+    )
+    sys.exit(run(order, typer.echo))
 
 
 @app.command()
@@ -53,4 +60,4 @@ def compare(
     from asterism.reproduction.app import compare as write
 
     require_root("results")
-    write(check, print)
+    write(check, typer.echo)

@@ -22,7 +22,7 @@ from asterism.sweep.app import Request, sweep_command
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Order:
     """What ``asterism reproduce`` is asked for.
 

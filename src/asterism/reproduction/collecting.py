@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from importlib.metadata import version
@@ -62,44 +63,39 @@ def collect(
         fresh = bool(record.ran) or earlier is None
         ran = ran or fresh
         measured = _measured(folder, record) if fresh or earlier is None else earlier
-        points.append(
-            RecordedPoint(
-                values,
-                record.status,
-                {
-                    name: float(f"{value:.9g}")
-                    for name, value in sorted(record.metrics.items())
-                    if any(fnmatchcase(name, wanted) for wanted in experiment.settings.metrics)
-                },
-                measured.seconds,
-                measured.seconds_of_searches,
-                measured.memory_mb,
-                measured.date,
-                measured.commit,
-            )
-        )
+        metrics = {
+            name: float(f"{value:.9g}")
+            for name, value in sorted(record.metrics.items())
+            if any(fnmatchcase(name, wanted) for wanted in experiment.settings.metrics)
+        }
+        points.append(replace(measured, values=values, status=record.status, metrics=metrics))
     if known is not None and not ran:
-        return RecordedRun(
-            experiment.name, scale, known.beside_other_work, known.machine, known.versions, points
-        )
-    return RecordedRun(experiment.name, scale, beside_other_work, _machine(), _versions(), points)
+        return replace(known, points=points)
+    return RecordedRun(
+        experiment=experiment.name,
+        scale=scale,
+        beside_other_work=beside_other_work,
+        machine=_machine(),
+        versions=_versions(),
+        points=points,
+    )
 
 
 def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
-    """What a point's running took."""
+    """What a point's running took; its values and metrics are left empty."""
     peaks = [
         float(read_json(path)["peak_memory_with_children_mb"])
         for path in sorted((folder / "logs").glob("*.run.json"))
     ]
     return RecordedPoint(
-        {},
-        record.status,
-        {},
-        float(record.seconds),
-        _seconds_of_searches(folder / "logs"),
-        max(peaks, default=None),
-        datetime.now(UTC).date().isoformat(),
-        record.revision[:10],
+        values={},
+        status=record.status,
+        metrics={},
+        seconds=float(record.seconds),
+        seconds_of_searches=_seconds_of_searches(folder / "logs"),
+        memory_mb=max(peaks, default=None),
+        date=datetime.now(UTC).date().isoformat(),
+        commit=record.revision[:10],
     )
 
 

@@ -15,7 +15,7 @@ from asterism.reproduction.experiments import SCALES
 RECORDED = Path("results/reproduction")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordedPoint:
     """One point of an experiment's sweep.
 
@@ -40,7 +40,7 @@ class RecordedPoint:
     commit: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecordedRun:
     """An experiment at a scale.
 

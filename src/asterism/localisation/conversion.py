@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.workers.processes import run_alone
+from asterism.localisation.lite_graphs import convertible
 from asterism.models.classifiers.formats.litert import require_small_tensors
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
@@ -60,6 +62,8 @@ def as_onnx(path: Path, folder: Path) -> Path:
 def convert(source: Path, target: Path) -> None:
     """Write the ONNX version of a Keras or LiteRT file, for batches of any size.
 
+    It takes and gives real numbers, and the file's variables as states.
+
     Raises:
         UserError: the source cannot be read.
         Exception: whatever the converters meet in a foreign model.
@@ -73,7 +77,9 @@ def convert(source: Path, target: Path) -> None:
             lite = Path(folder) / "model.tflite"
             lite.write_bytes(_lite(load_keras(source)))
         require_small_tensors(lite)
-        model, _ = tf2onnx.convert.from_tflite(str(lite), opset=_OPSET)
+        opened = Path(folder) / "opened.tflite"
+        opened.write_bytes(convertible(read_within(lite, "limits.model_mb"), source.name))
+        model, _ = tf2onnx.convert.from_tflite(str(opened), opset=_OPSET)
     _read_bytes_with_sign(model.graph)
     _free_batch(model.graph)
     _split_dense_layers(model.graph)

@@ -100,6 +100,54 @@ def quantised(**options):
         return onnx.load(target)
 
 
+def memory(inner=False):
+    """An LSTM with both of its states carried, and a product; in a branch if it is ``inner``."""
+    rng, make = np.random.default_rng(5), helper.make_node
+    shapes = {"W": (1, 4 * WIDTH, STEP), "R": (1, 4 * WIDTH, WIDTH), "B": (1, 8 * WIDTH)}
+    parts = {name: rng.normal(0, 0.4, shape) for name, shape in shapes.items()}
+    parts["outward"] = rng.normal(0, 2, (WIDTH, 3))
+    constants = [constant(name, array.astype(np.float32)) for name, array in parts.items()]
+    constants += [constant("first", np.array([0])), constant("yes", np.array(True))]
+    given, made = ["x3", "W", "R", "B", "", "h_in", "c_in"], ["", "h_out", "c_out"]
+    lstm = make("LSTM", given, made, "remember", hidden_size=WIDTH)
+    if inner:
+        branches = []
+        for number in (1, 2):
+            part = make("LSTM", given, ["", *(f"{n}{number}" for n in made[1:])], hidden_size=WIDTH)
+            results = [value(f"{name}{number}", 1, "n", WIDTH) for name in made[1:]]
+            branches.append(helper.make_graph([part], f"branch{number}", [], results))
+        lstm = make("If", ["yes"], made[1:], "remember")
+        for name, branch in zip(("then_branch", "else_branch"), branches, strict=True):
+            lstm.attribute.append(helper.make_attribute(name, branch))
+    nodes = [
+        make("Unsqueeze", ["x", "first"], ["x3"], "row"),
+        lstm,
+        make("Squeeze", ["h_out", "first"], ["h"], "column"),
+        make("MatMul", ["h", "outward"], ["score"], "read"),
+        make("Softmax", ["score"], ["y"], "decide"),
+    ]
+    states = [value(name, 1, "n", WIDTH) for name in ("h_in", "c_in", "h_out", "c_out")]
+    inputs = [value("x", "n", STEP), *states[:2]]
+    return net(nodes, inputs, [value("y", "n", 3), *states[2:]], constants)
+
+
+def memory_streams(items):
+    """Items as one run of the LSTM."""
+    calls = [{"x": items[:, i : i + STEP]} for i in range(0, items.shape[1], STEP)]
+    zeros = np.zeros((1, len(items), WIDTH), np.float32)
+    first = calls[0] | {"h_in": zeros, "c_in": zeros}
+    return [Stream(first, calls[1:], {"h_in": "h_out", "c_in": "c_out"})]
+
+
+def dynamic(model):
+    """A model with weights in 8 bits, and activations that are quantised as they come."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "original.onnx", Path(folder) / "int8.onnx"
+        onnx.save(model, source)
+        quantization.quantize_dynamic(source, target)
+        return onnx.load(target)
+
+
 def half():
     """The recurrence in half precision; inputs and outputs keep their type."""
     from onnxruntime.transformers.float16 import convert_float_to_float16

@@ -9,7 +9,10 @@ from streaming_networks import (
     CALLS,
     answers_of,
     by_hand,
+    dynamic,
     half,
+    memory,
+    memory_streams,
     quantised,
     recurrence,
     sequences,
@@ -147,6 +150,39 @@ def test_half_precision_is_exchanged_node_by_node():
         wanted, _ = by_hand(ITEMS)
         whole = answers_of(hybrid(pair, range(len(pair.nodes))), ITEMS)
         assert whole == pytest.approx(wanted, abs=1e-6)
+
+
+def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
+    runs = memory_streams(ITEMS)
+    int8 = dynamic(memory())
+    assert "DynamicQuantizeLSTM" in [node.op_type for node in int8.graph.node]
+    scale = next(tensor for tensor in int8.graph.initializer if tensor.name == "R_scale")
+    scale.CopyFrom(constant("R_scale", numpy_helper.to_array(scale) * np.float32(1.5)))
+    pair = match(pair_of(memory(), int8))
+    assert [node.name for node in pair.nodes] == ["remember", "read"]
+    curve = repair_curve(pair, runs, difference, len(pair.nodes) + 3, most=1)
+    first = curve.localisation.ranking[0]
+    assert (first.node.name, first.explained > 0.9) == ("remember", True)
+    assert first.own == max(ranked.own for ranked in curve.localisation.ranking)
+    laboratory = Laboratory(pair, runs, difference)
+    both, _ = laboratory.run([0, 1])
+    assert both.deviation == pytest.approx(0, abs=1e-5) and laboratory.base.deviation > 0.1
+
+
+@pytest.mark.parametrize("inner", [False, True])
+def test_other_weights_of_an_lstm_are_a_node_also_inside_a_branch(inner):
+    original, other = memory(inner), memory(inner)
+    assert match(pair_of(original, other)).nodes == ()
+    weight = next(tensor for tensor in other.graph.initializer if tensor.name == "R")
+    weight.CopyFrom(constant("R", np.round(numpy_helper.to_array(weight), 1)))
+    pair = match(pair_of(original, other))
+    assert [(node.name, node.operator) for node in pair.nodes] == [
+        ("remember", "If" if inner else "LSTM")
+    ]
+    laboratory = Laboratory(pair, memory_streams(ITEMS), difference)
+    exchanged, _ = laboratory.run([0])
+    assert exchanged.deviation == pytest.approx(0, abs=1e-6)
+    assert laboratory.base.deviation > 0.1
 
 
 DAMAGED = [pytest.param(1, marks=pytest.mark.slow), 6]

@@ -10,13 +10,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
 from asterism.localisation.running import Run, Stream
+from asterism.localisation.trials import Deviation, Outputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
 from asterism.vetting.opening import Vetted, beside
 
@@ -50,6 +53,18 @@ class OnnxPair:
         size = self.signature.given[0].shape[0] or _BATCH
         parts = [items[start : start + size] for start in range(0, len(items), size)]
         return [_run(feed, self.signature, part) for part in parts]
+
+    def deviation(self) -> Deviation:
+        """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0."""
+        vetted, params = self.vetted, self.vetted.params
+        outputs = ComparedOutputs(self.signature, params.feeding.outputs, params.original)
+
+        def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
+            count = len(next(iter(wanted.values())))
+            f, g = outputs.rows(wanted, count), outputs.rows(given, count)
+            return vetted.comparison.deviates(f, g).astype(np.float64)
+
+        return judged
 
     def reproduced(self, items: NDArray[Any]) -> NDArray[Any]:
         """The items on which the files here deviate as well.

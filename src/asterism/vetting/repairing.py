@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
-from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
@@ -91,25 +89,22 @@ def _curve(pair: OnnxPair, items: NDArray[Any]) -> RepairCurve:
     Raises:
         UserError: there is nothing to repair, or the files do not fit together.
     """
-    vetted, params, signature = pair.vetted, pair.vetted.params, pair.signature
+    params = pair.vetted.params
     nodes = match(open_pair(pair.original, pair.compressed))
     if not nodes.nodes:
         raise UserError(
             f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
             f"other weights than the node of {Path(params.original).name} that it stands for"
         )
-    outputs = ComparedOutputs(signature, params.feeding.outputs, params.original)
-
-    def deviation(
-        wanted: Mapping[str, NDArray[Any]], given: Mapping[str, NDArray[Any]]
-    ) -> NDArray[Any]:
-        count = len(next(iter(wanted.values())))
-        f, g = outputs.rows(wanted, count), outputs.rows(given, count)
-        return vetted.comparison.deviates(f, g).astype(np.float64)
-
     most = max(1, int(params.repair.float_share * len(nodes.nodes)))
-    runs = pair.runs(items)
-    return repair_curve(nodes, runs, deviation, params.repair.evaluations, most, params.repair.gone)
+    return repair_curve(
+        nodes,
+        pair.runs(items),
+        pair.deviation(),
+        params.repair.evaluations,
+        most,
+        params.repair.gone,
+    )
 
 
 def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 from onnx import helper
 from onnxruntime import quantization
-from written_graphs import constant, net, value
 
 from asterism.localisation.running import Session, Stream
+from localisation.written_graphs import constant, net, value
 
 #: Numbers of a call, of the state, and calls of a sequence.
 STEP, WIDTH, CALLS = 8, 16, 12

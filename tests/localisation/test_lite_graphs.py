@@ -1,5 +1,6 @@
 """LiteRT graphs with their variables as inputs and outputs, and with real numbers."""
 
+import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
@@ -86,6 +87,12 @@ def test_variables_that_cannot_be_opened_are_one_line(tmp_path):
     )
     with pytest.raises(UserError, match="its variable sum is read and never assigned"):
         opened(never)
+    file = schema.ModelT.InitFromPackedBuf(path.read_bytes(), 0)
+    file.subgraphs[0].tensors[2].isVariable = True
+    builder = flatbuffers.Builder(1024)
+    builder.Finish(file.Pack(builder), b"TFL3")
+    with pytest.raises(UserError, match="an operator keeps the state before itself"):
+        convertible(bytes(builder.Output()), "it")
     with pytest.raises(UserError, match=r"junk\.tflite"):
         convertible(b"junk", "junk.tflite")
 

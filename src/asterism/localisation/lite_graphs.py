@@ -76,9 +76,13 @@ class _LiteGraph:
         """Make each variable an input and an output of the graph.
 
         Raises:
-            UserError: one does not begin at zero, or the graph does not assign it.
+            UserError: one does not begin at zero, or the graph does not assign it; or operators
+                keep state of their own.
         """
         graph = self._graph
+        kept_inside = sorted(_text(t.name) for t in graph.tensors if t.isVariable)
+        if kept_inside:
+            raise UserError(f"an operator keeps the state {kept_inside[0]} itself")
         handles: dict[int, str] = {}
         before: dict[str, int] = {}
         now: dict[str, int] = {}

@@ -171,7 +171,8 @@ def loss_debug_order(pair, original, compressed, feeds):
         given = [n for i in node.members for n in graph.nodes[i].input]
         made = [n for i in node.members for n in graph.nodes[i].output] + list(node.outputs)
         found = [told[n] for n in made if n in told] + [weights[n] for n in given if n in weights]
-        scores.append((min(found, default=np.inf), index))
+        # Values that are infinite before a quantiser make its ratio no number: the worst error.
+        scores.append((np.nan_to_num(found, nan=-np.inf).min(initial=np.inf), index))
     return [index for _, index in sorted(scores)]
 
 

@@ -170,6 +170,7 @@ def converter(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2onnx", fake)
     monkeypatch.setattr(conversion, "require_small_tensors", lambda path: asked.append(path))
     monkeypatch.setattr(conversion, "load_keras", lambda path: f"read {path.name}")
+    monkeypatch.setattr(conversion, "convertible", lambda content, name: content + b", opened")
     monkeypatch.setattr(conversion, "_lite", lambda model: f"lite of {model}".encode())
     return asked
 
@@ -177,10 +178,10 @@ def converter(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("m.tflite", b"lite"),
-        ("m.lite", b"lite"),
-        ("m.keras", b"lite of read m.keras"),
-        ("m.h5", b"lite of read m.h5"),
+        ("m.tflite", b"lite, opened"),
+        ("m.lite", b"lite, opened"),
+        ("m.keras", b"lite of read m.keras, opened"),
+        ("m.h5", b"lite of read m.h5, opened"),
     ],
 )
 def test_a_conversion_is_checked_first_and_mended_after(tmp_path, converter, name, content):
@@ -188,7 +189,8 @@ def test_a_conversion_is_checked_first_and_mended_after(tmp_path, converter, nam
     source.write_bytes(b"lite")
     convert(source, target)
     checked, (path, given, opset) = converter
-    assert (str(checked), given, opset) == (path, content, 17)
+    assert checked == source if "lite" in source.suffix else checked.suffix == ".tflite"
+    assert (Path(path).name, given, opset) == ("opened.tflite", content, 17)
     model = onnx.load(target)
     assert [node.name for node in model.graph.node] == ["dense", "dense_2"]
     assert (

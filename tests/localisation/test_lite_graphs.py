@@ -4,6 +4,7 @@ import flatbuffers
 import numpy as np
 import pytest
 from ai_edge_litert import schema_py_generated as schema
+from onnx import helper
 from test_conversion import lite_answers, onnx_answers
 from written_graphs import constant, net, value
 
@@ -164,8 +165,6 @@ def test_integers_of_inputs_and_outputs_become_real_numbers(tmp_path):
 
 
 def test_a_tensor_is_told_by_the_name_of_the_integers_it_is_quantised_to():
-    from onnx import helper
-
     make = helper.make_node
     scale, zero = constant("scale", np.float32(0.1)), constant("zero", np.int8(0))
     inputs, outputs = [value("x", "n", 2)], [value("y", "n", 2)]
@@ -181,3 +180,27 @@ def test_a_tensor_is_told_by_the_name_of_the_integers_it_is_quantised_to():
     constants = [scale, zero, constant("minus", np.float32(-1))]
     found = match_tensors(pair_of(original, net(nodes, inputs, outputs, constants)))["middle"]
     assert (found.raw, found.final, found.quantiser) == ("other", ("again",), (1, 2))
+
+
+def test_what_takes_a_clipped_tensor_is_told_by_structure():
+    make = helper.make_node
+    inputs, outputs = [value("x", "n", 2)], [value("y", "n", 2)]
+    original = net(
+        [make("Neg", ["x"], ["m"]), make("Relu", ["m"], ["r"]), make("Exp", ["r"], ["y"])],
+        inputs,
+        outputs,
+    )
+    nodes = [
+        make("Neg", ["x"], ["m"]),
+        make("QuantizeLinear", ["m", "scale", "zero"], ["q"]),
+        make("DequantizeLinear", ["q", "scale", "zero"], ["f"]),
+        make("Exp", ["f"], ["other"]),
+        make("Identity", ["other"], ["y"]),
+    ]
+    original.graph.node[2].output[0] = "e"
+    original.graph.node.append(make("Identity", ["e"], ["y"]))
+    constants = [constant("scale", np.float32(0.1)), constant("zero", np.int8(-128))]
+    found = match_tensors(pair_of(original, net(nodes, inputs, outputs, constants)))
+    assert "m" not in found
+    assert (found["r"].raw, found["r"].final) == ("m", ("f",))
+    assert found["e"].raw == "other"

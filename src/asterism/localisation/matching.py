@@ -57,7 +57,9 @@ def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
             named[one] = other
     found = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
     _match_by_structure(pair, found)
-    return _behind_clips(pair, found)
+    found = _behind_clips(pair, found)
+    _match_by_structure(pair, found)  # what takes a clipped tensor
+    return found
 
 
 def _by_quantised_names(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:

@@ -155,6 +155,21 @@ def test_nodes_are_named_by_their_first_layer_and_never_alike():
     assert [node.name for node in model.graph.node] == ["a", "a_2", "d", "a_2_2", "a_3"]
 
 
+def test_tensors_that_a_converter_counted_have_names_of_their_own():
+    make = helper.make_node
+    nodes = [
+        make("Neg", ["x"], ["a/Relu__17:0"]),
+        make("Abs", ["a/Relu__17:0"], ["b__2"]),
+        make("Neg", ["b__2"], ["plain"]),
+        make("Abs", ["plain"], ["y__3"]),
+    ]
+    model = net(nodes, [value("x", 1)], [value("y__3", 1)])
+    conversion._mark_counted_tensors(model.graph, "ab")
+    made = [node.output[0] for node in model.graph.node]
+    assert made == ["a/Relu__17:0@ab", "b__2@ab", "plain", "y__3"]
+    assert [node.input[0] for node in model.graph.node] == ["x", *made[:3]]
+
+
 @pytest.fixture
 def converter(monkeypatch):
     """What tf2onnx is asked, and answers with: a dense layer for one item, under merged names."""

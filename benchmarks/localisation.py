@@ -2,6 +2,7 @@
 
     python benchmarks/localisation.py damage [--every 1] [--network residual]
     python benchmarks/localisation.py pair ORIGINAL COMPRESSED INPUTS.npz [--batch 20] [--orders 20]
+    python benchmarks/localisation.py real [NAME ...] [--evaluations 160] [--inputs 24]
     python benchmarks/localisation.py time [--nodes 100]
 
 ``damage`` breaks every quantised node of three small trained networks in every way of
@@ -17,6 +18,12 @@ model's inputs by name, float or integer, ``(N, ...)``; only those on which the 
 are used. Deviations are other labels (``--compare label``), other decisions at 0.5 of any value
 (``--compare decisions``), other decoded sequences (``--compare ctc``), or a cosine below 0.99
 (``--compare cosine``).
+
+``real`` takes pairs of ``asterism pairs`` whose wheels are there, with their own inputs and
+comparison. It prints how many nodes have to be in float, by both orders, until so much of the
+deviations on held-out inputs is gone. Both orders are made from the same inputs. Localisation may
+spend ``--evaluations`` on single nodes and on growing sets; the other order needs two runs, and
+more would not change it.
 
 ``time`` localises a chain of random layers with as many quantised nodes.
 """
@@ -41,6 +48,10 @@ from asterism.localisation.reading import open_pair, pair_of  # noqa: E402
 from asterism.localisation.repair import judged, latency, repair_curve  # noqa: E402
 from asterism.localisation.running import Session, batches  # noqa: E402
 from asterism.localisation.trials import Laboratory, localise  # noqa: E402
+from asterism.pairs.entry import read_pair  # noqa: E402
+from asterism.pairs.preparing import prepare  # noqa: E402
+from asterism.vetting.onnx_pairs import opened_as_onnx  # noqa: E402
+from asterism.vetting.opening import open_vetted  # noqa: E402
 
 
 def first_of(outputs):
@@ -160,7 +171,8 @@ def loss_debug_order(pair, original, compressed, feeds):
         given = [n for i in node.members for n in graph.nodes[i].input]
         made = [n for i in node.members for n in graph.nodes[i].output] + list(node.outputs)
         found = [told[n] for n in made if n in told] + [weights[n] for n in given if n in weights]
-        scores.append((min(found, default=np.inf), index))
+        # Values that are infinite before a quantiser make its ratio no number: the worst error.
+        scores.append((np.nan_to_num(found, nan=-np.inf).min(initial=np.inf), index))
     return [index for _, index in sorted(scores)]
 
 
@@ -227,6 +239,61 @@ def compare_orders(arguments, pair, feeds, held, deviation):
         print(f"    {', '.join(shares)}", flush=True)
 
 
+#: Shares of the deviations for which ``real`` counts nodes.
+SHARES = (0.25, 0.5, 0.75, 0.9)
+#: Pairs whose compressed file is static int8, which is what qdq_loss_debug reads.
+REAL = ("magika", "ppocr-direction", "ppocr-detector", "ppocr-recogniser")
+
+
+def compare_real(arguments):
+    for name in arguments.names:
+        prepared = prepare(name, read_pair(name), ROOT / "conf")
+        with open_vetted(prepared.params, 0) as vetted:
+            items = vetted.inputs.items[vetted.deviates]
+            items = items[np.random.default_rng(0).permutation(len(items))[: 2 * arguments.inputs]]
+            print(f"{name}: {vetted.deviates.sum()} of {len(vetted.deviates)} inputs deviate")
+            if len(items) < 4:
+                print("  too few to compare orders", flush=True)
+                continue
+            with opened_as_onnx(vetted) as pair:
+                orders_of_real(arguments, pair, items)
+
+
+def orders_of_real(arguments, pair, items):
+    """Nodes needed by both orders for one pair."""
+    half = len(items) // 2
+    seen, held = pair.runs(items[:half]), pair.runs(items[half:])
+    matched = match(open_pair(pair.original, pair.compressed))
+    most = min(len(matched.nodes), arguments.most or max(5, -(-len(matched.nodes) // 5)))
+    evaluations = min(arguments.evaluations, len(matched.nodes) + most + 1)
+    started = time.process_time()
+    found = localise(matched, seen, pair.deviation(), evaluations, most)
+    orders = {
+        "localisation": [*found.order, *(r.index for r in found.ranking)],
+        "qdq_loss_debug": loss_debug_order(matched, pair.original, pair.compressed, seen),
+    }
+    print(
+        f"  {len(matched.nodes)} quantised nodes, {half} inputs seen, {len(items) - half} held out"
+    )
+    seconds = time.process_time() - started
+    print(f"  {found.evaluations} evaluations and both orders: {seconds:.0f} s of processor time")
+    check = Laboratory(matched, held, pair.deviation())
+    for name, order in orders.items():
+        gone = {}
+        for size in range(1, most + 1):
+            trial, _ = check.run(list(dict.fromkeys(order))[:size])
+            gone[size] = 1 - trial.deviation / check.base.deviation
+            if gone[size] >= SHARES[-1]:
+                break
+        needed = [next((k for k, g in gone.items() if g >= s), None) for s in SHARES]
+        told = (f"{s:.0%}: {k or f'over {most}'}" for s, k in zip(SHARES, needed, strict=True))
+        print(f"  {name}: nodes in float until so much is gone: {', '.join(told)}; most gone")
+        print(
+            f"    {max(gone.values()):.0%}, by size {[round(g, 2) for g in gone.values()]}",
+            flush=True,
+        )
+
+
 class Rows(quantization.CalibrationDataReader):
     """Rows of a matrix, one by one, as calibration asks for them."""
 
@@ -287,6 +354,12 @@ def main():
     pairs.add_argument("--orders", type=int, default=0, help="compare orders up to so many nodes")
     pairs.add_argument("--sizes", type=int, nargs="*", default=[1, 2, 3, 5, 8, 12, 20, 30, 45])
     pairs.set_defaults(work=compare_pair)
+    real = commands.add_parser("real")
+    real.add_argument("names", nargs="*", default=REAL)
+    real.add_argument("--evaluations", type=int, default=160)
+    real.add_argument("--inputs", type=int, default=24, help="deviating inputs, seen and held out")
+    real.add_argument("--most", type=int, default=0, help="nodes in float; 0: a fifth of them")
+    real.set_defaults(work=compare_real)
     timed = commands.add_parser("time")
     timed.add_argument("--nodes", type=int, default=100)
     timed.set_defaults(work=time_of)

@@ -155,6 +155,21 @@ def test_nodes_are_named_by_their_first_layer_and_never_alike():
     assert [node.name for node in model.graph.node] == ["a", "a_2", "d", "a_2_2", "a_3"]
 
 
+def test_tensors_that_a_converter_counted_have_names_of_their_own():
+    make = helper.make_node
+    nodes = [
+        make("Neg", ["x"], ["a/Relu__17:0"]),
+        make("Abs", ["a/Relu__17:0"], ["b__2"]),
+        make("Neg", ["b__2"], ["plain"]),
+        make("Abs", ["plain"], ["y__3"]),
+    ]
+    model = net(nodes, [value("x", 1)], [value("y__3", 1)])
+    conversion._mark_counted_tensors(model.graph, "ab")
+    made = [node.output[0] for node in model.graph.node]
+    assert made == ["a/Relu__17:0@ab", "b__2@ab", "plain", "y__3"]
+    assert [node.input[0] for node in model.graph.node] == ["x", *made[:3]]
+
+
 @pytest.fixture
 def converter(monkeypatch):
     """What tf2onnx is asked, and answers with: a dense layer for one item, under merged names."""
@@ -170,6 +185,7 @@ def converter(monkeypatch):
     monkeypatch.setitem(sys.modules, "tf2onnx", fake)
     monkeypatch.setattr(conversion, "require_small_tensors", lambda path: asked.append(path))
     monkeypatch.setattr(conversion, "load_keras", lambda path: f"read {path.name}")
+    monkeypatch.setattr(conversion, "convertible", lambda content, name: content + b", opened")
     monkeypatch.setattr(conversion, "_lite", lambda model: f"lite of {model}".encode())
     return asked
 
@@ -177,10 +193,10 @@ def converter(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("m.tflite", b"lite"),
-        ("m.lite", b"lite"),
-        ("m.keras", b"lite of read m.keras"),
-        ("m.h5", b"lite of read m.h5"),
+        ("m.tflite", b"lite, opened"),
+        ("m.lite", b"lite, opened"),
+        ("m.keras", b"lite of read m.keras, opened"),
+        ("m.h5", b"lite of read m.h5, opened"),
     ],
 )
 def test_a_conversion_is_checked_first_and_mended_after(tmp_path, converter, name, content):
@@ -188,7 +204,8 @@ def test_a_conversion_is_checked_first_and_mended_after(tmp_path, converter, nam
     source.write_bytes(b"lite")
     convert(source, target)
     checked, (path, given, opset) = converter
-    assert (str(checked), given, opset) == (path, content, 17)
+    assert checked == source if "lite" in source.suffix else checked.suffix == ".tflite"
+    assert (Path(path).name, given, opset) == ("opened.tflite", content, 17)
     model = onnx.load(target)
     assert [node.name for node in model.graph.node] == ["dense", "dense_2"]
     assert (

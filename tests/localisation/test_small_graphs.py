@@ -260,6 +260,36 @@ def test_a_joining_operator_is_rewritten_and_answers_alike():
     assert steps == pytest.approx(np.rint(steps), abs=1e-4)
 
 
+def joined_integers(second="s"):
+    """Two tensors of 8 bits, joined as integers: of one scale where ``second`` is ``s``."""
+    make = helper.make_node
+    nodes = [
+        make("QuantizeLinear", ["a", "s", "z"], ["a8"]),
+        make("QuantizeLinear", ["b", second, "z"], ["b8"]),
+        make("Concat", ["a8", "b8"], ["both"], "join", axis=1),
+        make("DequantizeLinear", ["both", "s", "z"], ["y"]),
+    ]
+    constants = [constant("s", np.float32(0.5)), constant("s2", np.float32(0.25))]
+    constants.append(constant("z", np.int8(3)))
+    inputs = [value("a", "n", 2), value("b", "n", 3)]
+    return net(nodes, inputs, [value("y", "n", 5)], constants)
+
+
+def test_integers_of_one_scale_are_joined_as_floats():
+    model = joined_integers()
+    plain = QuantisedOperators(model).model
+    makers = {name: node.op_type for node in plain.graph.node for name in node.output}
+    (join,) = (node for node in plain.graph.node if node.name == "join")
+    assert [makers[name] for name in join.input] == ["DequantizeLinear"] * 2
+    rng = np.random.default_rng(0)
+    feed = {"a": rng.normal(0, 20, (4, 2)), "b": rng.normal(0, 10, (4, 3))}
+    found, wanted = (Session(m, "it", optimised=False).run(feed)["y"] for m in (plain, model))
+    assert np.array_equal(found, wanted)
+    other = QuantisedOperators(joined_integers("s2")).model
+    (join,) = (node for node in other.graph.node if node.name == "join")
+    assert list(join.input) == ["a8", "b8"], "integers of two scales are only joined as they are"
+
+
 def test_constant_nodes_become_initialisers():
     node = helper.make_node("Constant", [], ["c"], value=constant("any", np.float32([1, 2])))
     whole = helper.make_node("Constant", [], ["d"], value_int=3)

@@ -119,7 +119,7 @@ def lite_streaming(path):
     return file.write(path)
 
 
-def lite_variable(path):
+def lite_variable(path, start=0.0):
     """A running sum of the inputs, in a variable that the file keeps inside itself."""
     file = LiteFile()
     file.graph(
@@ -135,8 +135,8 @@ def lite_variable(path):
         ["y"],
     )
     file.graph(
-        {"handle": None, "zero": np.zeros((1, 2), np.float32)},
-        [("VAR_HANDLE", [], ["handle"]), ("ASSIGN_VARIABLE", ["handle", "zero"], [])],
+        {"handle": None, "start": np.full((1, 2), start, np.float32)},
+        [("VAR_HANDLE", [], ["handle"]), ("ASSIGN_VARIABLE", ["handle", "start"], [])],
         [],
         [],
     )

@@ -93,7 +93,7 @@ def test_a_streaming_model_is_called_step_by_step(tmp_path, context):
 
 def test_a_stream_that_is_too_short_is_one_line(tmp_path):
     items = np.zeros((2, 3), np.float32)
-    with pytest.raises(UserError, match="takes 4 numbers a call, items have 3"):
+    with pytest.raises(UserError, match="s\\.onnx: it takes 4 numbers a call, items have 3"):
         opened(streaming(tmp_path / "s.onnx"), items)
 
 

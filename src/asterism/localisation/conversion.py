@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from asterism.core.files.limits import read_within
 from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.workers.processes import run_alone
+from asterism.localisation.graph import renamed
+from asterism.localisation.lite_graphs import convertible
 from asterism.models.classifiers.formats.litert import require_small_tensors
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
@@ -24,6 +29,8 @@ LITE_SUFFIXES = (".tflite", ".lite")
 _OPSET = 17
 #: Attributes of a ``Gemm`` that is a product and a sum.
 _GEMM = (("alpha", 1.0), ("beta", 1.0), ("transA", 0))
+#: Ends of names that the converter made up.
+_COUNTED = re.compile(r"__\d+(:\d+)?$")
 #: Seconds that a conversion may take.
 _SECONDS = 600.0
 
@@ -60,6 +67,8 @@ def as_onnx(path: Path, folder: Path) -> Path:
 def convert(source: Path, target: Path) -> None:
     """Write the ONNX version of a Keras or LiteRT file, for batches of any size.
 
+    It takes and gives real numbers, and the file's variables as states.
+
     Raises:
         UserError: the source cannot be read.
         Exception: whatever the converters meet in a foreign model.
@@ -73,11 +82,15 @@ def convert(source: Path, target: Path) -> None:
             lite = Path(folder) / "model.tflite"
             lite.write_bytes(_lite(load_keras(source)))
         require_small_tensors(lite)
-        model, _ = tf2onnx.convert.from_tflite(str(lite), opset=_OPSET)
+        opened = Path(folder) / "opened.tflite"
+        content = read_within(lite, "limits.model_mb")
+        opened.write_bytes(convertible(content, source.name))
+        model, _ = tf2onnx.convert.from_tflite(str(opened), opset=_OPSET)
     _read_bytes_with_sign(model.graph)
     _free_batch(model.graph)
     _split_dense_layers(model.graph)
     _shorten_names(model.graph)
+    _mark_counted_tensors(model.graph, hashlib.sha256(content).hexdigest()[:8])
     onnx.checker.check_model(model)
     target.write_bytes(model.SerializeToString(deterministic=True))
 
@@ -162,6 +175,21 @@ def _split_dense_layers(graph: onnx.GraphProto) -> None:
             bias = [product, node.input[2]]
             nodes.append(helper.make_node("Add", bias, [node.output[0]], name=f"{node.name}:bias"))
     del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def _mark_counted_tensors(graph: onnx.GraphProto, mark: str) -> None:
+    """Give tensors that the converter named by a counter names that no other file has.
+
+    Else two files have tensors of one name by chance, which are taken for the same.
+    """
+    fixed = {value.name for value in (*graph.input, *graph.output)}
+    made = [name for node in graph.node for name in node.output if name not in fixed]
+    names = {name: f"{name}@{mark}" for name in made if _COUNTED.search(name)}
+    nodes = [renamed(node, names) for node in graph.node]
+    for node in nodes:
+        node.output[:] = [names.get(name, name) for name in node.output]
+    del graph.node[:], graph.value_info[:]
     graph.node.extend(nodes)
 
 

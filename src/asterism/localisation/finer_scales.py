@@ -19,7 +19,7 @@ from asterism.localisation.graph import Graph
 from asterism.localisation.matching import constant_value
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
 from asterism.localisation.reading import with_outputs
-from asterism.localisation.running import FLOATS, Array, Feed, Session
+from asterism.localisation.running import FLOATS, Array, Run, Session, number_of_calls
 
 #: The output channel's axis of a weight in the second place of a node.
 _CHANNELS = {"Conv": 0, "ConvInteger": 0, "ConvTranspose": 1, "MatMul": -1, "MatMulInteger": -1}
@@ -45,7 +45,7 @@ class FinerScales:
     """
 
     def __init__(
-        self, pair: MatchedPair, feeds: Sequence[Feed], bits: int = 8, *, clipped: bool = True
+        self, pair: MatchedPair, feeds: Sequence[Run], bits: int = 8, *, clipped: bool = True
     ) -> None:
         self._pair = pair
         self._shares = _SHARES if clipped else _SHARES[:1]
@@ -252,7 +252,7 @@ def _is_dynamic(graph: Graph, node: Any, place: int) -> bool:
     return is_measured and node.input[1 - place] == maker.output[1]
 
 
-def _observed(pair: MatchedPair, feeds: Iterable[Feed]) -> dict[str, Array]:
+def _observed(pair: MatchedPair, feeds: Iterable[Run]) -> dict[str, Array]:
     """The original's values, with the least and the largest, of tensors with a quantiser."""
     opened = pair.opened
     kinds = opened.original_types
@@ -261,13 +261,13 @@ def _observed(pair: MatchedPair, feeds: Iterable[Feed]) -> dict[str, Array]:
     session = Session(with_outputs(opened.original.model, made), "the original", optimised=False)
     parts: dict[str, list[Array]] = {}
     runs = list(feeds)
-    for feed in runs:
-        values = session.given(feed) | session.run(feed)
+    count = sum(number_of_calls(run) for run in runs)
+    for values in (call for run in runs for call in session.calls(run)):
         for tensor in tensors:
             flat = np.asarray(values[tensor], np.float64).reshape(-1)
             flat = flat[np.isfinite(flat)]
             if flat.size:
-                step = max(1, flat.size * len(runs) // _SAMPLE)
+                step = max(1, flat.size * count // _SAMPLE)
                 ends = np.array([flat.min(), flat.max()])
                 parts.setdefault(tensor, []).append(np.concatenate([ends, flat[::step]]))
     return {tensor: np.concatenate(some) for tensor, some in parts.items()}

@@ -32,9 +32,10 @@ class Counterpart:
 def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
     """Counterparts of the original's tensors that have one, by the original's names.
 
-    Tensors are matched by name, then by name without leading parts of a path (exporters put the
-    enclosing module there); inputs and outputs, where their names differ, in their order. Where a
-    node of the original has only matched inputs and none of its outputs is known, its counterpart
+    Tensors are matched by name, or by the name of the integers that a tensor is quantised to, as
+    conversions from LiteRT call them. Then by name without leading parts of a path (exporters put
+    the enclosing module there); inputs and outputs, where their names differ, in their order. Where
+    a node of the original has only matched inputs and none of its outputs is known, its counterpart
     is the one node of the same operator that takes their counterparts in the same places.
     """
     original, compressed = pair.original, pair.compressed
@@ -49,13 +50,29 @@ def match_tensors(pair: OpenedPair) -> dict[str, Counterpart]:
         and tensor in compressed.maker
         and _same_kind(pair, tensor, tensor)
     }
+    named |= _by_quantised_names(pair, named)
     named |= _by_tails(pair, named)
     for one, other in zip(original.outputs, compressed.outputs, strict=True):
         if one not in named and other not in named.values():
             named[one] = other
     found = {tensor: _counterpart(compressed, name) for tensor, name in named.items()}
     _match_by_structure(pair, found)
-    return _behind_clips(pair, found)
+    found = _behind_clips(pair, found)
+    _match_by_structure(pair, found)  # what takes a clipped tensor
+    return found
+
+
+def _by_quantised_names(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:
+    """Tensors for which the compressed graph has integers of the same name."""
+    matched = {}
+    for tensor in pair.original.maker:
+        quantise = pair.compressed.maker_of(tensor)
+        if tensor in named or quantise is None or quantise.op_type != "QuantizeLinear":
+            continue
+        source = quantise.input[0]
+        if source in pair.compressed.varying and _same_kind(pair, tensor, source):
+            matched[tensor] = source
+    return matched
 
 
 def _by_tails(pair: OpenedPair, named: dict[str, str]) -> dict[str, str]:

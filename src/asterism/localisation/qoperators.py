@@ -77,10 +77,16 @@ class QuantisedOperators:
             self._split(node, *form)
         elif node.op_type == "QLinearConcat":
             self._concat(node)
-        elif node.op_type in MOVES and node.input[0] in self._scales:
+        elif self._moves(node):
             self._move(node)
         else:
             self._new.append(node)
+
+    def _moves(self, node: Any) -> bool:
+        """Whether a node only moves integers of one scale, or joins such tensors."""
+        scales = {self._scales.get(name) for name in node.input}
+        joins = node.op_type == "Concat" and len(scales) == 1 and None not in scales
+        return joins or (node.op_type in MOVES and node.input[0] in self._scales)
 
     def _split(
         self, node: Any, operator: str, inputs: list[tuple[int, int, int]], output: tuple[int, int]
@@ -104,9 +110,13 @@ class QuantisedOperators:
         self._quantised(node, "Concat", taken, list(node.attribute), (given[0], given[1]))
 
     def _move(self, node: Any) -> None:
-        """A moving operator on integers; its outputs have its input's scale."""
+        """A moving operator on integers; its outputs have its inputs' scale."""
         scale = self._scales[node.input[0]]
-        taken = [self._float(node.input[0], *scale, 0), *node.input[1:]]
+        has_scale = [name in self._scales for name in node.input]
+        taken = [
+            self._float(name, *scale, 0) if is_moved else name
+            for name, is_moved in zip(node.input, has_scale, strict=True)
+        ]
         self._quantised(node, node.op_type, taken, list(node.attribute), scale)
 
     def _quantised(

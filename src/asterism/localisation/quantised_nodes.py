@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from onnx import numpy_helper
 
-from asterism.localisation.graph import Array, cone, inputs_of
+from asterism.localisation.graph import Array, Graph, cone, inputs_of, subgraphs
 from asterism.localisation.matching import (
     Counterpart,
     constant_value,
@@ -21,6 +23,9 @@ from asterism.localisation.reading import OpenedPair
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
 _WEIGHTED = ("Conv", "ConvTranspose", "MatMul", "Gemm")
+#: Operators of which all weights are compared: recurrent layers, and control flow with what is in
+#: it, where exporters put a streaming model's layers.
+_WHOLE = ("LSTM", "GRU", "RNN", "If", "Loop", "Scan")
 #: Parts of the names of operators that quantise, or compute with few bits.
 _QUANTISED = ("Quantize", "Integer", "QLinear", "QGemm", "QAttention", "QEmbed", "NBits", "Bnb4")
 
@@ -107,16 +112,19 @@ def match(pair: OpenedPair) -> MatchedPair:
             nodes.append(_node(pair, members, outputs, body))
     nodes.sort(key=lambda node: (node.position, node.name))
     twins = {
-        i: twin for node in nodes for i in node.body if (twin := _twin(pair, node.members, i)) >= 0
+        i: twin
+        for node in nodes
+        for i in node.body
+        if (twin := _twin(pair, node.members, i, _WEIGHTED)) >= 0
     }
     return MatchedPair(pair, tensors, tuple(nodes), twins)
 
 
-def _twin(pair: OpenedPair, members: Sequence[int], index: int) -> int:
-    """The original's node of the operator that a node with weights stands for; -1 of no one."""
+def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Sequence[str]) -> int:
+    """The original's node that a node of one of the operators stands for; -1 of no one."""
     operator = pair.compressed.nodes[index].op_type.removesuffix("Integer")
     same = [i for i in members if pair.original.nodes[i].op_type == operator]
-    return same[0] if len(same) == 1 and operator in _WEIGHTED else -1
+    return same[0] if len(same) == 1 and operator in operators else -1
 
 
 def _members(pair: OpenedPair, tensors: dict[str, Counterpart], tensor: str) -> set[int]:
@@ -178,13 +186,31 @@ def _is_quantised(pair: OpenedPair, body: set[int], outputs: tuple[str, ...]) ->
 def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int]) -> bool:
     """Whether weights were rounded or pruned and are stored as floats again."""
     for index in body:
-        twin = _twin(pair, members, index)
+        whole = _twin(pair, members, index, _WHOLE)
+        if whole >= 0:
+            graphs = (pair.original, whole), (pair.compressed, index)
+            if len({tuple(_weights(g, g.nodes[i])) for g, i in graphs}) > 1:
+                return True
+        twin = _twin(pair, members, index, _WEIGHTED)
         if twin >= 0:
             one = constants_of(pair.original, pair.original.nodes[twin])
             other = constants_of(pair.compressed, pair.compressed.nodes[index])
             if not all(np.array_equal(a, b) for a, b in zip(one, other, strict=False)):
                 return True
     return False
+
+
+def _weights(graph: Graph, node: Any) -> list[bytes]:
+    """All constant floats, but single ones, that a node or a graph in it takes; in any order."""
+    arrays = [graph.value(name) for name in inputs_of(node)]
+    parts = [node]
+    while parts:
+        for inner in subgraphs(parts.pop()):
+            parts.extend(inner.node)
+            tensors = [*inner.initializer, *(a.t for n in inner.node for a in n.attribute)]
+            arrays += [numpy_helper.to_array(tensor) for tensor in tensors if tensor.dims]
+    floats = [a for a in arrays if a is not None and a.dtype.kind == "f" and a.size > 1]
+    return sorted(array.tobytes() for array in floats)
 
 
 def _node(

@@ -12,7 +12,7 @@ from asterism.core.files.artifacts import replacing
 from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.quantised_nodes import MatchedPair
-from asterism.localisation.running import Feed, Session
+from asterism.localisation.running import Run, Session, first_call
 from asterism.localisation.trials import Deviation, Laboratory, Localisation, Trial, localise
 
 #: Runs of which the median is a file's latency.
@@ -83,7 +83,7 @@ class RepairCurve:
 
 def repair_curve(
     pair: MatchedPair,
-    feeds: Sequence[Feed],
+    feeds: Sequence[Run],
     deviation: Deviation,
     evaluations: int,
     most: int | None = None,
@@ -176,9 +176,9 @@ def _point(
     return RepairedFile(floats, finer, bits, content, gone, trial.deviation, trial.error, share)
 
 
-def latency(content: bytes, feed: Feed) -> float:
-    """Median seconds of a run of a file, by one thread, after two that warm up."""
-    session = Session(content, "the file")
+def latency(content: bytes, run: Run) -> float:
+    """Median seconds of the first call of a run of a file, by one thread, after two to warm up."""
+    session, feed = Session(content, "the file"), first_call(run)
     for _ in range(2):
         session.run(feed)
     seconds = []
@@ -190,7 +190,7 @@ def latency(content: bytes, feed: Feed) -> float:
 
 
 def judged(
-    content: bytes, pair: MatchedPair, feeds: Sequence[Feed], deviation: Deviation
+    content: bytes, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation
 ) -> tuple[Trial, Trial]:
     """What a repaired file does on other inputs, such as ones that were held out.
 

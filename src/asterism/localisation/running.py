@@ -1,10 +1,15 @@
-"""Running ONNX graphs on batches of inputs, one thread a graph, several graphs side by side."""
+"""Running ONNX graphs on batches of inputs, one thread a graph, several graphs side by side.
+
+A *run* is one call of a model, or the calls of a streaming model one after the other, for a batch
+of items in lockstep.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
@@ -15,13 +20,47 @@ from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.settings import machine
 
 Array = NDArray[Any]
-#: The inputs of one run, by the model's names.
+#: The inputs of one call, by the model's names.
 Feed = Mapping[str, Array]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 #: Element types of numbers with a fraction, as ONNX Runtime writes them.
 FLOATS = {"float": np.float32, "float16": np.float16, "double": np.float64}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Inputs of calls one after the other, between which a model carries states.
+
+    Attributes:
+        first: inputs of the first call, with the states before it.
+        later: inputs of each further call, without states.
+        carried: the output that is a state's value before the next call, by the state's input.
+    """
+
+    first: Feed
+    later: Sequence[Feed]
+    carried: Mapping[str, str]
+
+
+#: What a model is run on at a time.
+Run = Feed | Stream
+
+
+def first_call(run: Run) -> Feed:
+    """All inputs of the first call of a run."""
+    return run.first if isinstance(run, Stream) else run
+
+
+def number_of_calls(run: Run) -> int:
+    """How many calls a run takes."""
+    return 1 + len(run.later) if isinstance(run, Stream) else 1
+
+
+def carried_outputs(runs: Iterable[Run]) -> set[str]:
+    """Outputs that are states, and no answers."""
+    return {name for run in runs if isinstance(run, Stream) for name in run.carried.values()}
 
 
 class Session:
@@ -72,8 +111,42 @@ class Session:
             for (name, kind), value in zip(types.items(), values, strict=True)
         }
 
+    def calls(self, run: Run, names: Mapping[str, str] | None = None) -> Iterator[dict[str, Array]]:
+        """Inputs and outputs of each call of a run, with this model's own states carried on.
+
+        Args:
+            run: the inputs.
+            names: this model's names of outputs that carry a state, where the run has others.
+
+        Raises:
+            UserError: the model does not take such inputs.
+        """
+        stream = run if isinstance(run, Stream) else Stream(run, (), {})
+        named, states = names or {}, dict[str, Array]()
+        for feed in ({}, *stream.later):
+            given = self.given({**stream.first, **feed, **states})
+            values = given | self.run(given)
+            yield values
+            states = {one: values[named.get(o, o)] for one, o in stream.carried.items()}
+
+    def answers(self, run: Run, names: Mapping[str, str]) -> dict[str, Array]:
+        """Outputs of a run: ``(n, ...)``, or of a stream ``(n, calls, ...)``.
+
+        Args:
+            run: the inputs.
+            names: this model's names of all outputs, by those that they get here.
+
+        Raises:
+            UserError: see :meth:`calls`.
+        """
+        wanted = {one: other for one, other in names.items() if one not in carried_outputs([run])}
+        found = [{one: call[o] for one, o in wanted.items()} for call in self.calls(run, names)]
+        if not isinstance(run, Stream):
+            return found[0]
+        return {one: np.stack([call[one] for call in found], axis=1) for one in wanted}
+
     def run(self, feed: Feed, wanted: Sequence[str] | None = None) -> dict[str, Array]:
-        """Outputs of one run.
+        """Outputs of one call.
 
         Args:
             feed: arrays by the model's names, maybe with further ones; or under other names, in
@@ -105,11 +178,11 @@ def side_by_side(work: Callable[[Item], Result], items: Iterable[Item]) -> list[
 
 
 def batches(arrays: Mapping[str, Array], size: int) -> list[dict[str, Array]]:
-    """Arrays of equal length, cut along their first axis into the inputs of runs.
+    """Arrays of equal length, cut along their first axis into the inputs of calls.
 
     Args:
         arrays: ``(N, ...)`` each.
-        size: inputs of a run.
+        size: items of a call.
     """
     count = len(next(iter(arrays.values())))
     starts = range(0, count, size)

@@ -11,7 +11,7 @@ import numpy as np
 from asterism.localisation.hybrids import original_with_bodies
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.reading import with_outputs
-from asterism.localisation.running import FLOATS, Array, Feed, Session
+from asterism.localisation.running import FLOATS, Array, Run, Session
 
 
 @dataclass(frozen=True)
@@ -89,12 +89,17 @@ class Sums:
         return Difference(-20 * math.log10(ratio), ratio, self.largest)
 
 
-def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]:
+def tensor_errors(pair: MatchedPair, feeds: Iterable[Run]) -> list[TensorError]:
     """Errors of all matched float tensors, in the original's order.
 
-    Both graphs run with every matched tensor as an output, one feed after the other, so that memory
-    holds the tensors of one feed. All own errors come from one further graph: the original, with
+    Both graphs run with every matched tensor as an output, one call after the other, so that memory
+    holds the tensors of one call. All own errors come from one further graph: the original, with
     each quantised node beside the node that it stands for.
+
+    Of a streaming model both errors are taken over all calls. For cumulative errors each model
+    carries its own states, as it does in use. For own errors quantised nodes take the original's
+    states: an error in a carried state would turn up in all nodes that follow, in later calls
+    also in those before the node that makes it, and would not tell them apart.
 
     Args:
         pair: the matched pair.
@@ -114,13 +119,15 @@ def tensor_errors(pair: MatchedPair, feeds: Iterable[Feed]) -> list[TensorError]
     ]
     cumulative = {tensor: Sums() for tensor in floats}
     own = {tensor: Sums() for tensor in bodies if tensor in cumulative}
+    opened = pair.opened
+    states = dict(zip(opened.original.outputs, opened.compressed.outputs, strict=True))
     for feed in feeds:
-        values = reference.given(feed) | reference.run(feed)
-        theirs = compressed.given(feed) | compressed.run(feed)
-        for tensor in floats:
-            cumulative[tensor].add(values[tensor], theirs[finals[tensor]])
-        for tensor, sums in own.items():
-            sums.add(values[tensor], values[bodies[tensor]])
+        calls = zip(reference.calls(feed), compressed.calls(feed, states), strict=True)
+        for values, theirs in calls:
+            for tensor in floats:
+                cumulative[tensor].add(values[tensor], theirs[finals[tensor]])
+            for tensor, sums in own.items():
+                sums.add(values[tensor], values[bodies[tensor]])
     by_tensor = {t: i for i, node in enumerate(pair.nodes) for t in node.outputs}
     return [
         _error(pair, tensor, by_tensor.get(tensor), cumulative[tensor], own.get(tensor))

@@ -15,10 +15,11 @@ import numpy as np
 
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import MatchedPair, QuantisedNode
-from asterism.localisation.running import Array, Feed, Session, side_by_side
+from asterism.localisation.running import Array, Run, Session, carried_outputs, side_by_side
 from asterism.localisation.tensor_errors import TensorError, own_noise, tensor_errors
 
-#: Outputs of one run, in the order of the original's outputs, by the original's names.
+#: Outputs of one run, in the order of the original's outputs, by the original's names, without
+#: carried states. Those of a stream are ``(n, calls, ...)``.
 Outputs = Mapping[str, Array]
 #: How far a model deviates on each input of a run: from the outputs of the original and of the
 #: other model to an array of as many numbers as the run has inputs, 0 where it does not deviate.
@@ -72,15 +73,16 @@ class Laboratory:
         deviation: judges a run's outputs.
     """
 
-    def __init__(self, pair: MatchedPair, feeds: Sequence[Feed], deviation: Deviation) -> None:
+    def __init__(self, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation) -> None:
         self.pair, self.feeds = pair, list(feeds)
         self._deviation = deviation
         opened = pair.opened
-        self.names = opened.original.outputs
+        states = carried_outputs(self.feeds)
         self._floats = [
             name
-            for name in self.names
-            if opened.original_types.get(name, "float") in ("float", "float16", "double")
+            for name in opened.original.outputs
+            if name not in states
+            and opened.original_types.get(name, "float") in ("float", "float16", "double")
         ]
         self.wanted = self.outputs(opened.original_file, "the original")
         self.given = self.outputs(opened.compressed_file, "the compressed model")
@@ -89,11 +91,11 @@ class Laboratory:
         self.base = self.judge(frozenset(), self.given)
 
     def outputs(self, model: object, name: str) -> list[Outputs]:
-        """A model's outputs of all runs."""
+        """A model's outputs of all runs, each with the states that this model carries itself."""
         session = Session(model, name)
-        renamed = list(zip(self.names, session.output_types, strict=True))
-        runs = (session.run(feed) for feed in self.feeds)
-        return [{one: run[other] for one, other in renamed} for run in runs]
+        outputs = self.pair.opened.original.outputs
+        names = dict(zip(outputs, session.output_types, strict=True))
+        return [session.answers(run, names) for run in self.feeds]
 
     def judge(self, floats: frozenset[int], outputs: Sequence[Outputs]) -> Trial:
         """What given or predicted outputs amount to."""
@@ -195,7 +197,7 @@ class Localisation:
 
 def localise(
     pair: MatchedPair,
-    feeds: Sequence[Feed],
+    feeds: Sequence[Run],
     deviation: Deviation,
     evaluations: int,
     most: int | None = None,

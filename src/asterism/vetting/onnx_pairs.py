@@ -10,15 +10,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
-from asterism.localisation.running import Feed as Tensors
+from asterism.localisation.running import Run, Stream
+from asterism.localisation.trials import Deviation, Outputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
+from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.models.tensor_models.feeding import Feed
 from asterism.vetting.opening import Vetted, beside
+
+#: Items that a candidate graph runs on at a time: all tensors of a call are held together.
+_BATCH = 8
 
 
 @dataclass(frozen=True)
@@ -40,11 +46,25 @@ class OnnxPair:
         """Of the original."""
         return read_signature(self.original)
 
-    def feed(self, items: NDArray[Any]) -> Tensors:
-        """Items as the original takes them."""
+    def runs(self, items: NDArray[Any]) -> list[Run]:
+        """Items as the original takes them, a batch at a time."""
         vetted = self.vetted
         feed = Feed(self.signature, vetted.params.feeding, vetted.inputs.kind == "images")
-        return feed.inputs(items)
+        size = self.signature.given[0].shape[0] or _BATCH
+        parts = [items[start : start + size] for start in range(0, len(items), size)]
+        return [_run(feed, self.signature, part) for part in parts]
+
+    def deviation(self) -> Deviation:
+        """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0."""
+        vetted, params = self.vetted, self.vetted.params
+        outputs = ComparedOutputs(self.signature, params.feeding.outputs, params.original)
+
+        def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
+            count = len(next(iter(wanted.values())))
+            f, g = outputs.rows(wanted, count), outputs.rows(given, count)
+            return vetted.comparison.deviates(f, g).astype(np.float64)
+
+        return judged
 
     def reproduced(self, items: NDArray[Any]) -> NDArray[Any]:
         """The items on which the files here deviate as well.
@@ -70,6 +90,17 @@ class OnnxPair:
         return found
 
 
+def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> Run:
+    """One run of a model on a batch of items."""
+    if not signature.streams:
+        return feed.inputs(items)
+    first, *later = feed.calls(items)
+    given = first | feed.first_states(len(items))
+    # A compressed model may have other names; its inputs are told by their order then.
+    ordered = {spec.name: given[spec.name] for spec in signature.inputs}
+    return Stream(ordered, later, dict(signature.states))
+
+
 @contextmanager
 def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
     """Both models as ONNX files, converted where they are LiteRT's.
@@ -78,8 +109,6 @@ def opened_as_onnx(vetted: Vetted) -> Iterator[OnnxPair]:
         UserError: nodes of such files cannot be exchanged.
     """
     original, compressed = Path(vetted.params.original), Path(vetted.params.compressed)
-    if read_signature(original).streams:
-        raise UserError("nodes of a streaming model are not exchanged: its state is carried on")
     forms = {original.suffix == ".onnx", compressed.suffix == ".onnx"}
     if len(forms) == 2 or compressed.suffix not in (".onnx", *LITE_SUFFIXES):
         raise UserError(

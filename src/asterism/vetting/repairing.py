@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,11 @@ from asterism.core.randomness.random_streams import stream
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency, repair_curve
-from asterism.localisation.running import batches
-from asterism.models.tensor_models.answers import ComparedOutputs
 from asterism.vetting.judging import judge
 from asterism.vetting.onnx_pairs import OnnxPair, opened_as_onnx
 from asterism.vetting.opening import open_vetted
 from asterism.vetting.params import VetParams
 
-#: Inputs that a candidate graph runs on at a time: all tensors of a run are held together.
-_BATCH = 8
 #: Nodes of the ranking that are written down.
 _RANKED = 50
 #: Nodes of the ranking that the certificate names.
@@ -94,21 +89,21 @@ def _curve(pair: OnnxPair, items: NDArray[Any]) -> RepairCurve:
     Raises:
         UserError: there is nothing to repair, or the files do not fit together.
     """
-    vetted, params, signature = pair.vetted, pair.vetted.params, pair.signature
+    params = pair.vetted.params
     nodes = match(open_pair(pair.original, pair.compressed))
-    outputs = ComparedOutputs(signature, params.feeding.outputs, params.original)
-
-    def deviation(
-        wanted: Mapping[str, NDArray[Any]], given: Mapping[str, NDArray[Any]]
-    ) -> NDArray[Any]:
-        count = len(next(iter(wanted.values())))
-        f, g = outputs.rows(wanted, count), outputs.rows(given, count)
-        return vetted.comparison.deviates(f, g).astype(np.float64)
-
+    if not nodes.nodes:
+        raise UserError(
+            f"nothing is to exchange: no node of {Path(params.compressed).name} has fewer bits or "
+            f"other weights than the node of {Path(params.original).name} that it stands for"
+        )
     most = max(1, int(params.repair.float_share * len(nodes.nodes)))
-    feeds = batches(pair.feed(items), signature.given[0].shape[0] or _BATCH)
     return repair_curve(
-        nodes, feeds, deviation, params.repair.evaluations, most, params.repair.gone
+        nodes,
+        pair.runs(items),
+        pair.deviation(),
+        params.repair.evaluations,
+        most,
+        params.repair.gone,
     )
 
 
@@ -164,7 +159,7 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "own_relative_l2": [None if e.own is None else e.own.relative_l2 for e in errors],
     }
     write_table(folder / "tensors.csv", pl.DataFrame(tensors, strict=False))
-    one = pair.feed(items[:1])
+    (one,) = pair.runs(items[:1])
     points = {
         "nodes_in_float": [len(file.floats) for file in curve.files],
         "nodes_with_finer_scales": [len(file.finer) for file in curve.files],

@@ -95,6 +95,23 @@ class Feed:
             values[spec.name] = value.astype(spec.dtype)
         return values
 
+    def calls(self, items: NDArray[Any]) -> list[Tensors]:
+        """The inputs of each call of a streaming model, without carried states.
+
+        Args:
+            items: ``(n, length, ...)``.
+
+        Raises:
+            UserError: the items are shorter than one call, or it is not known how long one is.
+        """
+        step, context = self._step(), self._params.context
+        if items.shape[1] < step:
+            raise UserError(f"it takes {step} numbers a call, items have {items.shape[1]}")
+        before = np.zeros((len(items), context, *items.shape[2:]), items.dtype)
+        padded = np.concatenate([before, items], axis=1)
+        starts = range(0, items.shape[1] - step + 1, step)
+        return [self.inputs(padded[:, start : start + context + step]) for start in starts]
+
     def first_states(self, count: int) -> Tensors:
         """The states before an item's first step: zeros."""
         return {
@@ -105,6 +122,17 @@ class Feed:
     def next_states(self, outputs: Mapping[str, NDArray[Any]]) -> Tensors:
         """The states before the next step, from a step's outputs."""
         return {given: outputs[answer] for given, answer in self._states.items()}
+
+    def _step(self) -> int:
+        if self._params.step is not None:
+            return self._params.step
+        size = self.main.shape[1] if len(self.main.shape) > 1 else None
+        if size is None:
+            raise UserError(
+                "it is a streaming model that takes any number of samples a call: set step, and "
+                "context where the call before comes along"
+            )
+        return size - self._params.context
 
     def _role(self, spec: TensorSpec) -> str | None:
         if spec.name in self._constants:

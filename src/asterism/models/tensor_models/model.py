@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, naming
 from asterism.models.classifiers.batching import PROBES, IndependentRows
 from asterism.models.tensor_models.answers import ComparedOutputs, Rows, side_by_side
 from asterism.models.tensor_models.feeding import Feed, FeedingParams
@@ -80,31 +80,10 @@ class FileModel:
             return self._outputs.answers(self._runtime.run(self._feed.inputs(items)), len(items))
         self._runtime.reset()
         states, found = self._feed.first_states(len(items)), []
-        for part in self._parts(items):
-            outputs = self._runtime.run({**self._feed.inputs(part), **states})
+        with naming(self._path):
+            calls = self._feed.calls(items)
+        for call in calls:
+            outputs = self._runtime.run({**call, **states})
             states = self._feed.next_states(outputs)
             found.append(self._outputs.answers(outputs, len(items)))
         return {name: np.stack([step[name] for step in found], axis=1) for name in found[0]}
-
-    def _parts(self, items: NDArray[Any]) -> list[NDArray[Any]]:
-        """What each call of a streaming model gets."""
-        step, context = self._step(), self._params.context
-        if items.shape[1] < step:
-            raise UserError(
-                f"{self._path} takes {step} numbers a call, items have {items.shape[1]}"
-            )
-        before = np.zeros((len(items), context, *items.shape[2:]), items.dtype)
-        padded = np.concatenate([before, items], axis=1)
-        starts = range(0, items.shape[1] - step + 1, step)
-        return [padded[:, start : start + context + step] for start in starts]
-
-    def _step(self) -> int:
-        if self._params.step is not None:
-            return self._params.step
-        size = self._feed.main.shape[1] if len(self._feed.main.shape) > 1 else None
-        if size is None:
-            raise UserError(
-                f"{self._path} is a streaming model that takes any number of samples a call: set "
-                "step, and context where the call before comes along"
-            )
-        return size - self._params.context

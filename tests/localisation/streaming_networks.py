@@ -1,0 +1,162 @@
+"""A small recurrence with a carried state as ONNX, quantised by ONNX Runtime, and its sequences."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnxruntime import quantization
+
+from asterism.localisation.running import Session, Stream
+from localisation.written_graphs import constant, net, value
+
+#: Numbers of a call, of the state, and calls of a sequence.
+STEP, WIDTH, CALLS = 8, 16, 12
+
+
+def weights():
+    rng = np.random.default_rng(3)
+    recurrent = rng.normal(0, 1, (WIDTH, WIDTH))
+    recurrent *= 0.8 / np.abs(np.linalg.eigvals(recurrent)).max()
+    parts = {
+        "inward": rng.normal(0, 0.5, (STEP, WIDTH)),
+        "recurrent": recurrent,
+        "outward": rng.normal(0, 0.6, (WIDTH, 3)),
+    }
+    return {name: array.astype(np.float32) for name, array in parts.items()}
+
+
+def recurrence():
+    """``state' = tanh(x·inward + state·recurrent)``, ``y = softmax(state'·outward)``."""
+    make = helper.make_node
+    nodes = [
+        make("MatMul", ["x", "inward"], ["seen"], "see"),
+        make("MatMul", ["state_in", "recurrent"], ["kept"], "keep"),
+        make("Add", ["seen", "kept"], ["sum"], "join"),
+        make("Tanh", ["sum"], ["state_out"], "squash"),
+        make("MatMul", ["state_out", "outward"], ["score"], "read"),
+        make("Softmax", ["score"], ["y"], "decide"),
+    ]
+    inputs = [value("x", "n", STEP), value("state_in", "n", WIDTH)]
+    outputs = [value("y", "n", 3), value("state_out", "n", WIDTH)]
+    return net(nodes, inputs, outputs, [constant(n, a) for n, a in weights().items()])
+
+
+def by_hand(items):
+    """Answers ``(n, calls, 3)`` and the states before each call, by NumPy."""
+    parts, state = weights(), np.zeros((len(items), WIDTH), np.float32)
+    answers, states = [], []
+    for start in range(0, items.shape[1], STEP):
+        states.append(state)
+        seen = items[:, start : start + STEP] @ parts["inward"]
+        state = np.tanh(seen + state @ parts["recurrent"])
+        scores = np.exp(state @ parts["outward"])
+        answers.append(scores / scores.sum(axis=1, keepdims=True))
+    return np.stack(answers, axis=1), states
+
+
+def sequences(count=12, seed=0):
+    """Float32 ``(count, length)``: slow waves and noise."""
+    rng = np.random.default_rng(seed)
+    length = STEP * CALLS
+    phase, speed = rng.uniform(0, 6, (count, 1)), rng.uniform(0.05, 0.6, (count, 1))
+    waves = np.sin(phase + speed * np.arange(length)) + 0.3 * rng.normal(size=(count, length))
+    return waves.astype(np.float32)
+
+
+def streams(items, size=5):
+    """Items as runs of so many at a time."""
+    found = []
+    for start in range(0, len(items), size):
+        part = items[start : start + size]
+        calls = [{"x": part[:, i : i + STEP]} for i in range(0, part.shape[1], STEP)]
+        first = calls[0] | {"state_in": np.zeros((len(part), WIDTH), np.float32)}
+        found.append(Stream(first, calls[1:], {"state_in": "state_out"}))
+    return found
+
+
+class _Calls(quantization.CalibrationDataReader):
+    """Single calls with the states that the float model carries."""
+
+    def __init__(self):
+        items = sequences(20, 1)
+        _, states = by_hand(items)
+        self._calls = iter(
+            {"x": items[:, i * STEP : (i + 1) * STEP], "state_in": state}
+            for i, state in enumerate(states)
+        )
+
+    def get_next(self):
+        return next(self._calls, None)
+
+
+def quantised(**options):
+    """The recurrence in 8 bits, as QDQ."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "original.onnx", Path(folder) / "int8.onnx"
+        onnx.save(recurrence(), source)
+        quantization.quantize_static(source, target, _Calls(), **options)
+        return onnx.load(target)
+
+
+def memory(inner=False):
+    """An LSTM with both of its states carried, and a product; in a branch if it is ``inner``."""
+    rng, make = np.random.default_rng(5), helper.make_node
+    shapes = {"W": (1, 4 * WIDTH, STEP), "R": (1, 4 * WIDTH, WIDTH), "B": (1, 8 * WIDTH)}
+    parts = {name: rng.normal(0, 0.4, shape) for name, shape in shapes.items()}
+    parts["outward"] = rng.normal(0, 2, (WIDTH, 3))
+    constants = [constant(name, array.astype(np.float32)) for name, array in parts.items()]
+    constants += [constant("first", np.array([0])), constant("yes", np.array(True))]
+    given, made = ["x3", "W", "R", "B", "", "h_in", "c_in"], ["", "h_out", "c_out"]
+    lstm = make("LSTM", given, made, "remember", hidden_size=WIDTH)
+    if inner:
+        branches = []
+        for number in (1, 2):
+            part = make("LSTM", given, ["", *(f"{n}{number}" for n in made[1:])], hidden_size=WIDTH)
+            results = [value(f"{name}{number}", 1, "n", WIDTH) for name in made[1:]]
+            branches.append(helper.make_graph([part], f"branch{number}", [], results))
+        lstm = make("If", ["yes"], made[1:], "remember")
+        for name, branch in zip(("then_branch", "else_branch"), branches, strict=True):
+            lstm.attribute.append(helper.make_attribute(name, branch))
+    nodes = [
+        make("Unsqueeze", ["x", "first"], ["x3"], "row"),
+        lstm,
+        make("Squeeze", ["h_out", "first"], ["h"], "column"),
+        make("MatMul", ["h", "outward"], ["score"], "read"),
+        make("Softmax", ["score"], ["y"], "decide"),
+    ]
+    states = [value(name, 1, "n", WIDTH) for name in ("h_in", "c_in", "h_out", "c_out")]
+    inputs = [value("x", "n", STEP), *states[:2]]
+    return net(nodes, inputs, [value("y", "n", 3), *states[2:]], constants)
+
+
+def memory_streams(items):
+    """Items as one run of the LSTM."""
+    calls = [{"x": items[:, i : i + STEP]} for i in range(0, items.shape[1], STEP)]
+    zeros = np.zeros((1, len(items), WIDTH), np.float32)
+    first = calls[0] | {"h_in": zeros, "c_in": zeros}
+    return [Stream(first, calls[1:], {"h_in": "h_out", "c_in": "c_out"})]
+
+
+def dynamic(model):
+    """A model with weights in 8 bits, and activations that are quantised as they come."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "original.onnx", Path(folder) / "int8.onnx"
+        onnx.save(model, source)
+        quantization.quantize_dynamic(source, target)
+        return onnx.load(target)
+
+
+def half():
+    """The recurrence in half precision; inputs and outputs keep their type."""
+    from onnxruntime.transformers.float16 import convert_float_to_float16
+
+    return convert_float_to_float16(recurrence(), keep_io_types=True)
+
+
+def answers_of(model, items):
+    """``y`` of a model that carries its own state, ``(n, calls, 3)``."""
+    names = {"y": "y", "state_out": "state_out"}
+    (run,) = streams(items, len(items))
+    return Session(model, "it").answers(run, names)["y"]

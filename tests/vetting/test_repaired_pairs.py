@@ -18,7 +18,6 @@ from asterism.vetting.opening import Vetted, open_vetted
 from asterism.vetting.repairing import repair
 from asterism.vetting.searching import search
 from asterism.vetting.statistics import share_of
-from models.onnx_networks import streaming
 
 pytestmark = pytest.mark.usefixtures("models_here")
 
@@ -372,8 +371,9 @@ def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
             digits / "damaged.onnx",
         )
         assert pair.signature.inputs[0].name == "x"
-        items = vetted.inputs.items[:3]
-        assert (pair.feed(items)["x"] == items).all()
+        items = vetted.inputs.items[:11]
+        assert [len(run["x"]) for run in pair.runs(items)] == [8, 3]
+        assert (np.concatenate([run["x"] for run in pair.runs(items)]) == items).all()
         assert pair.reproduced(items) is items
 
 
@@ -457,10 +457,3 @@ def test_which_files_can_exchange_nodes(monkeypatch, original, compressed, possi
     else:
         with pytest.raises(UserError, match="give two ONNX files"), opened_as_onnx(vetted):
             pass
-
-
-def test_nodes_of_a_streaming_model_are_not_exchanged(tmp_path):
-    model = str(streaming(tmp_path / "s.onnx"))
-    vetted = vetted_files(model, model)
-    with pytest.raises(UserError, match="nodes of a streaming model"), opened_as_onnx(vetted):
-        pass

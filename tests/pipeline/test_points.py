@@ -34,7 +34,14 @@ from asterism.sweep.points import (
 from asterism.sweep.resources import fill, read_table
 from asterism.sweep.settings import hydra_settings, is_adaptive
 from asterism.sweep.shards import Shards
-from asterism.sweep.table import make_table, most_telling_first, parameters, shared, write_outcome
+from asterism.sweep.table import (
+    draw,
+    make_table,
+    most_telling_first,
+    parameters,
+    shared,
+    write_outcome,
+)
 from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import Answer
 
@@ -317,6 +324,25 @@ def test_the_page_shows_some_metrics_of_each_point_and_the_range_of_all(tmp_path
         ends = (n * 9, n * 9 + n * (points - 1))
         assert f"<td>m:{n:02d}</td><td>{ends[0]}</td><td>{ends[1]}</td>" in page
     assert 'href="table.csv"' in page
+
+
+def test_the_page_counts_the_points_that_finished(tmp_path):
+    failed = {"status": "failed", "exit_code": 3, "message": "bad luck"}
+    records = [record(n, f"seed={n}", m=n) for n in range(3)] + [record(3, "seed=3") | failed]
+    write_outcome(tmp_path, records, "s")
+    page = re.sub(r"<[^>]+>|\s+", " ", (tmp_path / "index.html").read_text())
+    assert re.search(r"\b4 +points\b", page) and re.search(r"\b3 +finished\b", page)
+    assert "Point 3 failed" in page and "bad luck" in page
+
+
+def test_titles_of_panels_are_a_file_and_short_lines_of_its_keys():
+    name = "trigger-pruned:searches.dflare.mean_queries.of_all_triggered_seeds"
+    table = make_table([record(n, f"seed={n}", **{name: n}) for n in range(2)])
+    (axes,) = draw(table, "seed", [name]).axes
+    lines = axes.get_title(loc="left").split("\n")
+    assert lines[0] == "trigger-pruned"
+    assert "".join(lines[1:]) == name.partition(":")[2]
+    assert len(lines) > 1 and max(map(len, lines)) <= 30
 
 
 def test_the_most_telling_metrics_are_the_highest_of_every_file_in_turn():

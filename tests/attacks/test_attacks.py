@@ -12,16 +12,19 @@ from structlog.testing import capture_logs
 from asterism.attacks.attack import ATTACKS, Victims, build_attacks
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.augmenting import make_augmentations
-from asterism.attacks.estimator import PixelEstimator
+from asterism.attacks.estimator import PixelEstimator, on_pixels
 from asterism.attacks.natural import farthest_first
 from asterism.attacks.noise import noise_of_length
 from asterism.attacks.params import AttackParams
 from asterism.attacks.pixels import as_levels, as_pixels, l2, linf
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import validate
+from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import FROM_PROBABILITIES
+from places import ROOT
 from set_options import section
 
 L = keras.layers
@@ -397,3 +400,12 @@ def test_impossible_wishes_are_one_line(classifier, digits, changes, message):
             params(**changes),
             0,
         )
+
+
+@pytest.mark.parametrize("name", ["unit", "symmetric", "imagenet", "cifar10"])
+def test_a_function_of_the_input_becomes_one_of_pixels(name):
+    values = read_yaml(ROOT / f"conf/preprocessing/{name}.yaml")
+    preprocessing = validate(PreprocessingParams, values)
+    images = np.random.default_rng(0).integers(0, 256, (2, 3, 3, 3), np.uint8)
+    found = on_pixels(lambda inputs: inputs, preprocessing)(images / np.float32(255))
+    np.testing.assert_allclose(found, preprocessing.apply(images), rtol=1e-4, atol=1e-4)

@@ -63,6 +63,14 @@ def test_sound_is_resampled_mixed_down_and_made_one_length(tmp_path):
     assert found.notes == ("1 sounds were cut to 12000 samples",)
 
 
+def test_what_resampling_overshoots_is_cut_to_full_scale(tmp_path):
+    square = np.sign(np.sin(np.arange(4000) / 8000 * 2 * np.pi * 100)).astype(np.float32)
+    wavfile.write(tmp_path / "a.wav", 8000, square)
+    found = read_inputs(tmp_path, "sound", Shaping(rate=16000)).items
+    assert np.abs(found).max() == 1.0
+    assert (np.abs(found) == 1.0).sum() > 100
+
+
 def test_files_of_any_type_are_bytes(tmp_path):
     (tmp_path / "x.py").write_bytes(b"abc")
     (tmp_path / "y.bin").write_bytes(bytes(range(10)))

@@ -155,7 +155,8 @@ def test_a_launcher_or_sweeper_that_there_is_not(override, told):
 
 
 def test_a_space_is_checked_at_every_choice_and_at_the_ends_of_ranges():
-    check_space(CONF, ["abstraction.k=choice(1,2)", "fuzz.mutants=range(1,4)"])
+    found = check_space(CONF, ["abstraction.k=choice(1,2,4)", "fuzz.mutants=range(1,4)"])
+    assert [re.search(r"^  k: (\d+)", text, re.MULTILINE)[1] for text in found] == ["1", "2", "4"]
     for space in ("choice(1,0,2)", "range(0,3)"):
         with pytest.raises(UserError, match=r"abstraction\.k is 0"):
             check_space(CONF, [f"abstraction.k={space}", "fuzz.mutants=range(1,4)"])

@@ -9,7 +9,7 @@ import importlib
 import inspect
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import NoneType, UnionType
@@ -263,14 +263,16 @@ def plugins_page() -> str:
         registry = getattr(importlib.import_module(module), variable)
         settings = [f"`{one}`" if "." in one else one for one in setting.split(", ") if one]
         told = f"Set by {', '.join(settings)}.\n\n" if settings else ""
-        parts.append(f"## {registry.kind.capitalize()}\n\n{told}{plugin_table(registry)}")
+        parts.append(
+            f"## {registry.kind.capitalize()}\n\n{told}{plugin_table(registry, names_in(place))}"
+        )
     return "\n".join(parts)
 
 
-def plugin_table(registry: Registry[Any]) -> str:
-    """A registry's plug-ins; an option is a row below its plug-in."""
+def plugin_table(registry: Registry[Any], names: Sequence[str]) -> str:
+    """The program's own plug-ins of a registry; an option is a row below its plug-in."""
     rows = []
-    for name in registry.names():
+    for name in names:
         plugin = registry[name]
         rows.append([f"**`{name}`**", "", "", sentence(plugin)])
         rows += [[f"`{name}.{option}`", *facts] for option, *facts in options_of(plugin)]

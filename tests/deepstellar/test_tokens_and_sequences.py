@@ -166,7 +166,10 @@ def test_a_folder_of_another_form_is_one_line(tmp_path, files, message):
         load_any(written(tmp_path, files))
 
 
-@pytest.mark.parametrize("masks", [False, True], ids=["graph", "keras"])
+@pytest.mark.parametrize(
+    "masks",
+    [pytest.param(False, id="graph"), pytest.param(True, id="keras", marks=pytest.mark.slow)],
+)
 def test_token_ids_give_the_states_that_keras_gives(tmp_path, masks):
     """Without a mask the layers are written as an ONNX graph; with one Keras runs them."""
     arrays = npz(tmp_path / "own.npz", "tokens")

@@ -13,6 +13,8 @@ import pytest
 from small_pipeline import Project, call, start
 from workspace import commit, run
 
+from thinning import every
+
 
 @pytest.fixture
 def project(tmp_path):
@@ -137,11 +139,7 @@ REJECTED = [
 ]
 
 
-# Each takes two seconds, so three stand for all among the fast tests.
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [*REJECTED[:3], *(pytest.param(*case, marks=pytest.mark.slow) for case in REJECTED[3:])],
-)
+@pytest.mark.parametrize(("arguments", "message"), every(len(REJECTED), REJECTED))
 def test_bad_input_is_one_line_before_anything_runs(project, arguments, message):
     status, output = call(project, "sweep", *arguments)
     assert status == 1

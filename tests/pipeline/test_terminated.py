@@ -74,6 +74,7 @@ def test_a_background_job_of_a_shell_ends_too(tmp_path, jobs, number):
     wait_until_nothing_runs(project)
 
 
+@pytest.mark.slow
 def test_stages_end_with_a_run_that_is_killed(tmp_path):
     project = Project(tmp_path)
     (project.notes / "hold-right").touch()

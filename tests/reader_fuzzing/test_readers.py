@@ -23,7 +23,7 @@ from reader_fuzzing.watch import Server, Verdict
 HEAVY = ("onnx", "litert", "torch", "keras")
 #: Readers, one of each format, that get all crafted files in the fast tests; others each eighth.
 THOROUGH = (
-    "json", "npz", "csv", "driving", "params.yaml", "models.json", "checkpoint", "run-cache entry",
+    "json", "npz", "csv", "driving", "params.yaml", "checkpoint", "run-cache entry",
 )  # fmt: skip
 #: Mutants of each reader.
 FEW = 8

@@ -47,7 +47,7 @@ from asterism.localisation.quantised_nodes import match  # noqa: E402
 from asterism.localisation.reading import open_pair, pair_of  # noqa: E402
 from asterism.localisation.repair import judged, latency, repair_curve  # noqa: E402
 from asterism.localisation.running import Session, batches  # noqa: E402
-from asterism.localisation.trials import Laboratory, localise  # noqa: E402
+from asterism.localisation.trials import TrialRunner, localise  # noqa: E402
 from asterism.pairs.entry import read_pair  # noqa: E402
 from asterism.pairs.preparing import prepare  # noqa: E402
 from asterism.vetting.onnx_pairs import opened_as_onnx  # noqa: E402
@@ -111,7 +111,7 @@ def damage(arguments):
     for network in arguments.network or NETWORKS:
         for how in QUANTISATIONS:
             clean = match(pair_of(model(trained(network)), model(quantised(network, how))))
-            base = Laboratory(clean, feeds, difference).base.deviation
+            base = TrialRunner(clean, feeds, difference).base.deviation
             counts = np.zeros(4, int)  # weak, strong, ranked first, removed
             for site, kind, broken in list(cases(model(quantised(network, how))))[
                 :: arguments.every
@@ -227,7 +227,7 @@ def compare_orders(arguments, pair, feeds, held, deviation):
     most = min(len(pair.nodes), arguments.orders)
     found = localise(pair, feeds, deviation, len(pair.nodes) + most + 2, most=most)
     theirs = loss_debug_order(pair, arguments.original, arguments.compressed, feeds)
-    check = Laboratory(pair, held, deviation)
+    check = TrialRunner(pair, held, deviation)
     for name, order in (("localisation", found.order), ("qdq_loss_debug", theirs)):
         shares = []
         for size in arguments.sizes:
@@ -277,7 +277,7 @@ def orders_of_real(arguments, pair, items):
     )
     seconds = time.process_time() - started
     print(f"  {found.evaluations} evaluations and both orders: {seconds:.0f} s of processor time")
-    check = Laboratory(matched, held, pair.deviation())
+    check = TrialRunner(matched, held, pair.deviation())
     for name, order in orders.items():
         gone = {}
         for size in range(1, most + 1):

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from asterism.core.workers import processes
-from asterism.core.workers.processes import Patience, run_alone, started_to_last
+from asterism.core.workers.processes import Countdown, run_alone, started_to_last
 from marked import Marked, wait_until
 from places import ROOT
 
@@ -123,21 +123,21 @@ def test_a_fork_starts_processes_of_its_own():
 
 
 def test_time_in_which_this_process_is_stopped_does_not_count():
-    patience = Patience(4.0)
+    countdown = Countdown(4.0)
     here = os.getpid()
     shell = f"sleep 0.2; kill -STOP {here}; sleep 5; kill -CONT {here}"
     with subprocess.Popen(["sh", "-c", shell]):
         begun = time.monotonic()
         while time.monotonic() - begun < 5:
-            assert not patience.is_over()
+            assert not countdown.is_over()
             time.sleep(0.1)
-    assert Patience(-1.0).is_over()
+    assert Countdown(-1.0).is_over()
 
 
 def test_a_time_limit_is_used_up():
-    patience = Patience(0.2)
-    assert not patience.is_over()
-    wait_until(patience.is_over)
+    countdown = Countdown(0.2)
+    assert not countdown.is_over()
+    wait_until(countdown.is_over)
 
 
 def test_a_process_that_watches_its_parent_ends_by_itself():

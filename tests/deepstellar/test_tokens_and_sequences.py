@@ -17,7 +17,7 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.data import DataParams, load, load_any
-from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
+from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.parameters.params import FuzzParams
 from asterism.models.recurrent import open_rnn
 from places import ROOT
@@ -251,24 +251,24 @@ def test_mutants_stay_close_to_their_seeds(kind):
     )
     seeds = MAKERS[kind](60, 3)[0]
     seeds = seeds.astype(np.float32) if kind == "tensors" else seeds
-    breeder = Breeder.configured(settings, seeds)
-    brood = Lineages(seeds, seeds, np.zeros(len(seeds), np.bool_))
+    maker = MutantMaker.configured(settings, seeds)
+    offspring = Lineages(seeds, seeds, np.zeros(len(seeds), np.bool_))
     made = set()
     for generation in range(6):
-        bred = breeder.breed(brood, np.random.default_rng(generation))
-        brood = bred.lineages
-        if not len(brood):
+        mutants = maker.make(offspring, np.random.default_rng(generation))
+        offspring = mutants.lineages
+        if not len(offspring):
             break  # all are as far from their seeds as they may be
-        made |= {breeder.names[number] for number in bred.mutators.tolist()}
-        assert brood.images.dtype == seeds.dtype
+        made |= {maker.names[number] for number in mutants.mutators.tolist()}
+        assert offspring.images.dtype == seeds.dtype
         if kind == "tokens":
-            assert brood.images.max() <= seeds.max()
-            for row, seed in zip(brood.images, brood.references, strict=True):
+            assert offspring.images.max() <= seeds.max()
+            for row, seed in zip(offspring.images, offspring.references, strict=True):
                 one, other = (list(r[: np.flatnonzero(r)[-1] + 1]) for r in (row, seed))
                 assert slow_edits(one, other) <= 0.2 * len(other)
         else:
             width = np.ptp(seeds.reshape(-1, 2), axis=0)
-            change = np.abs(brood.images - brood.references) / width
+            change = np.abs(offspring.images - offspring.references) / width
             near = change.reshape(len(change), -1).max(1) <= 0.15 + 1e-6
             assert (near | ((change > 0).mean((1, 2)) <= 0.1)).all()
     assert len(made) >= 2
@@ -292,7 +292,7 @@ def slow_edits(first, second):
 def test_mutators_of_another_kind_are_one_line():
     document = yaml.safe_load(compose(ROOT / "conf", []))["fuzz"]
     with pytest.raises(UserError, match="the seeds are tokens: choose fuzz=tokens"):
-        Breeder.configured(FuzzParams.model_validate(document), texts(5, 0)[0])
+        MutantMaker.configured(FuzzParams.model_validate(document), texts(5, 0)[0])
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.running import execution
 from asterism.libraries.running.execution import Record, execute
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Described, Result, WorkerPool
+from asterism.libraries.running.worker_pool import LayerDescription, Result, WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
 from asterism.memo.universe.tensors import Tensor
@@ -53,7 +53,7 @@ def test_what_is_missing_or_broken_is_left_out_and_the_run_goes_on(worker_pool):
 
 def test_layers_are_asked_of_the_next_worker_where_one_is_missing(worker_pool):
     variables = [("kernel", (3, 2)), ("bias", (2,))]
-    assert worker_pool.described(GRAPHS[1]) == {1: Described({"units": 2}, variables)}
+    assert worker_pool.described(GRAPHS[1]) == {1: LayerDescription({"units": 2}, variables)}
 
 
 def test_a_record_is_read_as_it_was_written(worker_pool, tmp_path):

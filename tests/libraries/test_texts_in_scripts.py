@@ -21,7 +21,7 @@ from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Described
+from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -79,8 +79,10 @@ def test_no_text_of_a_finding_is_more_than_a_constant(values, exception, message
 @given(st.dictionaries(TEXTS, TEXTS | st.lists(TEXTS, max_size=2), max_size=3), TEXTS)
 def test_arguments_and_variables_of_a_layer_are_constants(arguments, variable):
     texts = {f"-{name}": value for name, value in arguments.items()}  # no name of Python's
-    layers = {1: Described({"units": 2, **texts}, [(variable, (2, 2))])}
-    harmless = {1: Described({"units": 2, **dict.fromkeys(texts, "x")}, [("kernel", (2, 2))])}
+    layers = {1: LayerDescription({"units": 2, **texts}, [(variable, (2, 2))])}
+    harmless = {
+        1: LayerDescription({"units": 2, **dict.fromkeys(texts, "x")}, [("kernel", (2, 2))])
+    }
     made = script(layers=layers)
     assert structure(made.encode()) == structure(script(layers=harmless))
 
@@ -109,14 +111,14 @@ def test_a_layer_in_a_script_is_a_declared_one():
     odd = replace(graph.nodes[1], type="Dense()or print(1)or keras.layers.Dense")
     odd_graph = Graph({0: graph.nodes[0], 1: odd}, graph.tensors)
     with pytest.raises(KeyError):
-        script(odd_graph, {1: Described({"units": 2}, [])})
+        script(odd_graph, {1: LayerDescription({"units": 2}, [])})
     with pytest.raises(ValueError):
         script(
             Graph(
                 {0: Node("InputLayer", {"shape": [print], "dtype": "x"}), 1: graph.nodes[1]},
                 graph.tensors,
             ),
-            {1: Described({"units": 2}, [])},
+            {1: LayerDescription({"units": 2}, [])},
         )
 
 

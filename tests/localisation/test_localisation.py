@@ -17,7 +17,7 @@ from asterism.localisation.reading import open_pair, pair_of
 from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import Sums, tensor_errors
-from asterism.localisation.trials import Laboratory, localise
+from asterism.localisation.trials import TrialRunner, localise
 
 
 def inputs(count=60, first=1400):
@@ -116,7 +116,7 @@ def test_errors_of_tensors_without_an_axis_are_measured():
 @pytest.mark.parametrize(("network", "how", "step"), DAMAGED)
 def test_a_damaged_node_is_ranked_first_and_its_repair_removes_the_damage(network, how, step):
     feeds = inputs()
-    clean = Laboratory(matched(network, how), feeds, difference).base.deviation
+    clean = TrialRunner(matched(network, how), feeds, difference).base.deviation
     judged_cases = first = removed = 0
     for site, _kind, broken in few_cases(network, how, step):
         pair = match(pair_of(model(trained(network)), broken))

@@ -24,7 +24,7 @@ from asterism.localisation.reading import open_pair, pair_of, with_outputs
 from asterism.localisation.repair import RepairCurve, RepairedFile, latency
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import Difference, Sums, own_noise, tensor_errors
-from asterism.localisation.trials import Budget, Laboratory, Trial, _moved_by, localise
+from asterism.localisation.trials import Budget, Trial, TrialRunner, _moved_by, localise
 
 
 @pytest.fixture(scope="module")
@@ -150,13 +150,13 @@ def test_a_nodes_noise_is_that_of_its_worst_output():
 
 def test_a_deviation_is_from_the_original_to_the_compressed_model(pair):
     feeds = batches({"x": X}, 2)
-    laboratory = Laboratory(pair, feeds, signed)
+    runner = TrialRunner(pair, feeds, signed)
     given = products_of(rounded(W), rounded(V))
     wanted = np.maximum(given - products_of(W, V), 0)[:, 0]
     assert wanted.max() > 0
-    assert laboratory.base.deviations == pytest.approx(wanted, abs=1e-5)
-    assert laboratory.base.error == pytest.approx(1)
-    trial, outputs = laboratory.run([1])
+    assert runner.base.deviations == pytest.approx(wanted, abs=1e-5)
+    assert runner.base.error == pytest.approx(1)
+    trial, outputs = runner.run([1])
     half = products_of(rounded(W), V)
     assert np.concatenate([run["y"] for run in outputs]) == pytest.approx(half, abs=1e-5)
     assert trial.floats == {1}

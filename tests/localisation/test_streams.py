@@ -33,7 +33,7 @@ from asterism.localisation.running import (
     number_of_calls,
 )
 from asterism.localisation.tensor_errors import tensor_errors
-from asterism.localisation.trials import Laboratory
+from asterism.localisation.trials import TrialRunner
 
 ITEMS = sequences()
 
@@ -74,10 +74,10 @@ def test_a_state_is_told_by_its_place_where_the_names_differ():
         for names in (node.input, node.output):
             names[:] = [f"s_{n.removeprefix('state_')}" if "state" in n else n for n in names]
     text.graph.input[1].name, text.graph.output[1].name = "s_in", "s_out"
-    laboratory = Laboratory(match(pair_of(recurrence(), text)), streams(ITEMS), difference)
-    assert laboratory.base.deviation == pytest.approx(0, abs=1e-5)
-    assert [list(run) for run in laboratory.given] == [["y"]] * 3
-    assert laboratory.given[0]["y"].shape == (5, CALLS, 3)
+    runner = TrialRunner(match(pair_of(recurrence(), text)), streams(ITEMS), difference)
+    assert runner.base.deviation == pytest.approx(0, abs=1e-5)
+    assert [list(run) for run in runner.given] == [["y"]] * 3
+    assert runner.given[0]["y"].shape == (5, CALLS, 3)
 
 
 def test_all_nodes_in_float_are_the_original_with_its_own_state(pair):
@@ -164,9 +164,9 @@ def test_a_quantised_lstm_is_exchanged_and_its_damage_found():
     first = curve.localisation.ranking[0]
     assert (first.node.name, first.explained > 0.9) == ("remember", True)
     assert first.own == max(ranked.own for ranked in curve.localisation.ranking)
-    laboratory = Laboratory(pair, runs, difference)
-    both, _ = laboratory.run([0, 1])
-    assert both.deviation == pytest.approx(0, abs=1e-5) and laboratory.base.deviation > 0.1
+    runner = TrialRunner(pair, runs, difference)
+    both, _ = runner.run([0, 1])
+    assert both.deviation == pytest.approx(0, abs=1e-5) and runner.base.deviation > 0.1
 
 
 @pytest.mark.parametrize("inner", [False, True])
@@ -179,10 +179,10 @@ def test_other_weights_of_an_lstm_are_a_node_also_inside_a_branch(inner):
     assert [(node.name, node.operator) for node in pair.nodes] == [
         ("remember", "If" if inner else "LSTM")
     ]
-    laboratory = Laboratory(pair, memory_streams(ITEMS), difference)
-    exchanged, _ = laboratory.run([0])
+    runner = TrialRunner(pair, memory_streams(ITEMS), difference)
+    exchanged, _ = runner.run([0])
     assert exchanged.deviation == pytest.approx(0, abs=1e-6)
-    assert laboratory.base.deviation > 0.1
+    assert runner.base.deviation > 0.1
 
 
 DAMAGED = [pytest.param(1, marks=pytest.mark.slow), 6]
@@ -191,7 +191,7 @@ DAMAGED = [pytest.param(1, marks=pytest.mark.slow), 6]
 @pytest.mark.parametrize("step", DAMAGED)
 def test_a_damaged_node_of_a_streaming_model_is_ranked_first_and_repaired(int8, pair, step):
     runs = streams(ITEMS)
-    clean = Laboratory(pair, runs, difference).base.deviation
+    clean = TrialRunner(pair, runs, difference).base.deviation
     judged = 0
     for site, kind, broken in list(cases(int8))[::step]:
         damaged = match(pair_of(recurrence(), broken))

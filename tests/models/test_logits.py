@@ -6,7 +6,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from asterism.models.keras_models.probabilities import softmax
-from asterism.models.layers.logits import FROM_PROBABILITIES, Ending, notes_on, up_to_logits
+from asterism.models.layers.logits import FROM_PROBABILITIES, ClassifierHead, notes_on, up_to_logits
 
 L = keras.layers
 
@@ -43,9 +43,9 @@ REACHED = {
 }
 
 
-@pytest.mark.parametrize("ending", REACHED)
-def test_a_softmax_is_left_off_behind_which_values_only_get_other_axes(ending):
-    model, pixels = convolutional(*REACHED[ending]()), draw()
+@pytest.mark.parametrize("head", REACHED)
+def test_a_softmax_is_left_off_behind_which_values_only_get_other_axes(head):
+    model, pixels = convolutional(*REACHED[head]()), draw()
     before = [np.asarray(weight) for weight in model.weights]
     probabilities = predicted(model, pixels)
     scores = predicted(up_to_logits(model), pixels)
@@ -70,10 +70,10 @@ NOT_REACHED = {
 }
 
 
-@pytest.mark.parametrize("ending", NOT_REACHED)
-def test_what_cannot_be_undone_is_said(ending):
-    size = 8 if "places" in ending else 7
-    model, pixels = convolutional(*NOT_REACHED[ending](), size=size), draw(size)
+@pytest.mark.parametrize("head", NOT_REACHED)
+def test_what_cannot_be_undone_is_said(head):
+    size = 8 if "places" in head else 7
+    model, pixels = convolutional(*NOT_REACHED[head](), size=size), draw(size)
     assert up_to_logits(model) is model
     with capture_logs() as told:
         assert notes_on(predicted(model, pixels)) == [FROM_PROBABILITIES]
@@ -89,7 +89,7 @@ def test_softmaxes_of_several_places_are_not_put_together():
 
 def test_a_model_that_ends_in_scores_is_left_as_it_is():
     model = convolutional(L.Conv2D(5, 4), L.Flatten())
-    assert Ending.of(model).softmax is None
+    assert ClassifierHead.of(model).softmax is None
     assert up_to_logits(model) is model
     assert notes_on(predicted(model, draw())) == []
 

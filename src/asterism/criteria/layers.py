@@ -7,7 +7,7 @@ from typing import Any
 import keras
 
 from asterism.core.messages.errors import UserError
-from asterism.models.layers.logits import Ending
+from asterism.models.layers.logits import ClassifierHead
 
 
 def is_classifier(model: keras.Model) -> bool:
@@ -60,11 +60,11 @@ def hidden_layers(model: keras.Model) -> list[str]:
 
 def _score_layers(model: keras.Model) -> list[Any]:
     """The output's layer, or its softmax's and those behind it; before one of its own that too."""
-    ending = Ending.of(model)
-    if ending.softmax is None:
+    head = ClassifierHead.of(model)
+    if head.softmax is None:
         return [model.layers[-1]]
-    before = [] if ending.weighs else [ending.before._keras_history.operation]
-    return [*before, ending.softmax, *ending.behind]
+    before = [] if head.weighs else [head.before._keras_history.operation]
+    return [*before, head.softmax, *head.behind]
 
 
 def _activates(layer: Any) -> bool:

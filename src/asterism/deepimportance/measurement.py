@@ -19,7 +19,7 @@ Numbers = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Exercised:
+class ExercisingInputs:
     """Which inputs exercise what, for one number of important neurons.
 
     Attributes:
@@ -36,7 +36,7 @@ class Exercised:
 
 
 @dataclass(frozen=True)
-class Measured:
+class AdequacyMeasurement:
     """What a test set and its augmentations exercise.
 
     Attributes:
@@ -47,7 +47,7 @@ class Measured:
 
     metrics: Numbers
     rows: list[Numbers]
-    exercised: dict[str, Exercised]
+    exercised: dict[str, ExercisingInputs]
 
 
 def measure(
@@ -55,7 +55,7 @@ def measure(
     base: NDArray[Any],
     rest: NDArray[Any],
     augmentations: Mapping[str, Compared],
-) -> Measured:
+) -> AdequacyMeasurement:
     """Coverage of a test set, alone and with each augmentation, beside that of its controls.
 
     Args:
@@ -77,7 +77,9 @@ def measure(
     }
     rows = [_row("test set", name, value) for name, value in values.items()]
     rows += [_row("all tests", name, value) for name, value in together.items()]
-    exercised = {m: Exercised(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()}
+    exercised = {
+        m: ExercisingInputs(coverage.smallest_subset(), {}, {}) for m, coverage in idc.items()
+    }
     for name, compared in progress(list(augmentations.items()), label="measuring", unit="set"):
         union = cover(fitted.tracer, alone, compared.added)
         itself = cover(fitted.tracer, fitted.idc, compared.added)
@@ -100,7 +102,7 @@ def measure(
             inputs.subsets[name] = _idc(itself, m).smallest_subset()
             reached = _idc(union, m).exercised(since=len(base))
             inputs.new[name] = replace(reached, inputs=reached.inputs - len(base))
-    return Measured(metrics, rows, exercised)
+    return AdequacyMeasurement(metrics, rows, exercised)
 
 
 def _idc(criteria: Mapping[str, ActivationCriterion], name: str) -> ImportanceDrivenCoverage:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asterism.attacks.image_set import prefixed
 from asterism.core.files.artifacts import write_arrays, write_json
 from asterism.deepimportance.fitting import FittedCriteria
-from asterism.deepimportance.measurement import Measured
+from asterism.deepimportance.measurement import AdequacyMeasurement
 
 BINS = 40
 
@@ -43,7 +43,7 @@ def save_fitted(fitted: FittedCriteria, folder: Path) -> None:
     write_json(folder / "neurons.json", facts)
 
 
-def save_combinations(measured: Measured, base: NDArray[np.int64], folder: Path) -> None:
+def save_combinations(measured: AdequacyMeasurement, base: NDArray[np.int64], folder: Path) -> None:
     """Write ``smallest_subset.npz`` and ``new_combinations.npz`` for each number of neurons.
 
     Args:

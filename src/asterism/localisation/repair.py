@@ -13,7 +13,7 @@ from asterism.localisation.finer_scales import FinerScales
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Run, Session, first_call
-from asterism.localisation.trials import Deviation, Laboratory, Localisation, Trial, localise
+from asterism.localisation.trials import Deviation, Localisation, Trial, TrialRunner, localise
 
 #: Runs of which the median is a file's latency.
 _TIMED_RUNS = 15
@@ -104,8 +104,8 @@ def repair_curve(
         enough: a set grows until this share of the deviation is gone.
     """
     found = localise(pair, feeds, deviation, evaluations, most, enough)
-    laboratory = Laboratory(pair, feeds, deviation)
-    base = laboratory.base
+    runner = TrialRunner(pair, feeds, deviation)
+    base = runner.base
     spent = found.evaluations
     files = [_point(pair, (), (), base, base)]
     for size in range(1, len(found.trials)):
@@ -117,12 +117,12 @@ def repair_curve(
             break
         if not both[0].possible:
             continue
-        tried = [_finer(laboratory, scales, scales.possible) for scales in both]
+        tried = [_finer(runner, scales, scales.possible) for scales in both]
         spent += len(tried)
         best = min((0, 1), key=lambda i: (tried[i][1].deviation, tried[i][1].error))
         blamed = [index for index in first if index in both[best].possible][:1]
         if bits == 8 and blamed != both[best].possible:
-            alone, trial = _finer(laboratory, both[best], blamed)
+            alone, trial = _finer(runner, both[best], blamed)
             spent += 1
             files.append(_point(alone, (), tuple(blamed), trial, base, bits))
         other, trial = tried[best]
@@ -143,14 +143,14 @@ def repair_curve(
 
 
 def _finer(
-    laboratory: Laboratory, scales: FinerScales, chosen: Sequence[int]
+    runner: TrialRunner, scales: FinerScales, chosen: Sequence[int]
 ) -> tuple[MatchedPair, Trial]:
     """One evaluation: the pair with these nodes quantised anew, and what that does."""
     pair = scales.applied(chosen)
     content = checked(hybrid(pair, ()), "the model with finer scales")
     pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
-    outputs = laboratory.outputs(content, "the model with finer scales")
-    return pair, laboratory.judge(frozenset(), outputs)
+    outputs = runner.outputs(content, "the model with finer scales")
+    return pair, runner.judge(frozenset(), outputs)
 
 
 def _gone(trial: Trial, base: Trial) -> float:
@@ -197,6 +197,6 @@ def judged(
     Returns:
         Deviations of the compressed model as it was given, and of the file.
     """
-    laboratory = Laboratory(pair, feeds, deviation)
-    outputs = laboratory.outputs(content, "the repaired file")
-    return laboratory.base, laboratory.judge(frozenset(), outputs)
+    runner = TrialRunner(pair, feeds, deviation)
+    outputs = runner.outputs(content, "the repaired file")
+    return runner.base, runner.judge(frozenset(), outputs)

@@ -64,7 +64,7 @@ class Budget:
         return taken
 
 
-class Laboratory:
+class TrialRunner:
     """Runs candidate graphs on the same inputs and judges their outputs.
 
     Args:
@@ -120,7 +120,7 @@ class Laboratory:
         """Independent evaluations, side by side."""
         return side_by_side(self.run, list(sets))
 
-    def singles(self, nodes: Sequence[int], least: int) -> Singles:
+    def singles(self, nodes: Sequence[int], least: int) -> SingleNodeTrials:
         """Evaluations with one node in float each.
 
         Args:
@@ -129,7 +129,7 @@ class Laboratory:
         """
         size = sum(value.nbytes for run in self.given for value in run.values())
         kept = max(least, _ROOM // max(1, size))
-        found = Singles({}, {})
+        found = SingleNodeTrials({}, {})
         for start in range(0, len(nodes), _AT_ONCE):
             part = nodes[start : start + _AT_ONCE]
             for index, (trial, outputs) in zip(part, self.run_all([i] for i in part), strict=True):
@@ -140,7 +140,7 @@ class Laboratory:
 
 
 @dataclass(frozen=True)
-class Singles:
+class SingleNodeTrials:
     """Trials with one node in float each, by the node's index.
 
     Attributes:
@@ -213,7 +213,7 @@ def localise(
         most: nodes of the largest set, a tenth of all where it is None.
         enough: the search ends when this share of the deviation is gone.
     """
-    laboratory = Laboratory(pair, feeds, deviation)
+    runner = TrialRunner(pair, feeds, deviation)
     budget = Budget(evaluations)
     budget.take(1)
     errors = tensor_errors(pair, feeds)
@@ -222,13 +222,13 @@ def localise(
     reserve = min(wanted, max(1, evaluations // 4))
     by_noise = sorted(range(len(pair.nodes)), key=lambda i: (-noise[i], i))
     single = by_noise[: budget.take(max(0, min(len(by_noise), budget.left - reserve)))]
-    singles = laboratory.singles(single, wanted)
+    singles = runner.singles(single, wanted)
     ranking = [
-        _ranked(pair, laboratory.base, i, singles.trials.get(i), noise[i])
+        _ranked(pair, runner.base, i, singles.trials.get(i), noise[i])
         for i in range(len(pair.nodes))
     ]
     ranking.sort(key=_blame)
-    greedy = _Greedy(laboratory, singles, noise)
+    greedy = _Greedy(runner, singles, noise)
     greedy.grow(budget, wanted, enough)
     return Localisation(errors, ranking, greedy.order, greedy.trials, budget.spent)
 
@@ -253,29 +253,31 @@ class _Greedy:
     """Adds to the set of float nodes the one after which the predicted deviation is smallest.
 
     Args:
-        laboratory: where it is measured.
+        runner: where it is measured.
         singles: the trials with one node in float.
         noise: own errors, which order the nodes that were not tried.
     """
 
-    def __init__(self, laboratory: Laboratory, singles: Singles, noise: Sequence[float]) -> None:
-        self._laboratory = laboratory
+    def __init__(
+        self, runner: TrialRunner, singles: SingleNodeTrials, noise: Sequence[float]
+    ) -> None:
+        self._runner = runner
         self._noise = noise
         self._singles = singles
         self.order: list[int] = []
-        self.trials: list[Trial] = [laboratory.base]
+        self.trials: list[Trial] = [runner.base]
 
     def grow(self, budget: Budget, most: int, enough: float) -> None:
         """Add nodes until enough of the deviation is gone; each step is measured."""
-        current = self._laboratory.given
-        base = self._laboratory.base.deviation
-        while len(self.order) < min(most, len(self._laboratory.pair.nodes)):
+        current = self._runner.given
+        base = self._runner.base.deviation
+        while len(self.order) < min(most, len(self._runner.pair.nodes)):
             chosen = self._next(current)
             self.order.append(chosen)
             if len(self.order) == 1 and chosen in self._singles.outputs:
                 trial, current = self._singles.trials[chosen], self._singles.outputs[chosen]
             elif budget.take(1):
-                trial, current = self._laboratory.run(self.order)
+                trial, current = self._runner.run(self.order)
             else:
                 self.order.pop()
                 return
@@ -296,10 +298,10 @@ class _Greedy:
         outputs = [
             {name: _moved_by(now[name], was[name], alone[name]) for name in now}
             for now, was, alone in zip(
-                current, self._laboratory.given, self._singles.outputs[index], strict=True
+                current, self._runner.given, self._singles.outputs[index], strict=True
             )
         ]
-        trial = self._laboratory.judge(frozenset((*self.order, index)), outputs)
+        trial = self._runner.judge(frozenset((*self.order, index)), outputs)
         return trial.deviation, trial.error
 
 

@@ -84,9 +84,9 @@ def run_alone(command: Sequence[str], seconds: float, **given: Any) -> int | Non
     process = started_to_last(
         lambda: subprocess.Popen(first, stdin=subprocess.DEVNULL, start_new_session=True, **given)
     )
-    patience = Patience(seconds)
+    countdown = Countdown(seconds)
     try:
-        while not patience.is_over():
+        while not countdown.is_over():
             with suppress(subprocess.TimeoutExpired):
                 return process.wait(_LOOK_SECONDS)
         return None
@@ -118,7 +118,7 @@ def end_all_below() -> None:
         time.sleep(0.01)
 
 
-class Patience:
+class Countdown:
     """A time limit that counts only time in which this process runs.
 
     After a stop (SIGSTOP, a sleeping machine) the remaining time is as long as before it.

@@ -25,7 +25,7 @@ from typing import Any, Protocol
 
 import asterism
 from asterism.core.workers.entry import enter, function_called, name_of
-from asterism.core.workers.processes import Patience, killed_with_parent, started_to_last
+from asterism.core.workers.processes import Countdown, killed_with_parent, started_to_last
 
 #: Importing the largest libraries on a busy machine stays far below this.
 START_SECONDS = 300.0
@@ -208,9 +208,9 @@ class ForkServer:
 
     def _receive(self) -> bytes:
         """The reply; nothing where none comes in time, or nobody waits for it any more."""
-        patience, farewell = Patience(START_SECONDS), Patience(_FAREWELL_SECONDS)
+        countdown, farewell = Countdown(START_SECONDS), Countdown(_FAREWELL_SECONDS)
         while not select.select([self._socket], [], [], _LOOK_SECONDS)[0]:
-            if patience.is_over():
+            if countdown.is_over():
                 return b""
             if self._given_up and (not self._has_forked or farewell.is_over()):
                 return b""

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from asterism.core.workers.channel import Bytes, Channel
-from asterism.core.workers.processes import Patience
+from asterism.core.workers.processes import Countdown
 from asterism.core.workers.starting import ForkServer, Process, spawn
 
 #: Milliseconds between two looks at the clock and at the worker's memory.
@@ -91,7 +91,7 @@ class WorkerProcess:
         self._channel: Channel
         self._log = tempfile.TemporaryFile()  # noqa: SIM115  (as long as this object)
         self._given_up = False
-        self._patience = Patience(0.0)
+        self._countdown = Countdown(0.0)
         self._watched: psutil.Process
         self._ceiling: int | None = None
 
@@ -180,7 +180,7 @@ class WorkerProcess:
     def _begin(self, limits: Limits) -> None:
         """From now on these limits count."""
         assert self._process is not None
-        self._patience, self._ceiling = Patience(limits.seconds), None
+        self._countdown, self._ceiling = Countdown(limits.seconds), None
         if limits.memory_mb is not None:
             with suppress(psutil.NoSuchProcess):  # it died before: its end of the channel says so
                 self._watched = psutil.Process(self._process.pid)
@@ -193,7 +193,7 @@ class WorkerProcess:
                 raise CancelledError
             if poll(_LOOK_MS):
                 return
-            if self._patience.is_over():
+            if self._countdown.is_over():
                 raise self._died("hang")
             if self._ceiling is not None and _resident(self._watched) > self._ceiling:
                 raise self._died("memory")
@@ -214,11 +214,11 @@ class WorkerProcess:
     def _await_end(self) -> bool:
         """Wait for a process that answers no more; False where it hung, and is killed here."""
         assert self._process is not None
-        patience = Patience(_END_SECONDS)
+        countdown = Countdown(_END_SECONDS)
         with suppress(psutil.NoSuchProcess):
             ending = psutil.Process(self._process.pid)
             while ending.status() != psutil.STATUS_ZOMBIE:
-                if patience.is_over():
+                if countdown.is_over():
                     os.killpg(self._process.pid, signal.SIGKILL)
                     return False
                 time.sleep(0.01)

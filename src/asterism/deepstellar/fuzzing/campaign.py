@@ -23,7 +23,7 @@ from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, concerning
 from asterism.core.randomness.random_streams import stream
 from asterism.core.resuming.checkpoints import Checkpoint
-from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
+from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.campaigns.population import (
     GROWING,
     Crashes,
@@ -132,7 +132,7 @@ class FuzzingCampaign:
     population: Population = field(init=False)
 
     def __post_init__(self) -> None:
-        self._breeder = Breeder.configured(self.params, self.seeds.images)
+        self._maker = MutantMaker.configured(self.params, self.seeds.images)
         with concerning("fuzz.selection"):
             self._selection = strategy.configured(self.params.selection)
         self._criteria = fitted(self.model, filter(None, GUIDING.values()))
@@ -217,8 +217,8 @@ class FuzzingCampaign:
     def _work(self, plan: Generation, number: int, parents: NDArray[np.int64]) -> ChunkResult:
         """Make and run the mutants of one chunk; in a thread of its own."""
         rng = stream(self.seed, "fuzz", self.island, plan.generation, "chunk", number)
-        brood = self._breeder.breed(self.population.queue.lineages(parents), rng)
-        return self._observe(brood.lineages, parents[brood.parents], brood.mutators)
+        offspring = self._maker.make(self.population.queue.lineages(parents), rng)
+        return self._observe(offspring.lineages, parents[offspring.parents], offspring.mutators)
 
     def _observe(
         self, mutants: Lineages, parents: NDArray[np.int64], mutators: NDArray[np.int16]

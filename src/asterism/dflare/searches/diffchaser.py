@@ -71,13 +71,13 @@ class DiffChaser(LockstepSearch[Proposal]):
     def propose(self, trajectories: Rows) -> Proposal:
         """See :meth:`LockstepSearch.propose`: a generation, or what the budget leaves of it."""
         left = self.budget.queries - self.queries[trajectories]
-        broods = [
-            self._brood(trajectory)[:rest]
+        offspring_of_each = [
+            self._offspring(trajectory)[:rest]
             for trajectory, rest in zip(trajectories.tolist(), left, strict=True)
         ]
-        counts = np.array([len(brood) for brood in broods])
+        counts = np.array([len(offspring) for offspring in offspring_of_each])
         comes_again = np.zeros(counts.sum(), np.bool_)  # members are disturbed at random
-        return Proposal(trajectories, counts, np.concatenate(broods), comes_again)
+        return Proposal(trajectories, counts, np.concatenate(offspring_of_each), comes_again)
 
     def learn(self, proposal: Proposal, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
@@ -88,8 +88,8 @@ class DiffChaser(LockstepSearch[Proposal]):
             ordinary = set(self.count(proposal, answers, deviates, trajectory, rows))
             if self.goes_on(trajectory):
                 eligible = [fitness[row] if row in ordinary else -np.inf for row in rows]
-                brood = proposal.items[rows.start : rows.stop]
-                self._settle(trajectory, brood, np.array(eligible, np.float32))
+                offspring = proposal.items[rows.start : rows.stop]
+                self._settle(trajectory, offspring, np.array(eligible, np.float32))
             else:
                 self._members.pop(trajectory, None)
 
@@ -97,7 +97,7 @@ class DiffChaser(LockstepSearch[Proposal]):
         """See :meth:`LockstepSearch.history`."""
         return ("crossover", "mutation") if trajectory in self._members else ("mutation",)
 
-    def _brood(self, trajectory: int) -> NDArray[Any]:
+    def _offspring(self, trajectory: int) -> NDArray[Any]:
         """The members to evaluate: the first population, or the children of the last one."""
         rng, options = self._rngs[trajectory], self._options
         if trajectory not in self._members:
@@ -123,11 +123,13 @@ class DiffChaser(LockstepSearch[Proposal]):
         parents: NDArray[Any] = self._members[trajectory][winners]
         return parents
 
-    def _settle(self, trajectory: int, brood: NDArray[Any], fitness: NDArray[np.float32]) -> None:
+    def _settle(
+        self, trajectory: int, offspring: NDArray[Any], fitness: NDArray[np.float32]
+    ) -> None:
         """Put the fittest first; it is the only one that survives."""
         if trajectory in self._members:
-            brood = np.concatenate([self._members[trajectory][:1], brood])
+            offspring = np.concatenate([self._members[trajectory][:1], offspring])
             fitness = np.concatenate([self._fitness[trajectory][:1], fitness])
         best = int(fitness.argmax())
-        order = [best, *(i for i in range(len(brood)) if i != best)]
-        self._members[trajectory], self._fitness[trajectory] = brood[order], fitness[order]
+        order = [best, *(i for i in range(len(offspring)) if i != best)]
+        self._members[trajectory], self._fitness[trajectory] = offspring[order], fitness[order]

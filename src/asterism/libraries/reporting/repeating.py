@@ -19,7 +19,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from asterism.core.workers.processes import Patience, killed_with_parent
+from asterism.core.workers.processes import Countdown, killed_with_parent
 
 #: How a run ends that takes too long, as ``timeout`` of the GNU utilities has it.
 TOO_LATE = 124
@@ -61,9 +61,9 @@ def _has_one_thread() -> bool:
 
 def _awaited(process: int, seconds: float) -> int:
     """How a child ends: its exit status, or minus the number of a signal."""
-    patience, killed = Patience(seconds), False
+    countdown, killed = Countdown(seconds), False
     while (ended := os.waitpid(process, os.WNOHANG)) == (0, 0):
-        if not killed and patience.is_over():
+        if not killed and countdown.is_over():
             os.kill(process, signal.SIGKILL)
             killed = True
         time.sleep(_LOOK_SECONDS)

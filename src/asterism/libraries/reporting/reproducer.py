@@ -20,7 +20,7 @@ from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.worker_environment import variables
-from asterism.libraries.running.worker_pool import Described
+from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
@@ -32,7 +32,7 @@ from asterism.memo.universe.tensors import Config
 def script_of(
     found: UniqueFinding,
     stored: Stored,
-    layers: dict[int, Described],
+    layers: dict[int, LayerDescription],
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
     tolerances: Sequence[NDArray[Any]],
@@ -109,7 +109,7 @@ def _version_lines(*plugins: Any) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
+def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) -> str:
     lines = ["", "", "def build():"]
     weights = []
     for identity, node in graph.nodes.items():
@@ -118,7 +118,7 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, Described]) -> str:
             made = f"keras.Input({literal(shape)}, dtype={literal(dtype)}"
             lines.append(f"    n{identity} = {made}, name='n{identity}_input')")
             continue
-        said = layers.get(identity) or Described(arguments(graph, node), [])
+        said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
         lines.append(f"    layer{identity} = {_layer(node.type, said.arguments)}")
         sources = ", ".join(f"n{i}" for i in node.inputs)
         many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS

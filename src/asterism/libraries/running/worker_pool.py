@@ -85,7 +85,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Described:
+class LayerDescription:
     """What Keras says of a layer.
 
     Args:
@@ -205,7 +205,7 @@ class WorkerPool:
             yield from client.news
             client.news = []
 
-    def described(self, graph: Graph) -> dict[int, Described]:
+    def described(self, graph: Graph) -> dict[int, LayerDescription]:
         """What a worker says of each layer, by its node: only workers have Keras.
 
         It is nothing of a model that Keras rejects.
@@ -213,14 +213,14 @@ class WorkerPool:
         folder = self._folder(graph)
         request = self._request(Task(-1, graph, {}), folder)
         request |= {"step": "describe", "backend": "describe"}
-        found: dict[int, Described] = {}
+        found: dict[int, LayerDescription] = {}
         for name in self._describers():
             answer = self._threads[name].submit(self._clients[name].ask, request).result()
             if answer["status"] == "ok":
                 for node, arguments in answer["arguments"].items():
                     variables = answer["variables"].get(node, ())
                     named = [(variable, tuple(shape)) for variable, shape in variables]
-                    found[int(node)] = Described(arguments, named)
+                    found[int(node)] = LayerDescription(arguments, named)
                 break
         shutil.rmtree(folder)
         return found

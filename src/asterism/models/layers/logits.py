@@ -34,7 +34,7 @@ FROM_PROBABILITIES = (
 
 
 @dataclass(frozen=True)
-class Ending:
+class ClassifierHead:
     """How a classifier ends.
 
     Attributes:
@@ -55,8 +55,8 @@ class Ending:
         return bool(getattr(self.softmax, "weights", ()))
 
     @classmethod
-    def of(cls, model: keras.Model) -> Ending:
-        """The ending of a functional or sequential model with one output."""
+    def of(cls, model: keras.Model) -> ClassifierHead:
+        """The head of a functional or sequential model with one output."""
         tensor = model.outputs[0]
         behind: list[Any] = []
         while True:
@@ -84,15 +84,15 @@ def up_to_logits(model: keras.Model) -> keras.Model:
         A model that gives scores ``(N, K)`` for what ``model`` takes.
     """
     model = flattened(model)
-    ending = Ending.of(model)
-    if ending.softmax is None:
+    head = ClassifierHead.of(model)
+    if head.softmax is None:
         return model
-    scores = ending.before
-    if ending.weighs:
-        linear = _copied(ending.softmax, activation="linear")
+    scores = head.before
+    if head.weighs:
+        linear = _copied(head.softmax, activation="linear")
         scores = linear(scores)
-        linear.set_weights(ending.softmax.get_weights())
-    for layer in ending.behind:
+        linear.set_weights(head.softmax.get_weights())
+    for layer in head.behind:
         if type(layer).__name__ in RESHAPING:
             scores = _copied(layer)(scores)
     return keras.Model(model.inputs[0], scores)

@@ -1,4 +1,4 @@
-"""Finding one's way in a Keras model."""
+"""Looking up the layers of a Keras model: the recurrent one, and the chain of all of them."""
 
 from __future__ import annotations
 

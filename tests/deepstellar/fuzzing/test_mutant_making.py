@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from worlds import digits, params
 
 from asterism.core.randomness.random_streams import stream
-from asterism.deepstellar.campaigns.breeding import Breeder, Lineages
+from asterism.deepstellar.campaigns.mutants import Lineages, MutantMaker
 from asterism.deepstellar.campaigns.mutation import Mutation
 from asterism.images import Mutator, build_mutators
 from asterism.images.bounds import acceptable
@@ -42,34 +42,34 @@ def test_generations_follow_the_published_rules() -> None:
             "salt_and_pepper_noise": {"low": 0.01, "high": 0.2},
         }
     )
-    breeder = Breeder(of_images(mutators), {}, attempts=3, l0_share=0.05, linf_share=0.3)
+    maker = MutantMaker(of_images(mutators), {}, attempts=3, l0_share=0.05, linf_share=0.3)
     parents = fresh(200)
     seeds = parents.images
     roots = np.arange(200)
     rejected = 0
     for generation in range(6):
-        brood = breeder.breed(parents, stream(0, "test", generation))
-        rejected += len(parents) - len(brood.parents)
-        assert np.all(np.diff(brood.parents) > 0)
-        for k, parent in enumerate(brood.parents.tolist()):
-            name = breeder.names[brood.mutators[k]]
-            image, reference = brood.lineages.images[k], brood.lineages.references[k]
+        offspring = maker.make(parents, stream(0, "test", generation))
+        rejected += len(parents) - len(offspring.parents)
+        assert np.all(np.diff(offspring.parents) > 0)
+        for k, parent in enumerate(offspring.parents.tolist()):
+            name = maker.names[offspring.mutators[k]]
+            image, reference = offspring.lineages.images[k], offspring.lineages.references[k]
             before = parents.only(np.array([parent]))
             assert not np.array_equal(image, before.images[0])
             if name == "brightness":
                 assert not before.transformed[0]
-                assert brood.lineages.transformed[k]
+                assert offspring.lineages.transformed[k]
                 expected = np.minimum(before.images[0].astype(int) + 9, 255)
                 assert np.array_equal(image, expected)
             else:
                 assert np.array_equal(reference, before.references[0])
-                assert brood.lineages.transformed[k] == before.transformed[0]
+                assert offspring.lineages.transformed[k] == before.transformed[0]
                 assert close(image, reference, 0.05, 0.3)
             seed = seeds[roots[parent]].astype(int)
-            transformed = brood.lineages.transformed[k]
+            transformed = offspring.lineages.transformed[k]
             assert np.array_equal(reference, np.minimum(seed + 9, 255) if transformed else seed)
-        roots = roots[brood.parents]
-        parents = brood.lineages
+        roots = roots[offspring.parents]
+        parents = offspring.lineages
     assert parents.transformed.all() or parents.transformed.mean() > 0.6
     assert rejected > 0
 
@@ -77,24 +77,24 @@ def test_generations_follow_the_published_rules() -> None:
 def test_parents_stay_as_they_are() -> None:
     parents = fresh(50)
     before = parents.images.copy()
-    Breeder.configured(params(), before).breed(parents, stream(0))
+    MutantMaker.configured(params(), before).breed(parents, stream(0))
     assert np.array_equal(parents.images, before)
     assert not parents.transformed.any()
 
 
 def test_weights_are_relative_frequencies() -> None:
     mutators = build_mutators({"rotation": {}, "shear": {}, "pixel_change": {}, "contrast": {}})
-    breeder = Breeder(of_images(mutators), {"rotation": 3, "contrast": 0}, 1, 1.0, 1.0)
-    brood = breeder.breed(fresh(4000), stream(1))
-    counts = np.bincount(brood.mutators, minlength=4) / 4000
+    maker = MutantMaker(of_images(mutators), {"rotation": 3, "contrast": 0}, 1, 1.0, 1.0)
+    offspring = maker.make(fresh(4000), stream(1))
+    counts = np.bincount(offspring.mutators, minlength=4) / 4000
     np.testing.assert_allclose(counts, [3 / 5, 1 / 5, 1 / 5, 0], atol=0.05)
 
 
 def test_lineages_that_may_not_change_any_more_have_no_mutants() -> None:
-    breeder = Breeder(of_images(build_mutators({"rotation": {}})), {}, 3, 0.02, 0.3)
+    maker = MutantMaker(of_images(build_mutators({"rotation": {}})), {}, 3, 0.02, 0.3)
     parents = fresh(10)
     spent = Lineages(parents.images, parents.references, np.arange(10) < 6)
-    assert set(breeder.breed(spent, stream(0)).parents) <= {6, 7, 8, 9}
+    assert set(maker.make(spent, stream(0)).parents) <= {6, 7, 8, 9}
 
 
 def test_impossible_weights() -> None:

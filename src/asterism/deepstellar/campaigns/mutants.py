@@ -43,7 +43,7 @@ class Lineages:
 
 
 @dataclass(frozen=True)
-class Brood:
+class Offspring:
     """Mutants.
 
     Attributes:
@@ -57,7 +57,7 @@ class Brood:
     mutators: NDArray[np.int16]
 
 
-class Breeder:
+class MutantMaker:
     """Makes one mutant of each parent.
 
     Args:
@@ -88,8 +88,8 @@ class Breeder:
         self._weights = {False: every, True: every * self._pixel_level}
 
     @classmethod
-    def configured(cls, params: FuzzParams, seeds: Inputs) -> Breeder:
-        """The breeder that the parameters describe, for seeds ``(N, ...)``.
+    def configured(cls, params: FuzzParams, seeds: Inputs) -> MutantMaker:
+        """The mutant maker that the parameters describe, for seeds ``(N, ...)``.
 
         Raises:
             UserError: a mutator that is unknown or of another kind of inputs, or an impossible
@@ -98,7 +98,7 @@ class Breeder:
         mutation = mutation_of(seeds, params.mutators)
         return cls(mutation, params.weights, params.attempts, params.l0_share, params.linf_share)
 
-    def breed(self, parents: Lineages, rng: np.random.Generator) -> Brood:
+    def make(self, parents: Lineages, rng: np.random.Generator) -> Offspring:
         """Mutants of the parents, in their order; none of those whose every attempt failed."""
         images, references = parents.images.copy(), parents.references.copy()
         transformed = parents.transformed.copy()
@@ -118,7 +118,7 @@ class Breeder:
             if not len(pending):
                 break
         made = np.flatnonzero(mutators >= 0)
-        return Brood(Lineages(images, references, transformed).only(made), made, mutators[made])
+        return Offspring(Lineages(images, references, transformed).only(made), made, mutators[made])
 
     def _draw(self, transformed: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
         """A mutator's number for each lineage, -1 where none is allowed any more."""

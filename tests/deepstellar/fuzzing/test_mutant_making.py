@@ -77,7 +77,7 @@ def test_generations_follow_the_published_rules() -> None:
 def test_parents_stay_as_they_are() -> None:
     parents = fresh(50)
     before = parents.images.copy()
-    MutantMaker.configured(params(), before).breed(parents, stream(0))
+    MutantMaker.configured(params(), before).make(parents, stream(0))
     assert np.array_equal(parents.images, before)
     assert not parents.transformed.any()
 

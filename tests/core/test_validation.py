@@ -52,6 +52,7 @@ def imported() -> dict[str, list[str]]:
 COMPUTED = ("asterism.memo.generating.operator:OPERATORS", "asterism.memo.universe.spec:LAYERS")
 
 
+@pytest.mark.slow  # to import all plug-ins takes as long as all libraries together
 @pytest.mark.parametrize("where", [where for where in REGISTRIES if where not in COMPUTED])
 def test_names_read_from_the_source_are_those_of_the_plugins(where, imported):
     assert names_in(where) == imported[where] != []

@@ -166,6 +166,7 @@ def test_spaces_around_the_cells_and_a_mark_at_the_start_mean_nothing(drive):
         np.testing.assert_array_equal(getattr(spaced, name), values)
 
 
+@pytest.mark.slow
 def test_the_stage_measures_a_regressor(drive, tmp_path, monkeypatch):
     own = tmp_path / "own.npz"
     roads = load_driving(params(drive), 1).test_images

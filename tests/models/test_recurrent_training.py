@@ -56,6 +56,7 @@ def test_every_architecture_is_built_stored_and_run(tmp_path, digits, cell, unit
     assert read_json(tmp_path / "rnn.json")["graph"]["layer"] == f"{cell}_{len(units)}"
 
 
+@pytest.mark.slow
 def test_training_learns_and_gives_the_same_weights_again(digits):
     models = [train_rnn(architecture(), digits, seed)[0] for seed in (1, 1, 2)]
     first, again, other = [m.get_weights() for m in models]

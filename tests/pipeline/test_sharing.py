@@ -188,6 +188,7 @@ def test_a_sweep_that_someone_else_has_run_runs_no_stage(project, tmp_path):
     assert project.ran() == []
 
 
+@pytest.mark.slow
 def test_a_damaged_object_is_detected_and_never_used(project, remote, tmp_path):
     call(project, *make("push"))
     remote()

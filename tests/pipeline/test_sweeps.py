@@ -92,6 +92,7 @@ def test_the_local_submitit_launcher(project):
     assert project.ran() == ["base", "end", "end", "left", "left", "right"]
 
 
+@pytest.mark.slow
 def test_a_failing_point_is_reported_and_the_others_finish(project):
     status, output = call(project, "sweep", "--name", "s", "fuzz.mutants=13,5")
     assert status == 1

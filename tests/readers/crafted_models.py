@@ -9,6 +9,7 @@ import zipfile
 
 import h5py
 import numpy as np
+import onnx
 from crafted_arrays import archive
 from h5py import h5d, h5p, h5s, h5t
 from onnx import TensorProto, helper, numpy_helper
@@ -298,6 +299,22 @@ def external(path, location="data.bin", **facts):
     path.write_bytes(model.SerializeToString())
 
 
+def external_by_its_entries_alone(path):
+    """The location says that the data are inside, and entries name another file."""
+    external(path)
+    model = onnx.load(path, load_external_data=False)
+    model.graph.initializer[0].data_location = TensorProto.DEFAULT
+    path.write_bytes(model.SerializeToString())
+
+
+def external_by_its_location_alone(path):
+    """The location says that the data are outside, and no entry says where."""
+    external(path)
+    model = onnx.load(path, load_external_data=False)
+    del model.graph.initializer[0].external_data[:]
+    path.write_bytes(model.SerializeToString())
+
+
 def address_in_memory(path):
     """ONNX Runtime takes this location for an address of its own process."""
     external(path, "*/_ORT_MEM_ADDR_/*", offset=4096)
@@ -389,6 +406,8 @@ def file_of_5_gb(path):
 
 ONNX = [
     external,
+    external_by_its_entries_alone,
+    external_by_its_location_alone,
     address_in_memory,
     external_in_a_function,
     constant_of_a_large_shape,

@@ -30,6 +30,15 @@ def test_a_packed_model_holds_the_data_and_needs_no_other_file(model, tmp_path):
     onnx.checker.check_model(tmp_path / "whole.onnx")
 
 
+@pytest.mark.parametrize(
+    "half", [crafted.external_by_its_entries_alone, crafted.external_by_its_location_alone]
+)
+def test_half_a_sign_of_another_file_is_enough(half, model):
+    half(model)
+    with pytest.raises(UserError, match="keeps data in other files"):
+        read_onnx(model)
+
+
 def test_a_model_of_one_file_stays_what_it_is(model, tmp_path):
     crafted.onnx_model(model)
     pack(model, tmp_path / "whole.onnx")

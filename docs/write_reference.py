@@ -26,6 +26,7 @@ from asterism.cli import app
 from asterism.config import Params
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.parameters.registry import Registry
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import names_in
 
 ROOT = Path(__file__).parents[1]
@@ -60,7 +61,8 @@ INTRODUCTIONS = {
 Every parameter of `params.yaml`. The defaults are those of `conf/`. Set one with `-S`, as in
 `dvc exp run -S seed=1`. `NAME` stands for a name of your choice, `N` for a place in a list. A word
 in brackets is a choice of the section: `rnn (file)` is what `rnn=file` has.
-[Plug-ins](plug-ins.md) have options of their own.
+[Plug-ins](plug-ins.md) have options of their own. *Source* is where a parameter is defined, and the
+paper's value where that is not the default; the other parameters are this project's own.
 """,
     "plug-ins": """\
 # Plug-ins
@@ -183,6 +185,11 @@ def range_text(annotation: Any, metadata: list[Any]) -> str:
     return ", ".join(dict.fromkeys(filter(None, found)))
 
 
+def source_text(metadata: list[Any]) -> str:
+    """The place in a paper that a parameter comes from."""
+    return "; ".join(note.text for note in metadata if isinstance(note, Source))
+
+
 def is_plain(part: Any) -> bool:
     """Whether a type's argument is a value of a ``Literal``, which has no limits."""
     return isinstance(part, (str, int, float, bool))
@@ -215,10 +222,10 @@ def table(header: list[str], rows: list[list[str]]) -> str:
 
 
 def parameters_page() -> str:
-    """Every parameter: type, default, range and meaning."""
+    """Every parameter: type, default, range, meaning, and the paper that has it."""
     defaults = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     parts = [INTRODUCTIONS["parameters"]]
-    header = ["parameter", "type", "default", "range or names", "meaning"]
+    header = ["parameter", "type", "default", "range or names", "meaning", "source"]
     for name, field in Params.model_fields.items():
         members = sections_in(field.annotation)
         known = [defaults[name]] if name in defaults else []
@@ -233,10 +240,13 @@ def parameters_page() -> str:
                 default_text(values),
                 range_text(one.annotation, one.metadata),
                 one.description or ABSENT,
+                source_text(one.metadata),
             ]
             for path, one, values in rows_of(whole, [{name: value} for value in known])
         ]
-        parts.append(f"## {name}\n\n{about}\n\n{chosen_by(name)}{table(header, rows)}")
+        width = len(header) if any(row[-1] for row in rows) else len(header) - 1
+        shown = table(header[:width], [row[:width] for row in rows])
+        parts.append(f"## {name}\n\n{about}\n\n{chosen_by(name)}{shown}")
     return "\n".join(parts)
 
 

@@ -7,14 +7,19 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from asterism.core.parameters.params import Distinct, ParameterSection
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import named
 
 
 class ClusterParams(ParameterSection):
     """How the activations of an important neuron are clustered."""
 
-    k_min: int = Field(ge=2, description="fewest clusters tried; the best silhouette wins")
-    k_max: int = Field(ge=2, le=256, description="most clusters tried, numbered in a byte")
+    k_min: Annotated[int, Source("DeepImportance, section 3.2")] = Field(
+        ge=2, description="fewest clusters tried; the best silhouette wins"
+    )
+    k_max: Annotated[int, Source("DeepImportance, section 3.2")] = Field(
+        ge=2, le=256, description="most clusters tried, numbered in a byte"
+    )
     min_values: int = Field(ge=1, description="a neuron with fewer values gets one cluster")
     leave_out_zeros: bool = Field(description="cluster dense layers' activations above 0 only")
     decimals: int | None = Field(ge=0, description="round centroids to so many; null: do not")
@@ -29,11 +34,15 @@ class ClusterParams(ParameterSection):
 class RelevanceParams(ParameterSection):
     """How relevance is propagated."""
 
-    composite: Annotated[str, named("asterism.deepimportance.composite:COMPOSITES")] = Field(
-        description="which rule of LRP applies to which kind of layer"
-    )
+    composite: Annotated[
+        str,
+        named("asterism.deepimportance.composite:COMPOSITES"),
+        Source("DeepImportance, section 3.1"),
+    ] = Field(description="which rule of LRP applies to which kind of layer")
     epsilon: float = Field(ge=0, description="ε of LRP-ε; 0 makes it LRP-0")
-    alpha: float = Field(ge=1, description="α of LRP-αβ; β is α - 1")
+    alpha: Annotated[float, Source("Bach et al., PLoS ONE 2015")] = Field(
+        ge=1, description="α of LRP-αβ; β is α - 1"
+    )
     gamma: float = Field(ge=0, description="γ of LRP-γ")
 
 
@@ -43,9 +52,9 @@ class ImportanceParams(ParameterSection):
     layer: str | int | None = Field(
         description="subject layer by name or index; null: the last hidden one"
     )
-    neurons: Distinct[Annotated[int, Field(ge=1)]] = Field(
-        min_length=1, description="numbers of important neurons, each measured"
-    )
+    neurons: Annotated[
+        Distinct[Annotated[int, Field(ge=1)]], Source("DeepImportance, section 3.3")
+    ] = Field(min_length=1, description="numbers of important neurons, each measured")
     target_class: int | None = Field(
         ge=0, description="neurons that matter to one class only; null: to all"
     )

@@ -9,6 +9,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from asterism.core.files.user_files import File
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import accepted_by, named, offer
 
 
@@ -26,9 +27,9 @@ class SearchParams(ParameterSection):
 
     accepted_by: ClassVar[str | None] = "asterism.dflare.searches:search_options"
 
-    search: Annotated[str, named("asterism.dflare.searches:SEARCHES")] = Field(
-        description="a search of asterism.dflare.searches"
-    )
+    search: Annotated[
+        str, named("asterism.dflare.searches:SEARCHES"), Source("Dflare, Algorithms 1 and 2")
+    ] = Field(description="a search of asterism.dflare.searches")
     options: dict[Label, Any] = Field(description="what this search takes, see its Options")
 
 
@@ -66,10 +67,12 @@ class BoundParams(ParameterSection):
 class TriggerParams(ParameterSection):
     """The search for inputs on which a compressed model deviates from its original."""
 
-    seeds: int = Field(ge=1, description="inputs to start from, drawn at random")
+    seeds: Annotated[int, Source("Dflare, table 4: 500")] = Field(
+        ge=1, description="inputs to start from, drawn at random"
+    )
     queries: int = Field(ge=1, description="mutants to evaluate at most for each seed")
-    seconds: float | None = Field(
-        gt=0, description="ceiling on a seed's time (the paper: 180); null: none"
+    seconds: Annotated[float | None, Source("Dflare, table 4: 180")] = Field(
+        gt=0, description="ceiling on a seed's time; null: none"
     )
     n_triggers: int = Field(ge=1, description="triggering inputs to find for each seed")
     minimise_queries: int = Field(
@@ -104,5 +107,9 @@ class RepairParams(ParameterSection):
     repairers: Annotated[
         dict[Label, dict[Label, Any]], accepted_by("asterism.dflare.repairers:repairer_options")
     ] = Field(min_length=1, description="repairers to compare, each with its options")
-    folds: int = Field(ge=2, description="parts of the cross-validation")
-    repeats: int = Field(ge=1, description="repetitions of it, each with another random seed")
+    folds: Annotated[int, Source("Drepair, section 5.5")] = Field(
+        ge=2, description="parts of the cross-validation"
+    )
+    repeats: Annotated[int, Source("Drepair, section 5.5")] = Field(
+        ge=1, description="repetitions of it, each with another random seed"
+    )

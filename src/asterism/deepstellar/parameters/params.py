@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import Distinct, ParameterSection
 from asterism.core.parameters.registry import closest
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import accepted_by
 from asterism.deepstellar.selections.params import SelectionParams
 
@@ -22,10 +23,14 @@ _NARROWEST = 3
 class AbstractionParams(ParameterSection):
     """How hidden states become abstract states."""
 
-    k: int = Field(ge=1, description="principal components kept")
-    m: int = Field(ge=1, description="equal intervals over each component's range")
+    k: Annotated[int, Source("DeepStellar, section 3.2")] = Field(
+        ge=1, description="principal components kept"
+    )
+    m: Annotated[int, Source("DeepStellar, section 3.2")] = Field(
+        ge=1, description="equal intervals over each component's range"
+    )
     bits: int = Field(description="bits of a state's code for each component")
-    n_step: int = Field(
+    n_step: Annotated[int, Source("DeepStellar, section 4.1")] = Field(
         ge=1, description="Manhattan distance up to which unvisited states count as boundary"
     )
 
@@ -65,20 +70,22 @@ class SeedParams(ParameterSection):
 class FuzzParams(ParameterSection):
     """One campaign for each criterion."""
 
-    criteria: Distinct[Literal["state", "k_step", "transition", "none"]] = Field(
-        min_length=1, description="what guides a campaign; none: the unguided baseline"
-    )
+    criteria: Annotated[
+        Distinct[Literal["state", "k_step", "transition", "none"]], Source("DeepStellar, section 5")
+    ] = Field(min_length=1, description="what guides a campaign; none: the unguided baseline")
     mutants: int = Field(ge=1, description="budget of a campaign: mutants run through the network")
     parents: int = Field(ge=1, description="parents chosen at a time")
     mutants_per_parent: int = Field(ge=1, description="mutants made of a parent each time")
     islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
-    attempts: int = Field(ge=1, description="tries to make an acceptable mutant of a parent")
-    l0_share: float = Field(
+    attempts: Annotated[int, Source("DeepHunter, section 3.2")] = Field(
+        ge=1, description="tries to make an acceptable mutant of a parent"
+    )
+    l0_share: Annotated[float, Source("DeepHunter, section 3.2")] = Field(
         ge=0, le=1, description="share of an image's values that may change by any amount"
     )
-    linf_share: float = Field(
+    linf_share: Annotated[float, Source("DeepHunter, section 3.2")] = Field(
         ge=0, le=1, description="share of 255 by which all of an image's values may change"
     )
     selection: SelectionParams

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from asterism.core.parameters.labels import Label
 from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import named
 
 
@@ -16,7 +17,9 @@ class SelectionParams(ParameterSection):
 
     accepted_by: ClassVar[str | None] = "asterism.deepstellar.selections.strategy:configured"
 
-    name: Annotated[str, named("asterism.deepstellar.selections.strategy:SELECTIONS")] = Field(
-        description="a strategy of asterism.deepstellar.selections"
-    )
+    name: Annotated[
+        str,
+        named("asterism.deepstellar.selections.strategy:SELECTIONS"),
+        Source("DeepHunter, section 3.1"),
+    ] = Field(description="a strategy of asterism.deepstellar.selections")
     options: dict[Label, float | int] = Field(description="the strategy's own settings")

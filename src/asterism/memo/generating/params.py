@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from asterism.core.parameters.params import Distinct, ParameterSection
+from asterism.core.parameters.source import Source
 from asterism.core.parameters.validation import named
 
 StrategyName = Annotated[str, named("asterism.memo.generating.strategy:STRATEGIES")]
@@ -15,7 +16,9 @@ StrategyName = Annotated[str, named("asterism.memo.generating.strategy:STRATEGIE
 class GenerateParams(ParameterSection):
     """Generation of models (Algorithm 2)."""
 
-    strategy: StrategyName = Field(description="memo, memo_r, memo_o, cradle or muffin")
+    strategy: Annotated[StrategyName, Source("MEMO, Algorithm 2")] = Field(
+        description="memo, memo_r, memo_o, cradle or muffin"
+    )
     compared: Distinct[StrategyName] = Field(
         description="further strategies whose coverage is measured at the same budget"
     )
@@ -28,13 +31,13 @@ class GenerateParams(ParameterSection):
     islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"
     )
-    mutations: int = Field(
-        ge=1, le=50, description="mutations of a model before it is run (the paper: 1)"
+    mutations: Annotated[int, Source("MEMO, Algorithm 2: 1")] = Field(
+        ge=1, le=50, description="mutations of a model before it is run"
     )
-    p: float = Field(
+    p: Annotated[float, Source("MEMO, Algorithm 2")] = Field(
         gt=0, lt=1, description="parameter of the geometric distribution of the selection"
     )
-    pool: Literal["replace", "grow"] = Field(
+    pool: Annotated[Literal["replace", "grow"], Source("MEMO, Algorithm 2: replace")] = Field(
         description="replace: a mutant that raises coverage replaces its seed; grow: it joins"
     )
     max_layers: int = Field(ge=2, description="a mutant of more layers is rejected")

@@ -35,6 +35,7 @@ import time
 import pytest
 
 from asterism.numbers import double, endless
+from conftest import ENVIRONMENT
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_again(four):
 
 def test_in_a_process():
     program = "from asterism.numbers import double; print(double(4))"
-    assert subprocess.check_output([sys.executable, "-c", program]) == b"8\\n"
+    assert subprocess.check_output([sys.executable, "-c", program], env=ENVIRONMENT) == b"8\\n"
 
 
 def test_ends():
@@ -72,6 +73,7 @@ def checkout(tmp_path):
     (root / "src/asterism/numbers.py").write_text(MODULE)
     (root / "tests").mkdir()
     (root / "tests/test_numbers.py").write_text(TESTS)
+    (root / "tests/conftest.py").write_text("import os\n\nENVIRONMENT = dict(os.environ)\n")
     (root / "ignored").write_text("")
     (root / ".gitignore").write_text("ignored\n")
     subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)

@@ -183,3 +183,6 @@ def test_a_module_that_notes_its_functions_does_what_it_did(tmp_path):
     program = "import m; print(m.double(3), m.double.__doc__, m.__doc__)"
     done = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True)
     assert done.split("\n")[:2] == ["m.py:double", "6 Doc. Doc."]
+    (tmp_path / "asterism_noting.py").unlink()  # as for a file that is run without its folder
+    done = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True)
+    assert done == "6 Doc. Doc.\n"

@@ -1,8 +1,9 @@
 """What is attacked, with which settings, and what counts as a success; functions as models."""
 
+import keras
 import numpy as np
 import pytest
-from test_attacks import attack, params
+from test_attacks import UNIT, attack, params
 
 from asterism.attacks import augmenting, estimator, natural
 from asterism.attacks.attack import Victims
@@ -11,6 +12,7 @@ from asterism.attacks.deviations import AttackPlan, Deviations
 from asterism.attacks.estimator import PixelEstimator
 from asterism.attacks.natural import farthest_first, natural_augmentations, read_natural
 from asterism.attacks.noise import direction, noise_of_length
+from asterism.attacks.regressor import PixelRegressor
 from asterism.core.files.artifacts import write_arrays
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
@@ -252,3 +254,20 @@ def test_what_has_moved_is_told_of_attacked_images_only():
     assert found["fgsm_success"].tolist() == [True, False]
     assert found["fgsm_sources"].tolist() == [4, 6]
     assert all(name.startswith("fgsm_") for name in found)
+
+
+@pytest.mark.parametrize("kind", [PixelEstimator, PixelRegressor])
+def test_a_model_is_attacked_as_it_is_used_on_pixels_between_0_and_1(kind):
+    """Not as it is trained, when dropout would change its outputs."""
+    keras.utils.set_random_seed(0)
+    layers = keras.layers
+    parts = [keras.Input((2, 2, 1)), layers.Flatten(), layers.Dropout(0.9), layers.Dense(2)]
+    model = keras.Sequential(parts)
+    given = np.random.default_rng(0).random((300, 2, 2, 1), np.float32)
+    kernel, bias = model.get_weights()
+    expected = given.reshape(300, 4) @ kernel + bias
+    found = kind(model, UNIT)
+    outputs = expected if kind is PixelEstimator else expected[:, 0]
+    np.testing.assert_allclose(found.predict(given), outputs, rtol=1e-4, atol=1e-5)
+    assert [float(end) for end in found.clip_values] == [0.0, 1.0]
+    assert found.input_shape == (2, 2, 1) and found.channels_first is False

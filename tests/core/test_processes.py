@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -203,9 +204,9 @@ def test_what_does_not_end_is_waited_for_only_so_long(monkeypatch):
     now, looked = [0.0], []
     monkeypatch.setattr(psutil, "Process", Alone)
     monkeypatch.setattr(processes, "_has_children", lambda: True)
-    monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(
-        processes.time, "sleep", lambda _: looked.append(now.append(now.pop() + 1.0))
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda _: looked.append(now.append(now.pop() + 1.0))
     )
+    monkeypatch.setattr(processes, "time", clock)
     end_all_below()
     assert len(looked) == processes._REAP_SECONDS

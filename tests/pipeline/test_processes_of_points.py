@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
@@ -239,7 +238,7 @@ class TestShards:
 
     def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
         monkeypatch.setattr(shards, "GRACE", 0.1)
-        deaf = script(tmp_path / "deaf", f"trap '' TERM; echo $$ > {tmp_path}/pid; sleep 30")
+        deaf = script(tmp_path / "deaf", f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 30")
         (process,) = Shards(2).start(tmp_path, "x", deaf)
         number = int(wait_until(lambda: (tmp_path / "pid").exists() and read_pid(tmp_path)))
         process.stop()
@@ -323,14 +322,19 @@ class TestSideBySide:
 
     @pytest.fixture
     def run(self, tmp_path, monkeypatch):
-        def pool(jobs, _context, initializer, arguments):
-            assert initializer is pipeline.serve_run
-            assert not arguments[0].poll()  # the other end is open
-            return ThreadPoolExecutor(jobs)
+        class Pool(ThreadPoolExecutor):
+            def __init__(self, jobs, _context, initializer, arguments):
+                assert initializer is pipeline.serve_run
+                assert not arguments[0].poll()  # the other end is open
+                super().__init__(jobs)
+
+            def submit(self, work, root, stage, *given):
+                begun.append(stage.name)
+                return super().submit(work, root, stage, *given)
 
         begun, running, most = [], set(), []
-        lock = threading.Lock()
-        monkeypatch.setattr(pipeline, "ProcessPoolExecutor", pool)
+        lock, together = threading.Lock(), threading.Barrier(2)
+        monkeypatch.setattr(pipeline, "ProcessPoolExecutor", Pool)
         monkeypatch.setattr(lockfile, "stage_names", lambda root: ["old"])
         orders = []
         monkeypatch.setattr(lockfile, "set_order", lambda *given: orders.append(given))
@@ -339,10 +343,10 @@ class TestSideBySide:
             def stage_run(root, stage, locks, helpers):
                 assert (root, locks, helpers) == (tmp_path, tmp_path / "locks", Shards(5))
                 with lock:
-                    begun.append(stage.name)
                     running.add(stage.name)
                     most.append(len(running))
-                time.sleep(0.01)
+                if stage.name in ("long-1", "a"):  # which begin first
+                    together.wait(60)
                 with lock:
                     running.remove(stage.name)
                 outcome = outcomes.get(stage.name, True)

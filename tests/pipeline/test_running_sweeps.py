@@ -352,15 +352,17 @@ class TestRunning:
             left.pop()
             leave(sweep, points[1])
 
-        monkeypatch.setattr(app.time, "sleep", sleep)
+        monkeypatch.setattr(app, "time", SimpleNamespace(sleep=sleep))
         assert self.run(monkeypatch, sweep, points, lambda *_: leave(sweep, points[0]), SLURM) == 0
         assert left == []
 
     def test_an_interrupted_sweep_waits_so_long_for_its_points(self, sweep, monkeypatch):
         """As long as they have to save their state, and no longer."""
         now = [0.0]
-        monkeypatch.setattr(app.time, "monotonic", lambda: now[0])
-        monkeypatch.setattr(app.time, "sleep", lambda seconds: now.append(now.pop() + seconds))
+        clock = SimpleNamespace(
+            monotonic=lambda: now[0], sleep=lambda seconds: now.append(now.pop() + seconds)
+        )
+        monkeypatch.setattr(app, "time", clock)
         running = iter([[], *[[0]] * 1000])
         monkeypatch.setattr(Sweep, "running", lambda _: next(running))
 

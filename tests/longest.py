@@ -20,7 +20,7 @@ LONGEST = (
     "readers/test_crafted_arrays.py",
     "memo/test_generation.py",
     "pipeline/test_dvc_contract.py",
-    "pipeline/test_supervised.py",
+    "core/test_supervised.py",
     "pipeline/test_sharing.py",
     "libraries/test_gradients.py",
     "mutation/test_faults.py",

@@ -1,7 +1,13 @@
 """What a person sees while a stage runs."""
 
+import logging
+import os
 import subprocess
 import sys
+
+import pytest
+
+from asterism.core.messages.console import _LogFile, one_bar, progress
 
 PROGRAM = """
 import os, signal, sys
@@ -61,3 +67,25 @@ def test_what_a_line_quotes_of_a_file_does_not_command_the_terminal(tmp_path):
     line = done.stderr.rstrip("\n")
     assert "named" in line
     assert line.isprintable()
+
+
+@pytest.mark.parametrize("before", [None, "1"])
+def test_processes_that_are_started_beside_a_bar_draw_none(monkeypatch, before):
+    monkeypatch.delenv("ASTERISM_NO_BARS", raising=False)
+    if before is not None:
+        monkeypatch.setenv("ASTERISM_NO_BARS", before)
+    with pytest.raises(KeyError), one_bar():
+        assert progress(range(3), label="bar").disable is True
+        raise KeyError
+    assert os.environ.get("ASTERISM_NO_BARS") == before
+
+
+@pytest.mark.parametrize(("reason", "told"), [(OSError(28, "full"), False), (TypeError(), True)])
+def test_a_log_that_the_disk_has_no_room_for_is_not_told(tmp_path, capsys, reason, told):
+    log = _LogFile(tmp_path / "log")
+    try:
+        raise reason
+    except type(reason):
+        log.handleError(logging.makeLogRecord({"msg": "line"}))
+    assert ("Logging error" in capsys.readouterr().err) is told
+    log.close()

@@ -1,3 +1,5 @@
+import os
+import resource
 from pathlib import Path
 
 import numpy as np
@@ -5,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from asterism.core.files import artifacts
+from asterism.core.files.limits import require_room
 from asterism.core.messages.errors import UserError
 from asterism.core.settings import machine
 
@@ -72,3 +75,34 @@ def test_a_sparse_matrix_that_declares_too_long_rows_is_rejected(tmp_path, monke
         artifacts.read_sparse(tmp_path / "s.npz")
     monkeypatch.setenv("ASTERISM_LIMITS_ARRAY_MB", "2")
     assert artifacts.read_sparse(tmp_path / "s.npz").shape == (2, 125_001)
+
+
+def test_a_process_takes_no_more_memory_than_it_may(monkeypatch):
+    """Of this machine's limit and the one that it has, the lower one counts."""
+    monkeypatch.setenv("ASTERISM_LIMITS_PROCESS_MB", "123456")
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    assert soft == resource.RLIM_INFINITY or soft > 123456 * machine.MB
+    if (child := os.fork()) == 0:
+        machine.limit_memory()
+        first = resource.getrlimit(resource.RLIMIT_DATA) == (123456 * machine.MB, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (100_000 * machine.MB, hard))
+        machine.limit_memory()
+        second = resource.getrlimit(resource.RLIMIT_DATA) == (100_000 * machine.MB, hard)
+        os._exit(0 if first and second else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_threads_are_the_processors_that_this_process_may_use(monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1, 4, 6}, raising=False)
+    assert machine.available_threads() == 3
+    monkeypatch.delattr(os, "sched_getaffinity")
+    for found, expected in ((7, 7), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda found=found: found)
+        assert machine.available_threads() == expected
+
+
+def test_a_size_may_be_the_limit_itself(monkeypatch):
+    monkeypatch.setenv("ASTERISM_LIMITS_TEXT_MB", "2")
+    require_room(2 * machine.MB, "limits.text_mb", "x declares texts")
+    with pytest.raises(UserError, match=r"x declares texts of 2 MB, and the limit is 2 MB"):
+        require_room(2 * machine.MB + 1, "limits.text_mb", "x declares texts")

@@ -5,12 +5,19 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from asterism.core.workers import processes
-from asterism.core.workers.processes import Countdown, run_alone, started_to_last
+from asterism.core.workers.processes import (
+    Countdown,
+    adopt_orphans,
+    end_all_below,
+    run_alone,
+    started_to_last,
+)
 from marked import Marked, wait_until
 from places import ROOT
 
@@ -159,3 +166,47 @@ def test_where_the_system_does_not_mind_parents_a_thread_does(monkeypatch):
     assert killed == []
     watched[0][1]()
     assert killed == [(os.getpid(), signal.SIGKILL)]
+
+
+def in_a_fork(work):
+    """What is true in a process of its own, which has no children but its own."""
+    if (child := os.fork()) == 0:
+        status = 2
+        try:
+            status = 0 if work() else 1
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere orphans are not adopted")
+def test_all_that_was_started_below_ends_also_where_its_parents_have_ended():
+    sleeps = "sleep 1000 > /dev/null & echo $!; setsid sleep 1000 > /dev/null & echo $!"
+
+    def work():
+        adopt_orphans()
+        started = subprocess.check_output(["sh", "-c", sleeps], text=True).split()
+        orphans = [psutil.Process(int(number)) for number in started]
+        assert [orphan.ppid() for orphan in orphans] == [os.getpid()] * 2
+        assert processes._has_children()
+        end_all_below()
+        return not processes._has_children() and not any(map(lives, orphans))
+
+    assert in_a_fork(work)
+    assert in_a_fork(lambda: not processes._has_children())
+
+
+def test_what_does_not_end_is_waited_for_only_so_long(monkeypatch):
+    class Alone:
+        def children(self, recursive):
+            return []
+
+    now, looked = [0.0], []
+    monkeypatch.setattr(psutil, "Process", Alone)
+    monkeypatch.setattr(processes, "_has_children", lambda: True)
+    clock = SimpleNamespace(
+        monotonic=lambda: now[0], sleep=lambda _: looked.append(now.append(now.pop() + 1.0))
+    )
+    monkeypatch.setattr(processes, "time", clock)
+    end_all_below()
+    assert len(looked) == processes._REAP_SECONDS

@@ -10,6 +10,7 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.stage_units import work_units
+from asterism.core.running.stage import main
 from places import ROOT
 
 SCRIPT = '''"""Says and does what a test wants."""
@@ -178,3 +179,17 @@ class Kept:
     @classmethod
     def load(cls, folder):
         return cls()
+
+
+def test_stages_are_listed_by_the_first_lines_of_what_they_say(tmp_path, capsys):
+    scripts = {"a": '"""Trains it.\n\nAt length."""', "b": "import nothing_of_that_name", "_c": ""}
+    for name, text in scripts.items():
+        (tmp_path / f"{name}.py").write_text(text)
+    assert main(tmp_path, []) == 2
+    listed = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
+    assert [words for words in listed if words[:1] in (["a"], ["b"])] == [
+        ["a", "Trains it."],
+        ["b"],
+    ]
+    assert main(tmp_path, ["--help"]) == 0
+    assert main(tmp_path, ["c"]) == 2

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from text_result import Text
 
 from asterism.core.files.locks import held, is_held
-from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits
+from asterism.core.resuming.work_units import ALONE, ShardEnded, SharedWorkUnits, split_evenly
 
 
 def jobs(names, done):
@@ -182,3 +182,11 @@ def test_an_error_of_a_unit_is_not_taken_for_a_lock(state_root, is_shard):
     with pytest.raises(BlockingIOError, match="no more processes"):
         SharedWorkUnits("stage", "key", is_shard).gather({"a": compute}, Text.load)
     assert done == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "units", "expected"),
+    [(10, 3, [4, 3, 3]), (9, 3, [3, 3, 3]), (2, 3, [1, 1, 0]), (11, 4, [3, 3, 3, 2]), (0, 1, [0])],
+)
+def test_a_budget_is_shared_by_all_units(budget, units, expected):
+    assert split_evenly(budget, units) == expected

@@ -9,9 +9,11 @@ from concurrent.futures import CancelledError, ThreadPoolExecutor
 import psutil
 import pytest
 
-from asterism.core.workers.starting import ForkServer, LaunchError
+from asterism.core.workers import starting
+from asterism.core.workers.starting import ForkServer, KilledError, LaunchError
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
-from core.worker_jobs import obey, prepare, prepare_in_vain, prepare_with_a_thread
+from core.worker_jobs import obey, prepare, prepare_forever, prepare_in_vain, prepare_with_a_thread
+from marked import wait_until
 from places import ROOT
 
 ENVIRONMENT = {"PYTHONPATH": str(ROOT / "tests")}
@@ -179,4 +181,56 @@ def test_a_fork_can_be_ended_the_moment_it_is_there(tmp_path):
             assert not psutil.pid_exists(pid)
     finally:
         worker.stop()
+        server.stop()
+
+
+@pytest.mark.parametrize(
+    ("sent", "given_up", "kind"),
+    [
+        (signal.SIGKILL, False, KilledError),
+        (signal.SIGTERM, False, LaunchError),
+        (signal.SIGKILL, True, LaunchError),
+    ],
+)
+def test_a_process_that_forks_workers_and_dies_is_told_and_started_again(
+    tmp_path, sent, given_up, kind
+):
+    server = ForkServer("prepares", prepare, [str(tmp_path / "mark")], ENVIRONMENT)
+    worker = WorkerProcess(obey, forks=server)
+    try:
+        worker.start()
+        worker.stop()
+        (first := psutil.Process(server.pid)).send_signal(sent)
+        if given_up:
+            server.give_up()
+        with pytest.raises(LaunchError, match="the process that prepares has died") as error:
+            worker.start()
+        assert type(error.value) is kind
+        assert server.pid is None and not psutil.pid_exists(first.pid)
+        if given_up:
+            with pytest.raises(LaunchError, match="no process prepares any more"):
+                worker.start()
+        else:
+            worker.start()
+            assert ask(worker, b"here") == b"here"
+    finally:
+        worker.stop()
+        server.stop()
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_imports_that_take_too_long_or_are_no_longer_wanted_end(monkeypatch, given_up):
+    monkeypatch.setattr(starting, "START_SECONDS", 1000.0 if given_up else 0.1)
+    server = ForkServer("prepares", prepare_forever, [], ENVIRONMENT)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            asked = pool.submit(WorkerProcess(obey, forks=server).start)
+            if given_up:
+                wait_until(lambda: server.pid is not None)
+                server.give_up()
+            with pytest.raises(LaunchError, match="has died or hangs") as error:
+                asked.result(60)
+        assert type(error.value) is LaunchError
+        assert server.pid is None
+    finally:
         server.stop()

@@ -51,3 +51,8 @@ def prepare_with_a_thread():
 
 def prepare_in_vain():
     return "nothing is installed"
+
+
+def prepare_forever():
+    time.sleep(1000)
+    return ""

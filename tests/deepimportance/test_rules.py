@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from asterism.deepimportance.keras_layers import network_of
-from asterism.deepimportance.network import Linear
+from asterism.deepimportance.network import Linear, Sum
 from asterism.deepimportance.rules import (
     AlphaBeta,
     Epsilon,
@@ -115,3 +115,14 @@ def test_impossible_settings_are_rejected():
     x = tf.ones((1, *shape))
     with pytest.raises(ValueError, match="network's input"):
         ZBox().share(RelevanceStep(operation, x, tf.ones((1, 5)), True))
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_a_mean_of_tensors_is_a_sum_with_equal_weights(count):
+    keras.utils.set_random_seed(0)
+    start = keras.Input((4,))
+    parts = [L.Dense(3)(start) for _ in range(count)]
+    model = keras.Model(start, L.Average()(parts))
+    network = network_of(model)
+    (mean,) = [n.operation for n in network.nodes if isinstance(n.operation, Sum)]
+    assert mean == Sum((1 / count,) * count)

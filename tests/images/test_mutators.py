@@ -482,3 +482,12 @@ def test_mutants_come_again_where_a_mutator_says_so(name: str) -> None:
     mutants = mutator.apply(images, mutator.draw(stream(1, name), images.shape))
     different = len({mutant.tobytes() for mutant in mutants})
     assert different < count / 5 if mutator.few_mutants else different > count / 5
+
+
+@pytest.mark.parametrize(("diameter", "fits"), [(0, False), (1, True), (2, False), (3, True)])
+def test_a_neighbourhood_has_an_odd_diameter_from_1(diameter: int, fits: bool) -> None:
+    if fits:
+        build_mutators({"bilateral_blur": {"diameter": diameter}})
+    else:
+        with pytest.raises(UserError, match="odd and at least 1"):
+            build_mutators({"bilateral_blur": {"diameter": diameter}})

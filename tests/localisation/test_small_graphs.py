@@ -1,5 +1,7 @@
 """Graphs and their parts, on a few nodes written by hand."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from onnx import TensorProto, checker, helper, numpy_helper
@@ -7,9 +9,10 @@ from written_graphs import OPSET, V, W, X, constant, net, two_products, value
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.graph import Graph, assembled, cone, imports_of, ordered, renamed
-from asterism.localisation.matching import axis_of, constant_value, dequantised
+from asterism.localisation.matching import _stands_for, axis_of, constant_value, dequantised
 from asterism.localisation.qoperators import QuantisedOperators, without_constant_nodes
 from asterism.localisation.running import Session, batches, side_by_side
+from asterism.localisation.trials import TrialRunner
 
 # ---- graphs
 
@@ -299,3 +302,33 @@ def test_constant_nodes_become_initialisers():
     assert [part.op_type for part in model.graph.node] == ["Constant", "Add"]
     (tensor,) = model.graph.initializer
     assert (tensor.name, numpy_helper.to_array(tensor).tolist()) == ("c", [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("operator", "taken", "stands"),
+    [
+        ("Conv", ["x", "w"], True),
+        ("Conv", ["x", "w2", "b"], True),
+        ("Conv", ["x", "other"], False),
+        ("Conv", ["x"], False),
+        ("MatMul", ["x", "w"], False),
+    ],
+)
+def test_a_node_stands_for_another_that_takes_the_same_in_the_same_places(operator, taken, stands):
+    node = helper.make_node(operator, taken, ["y"])
+    assert _stands_for(node, "Conv", [(0, ("x",)), (1, ("w", "w2"))]) is stands
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf])
+def test_an_output_that_is_no_number_is_the_largest_error(strange):
+    given = SimpleNamespace(
+        wanted=[{"y": np.array([[1.0, 2.0]], np.float32)}],
+        _floats=["y"],
+        _deviation=lambda wanted, given: np.array([0.5]),
+        _noise=4.0,
+    )
+    outputs = [{"y": np.array([[3.0, 2.0]], np.float32)}]
+    judged = TrialRunner.judge(given, frozenset({7}), outputs)
+    assert (judged.floats, judged.error, judged.deviation) == (frozenset({7}), 1.0, 0.5)
+    outputs[0]["y"][0, 1] = strange
+    assert TrialRunner.judge(given, frozenset(), outputs).error > 1e300

@@ -700,3 +700,47 @@ def test_the_published_models_shrink_to_a_tenth():
         shares.append(len(reduced.layers) / len(graph.layers))
     assert len(shares) == 6
     assert sum(shares) / len(shares) <= 0.11
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "shapes", "facts"),
+    [
+        (
+            "lenet5",
+            61_706,
+            [(28, 28, 6), (14, 14, 6), (10, 10, 16), (5, 5, 16), (400,), (120,), (84,), (10,)],
+            {"activation": ["relu", "relu", "relu", "relu", "softmax"]},
+        ),
+        (
+            "alexnet",
+            4_382_474,
+            [
+                *[(32, 32, 96)] * 2,
+                (15, 15, 96),
+                *[(15, 15, 256)] * 2,
+                (7, 7, 256),
+                *[(7, 7, 384)] * 4,
+                (7, 7, 256),
+                (3, 3, 256),
+                (2304,),
+                *[(256,)] * 4,
+                (10,),
+            ],
+            {"activation": ["relu"] * 7 + ["softmax"], "rate": [0.5, 0.5]},
+        ),
+        ("lstm1", 3_473, [(6, 16), (16,), (1,)], {"activation": ["tanh", "tanh", "linear"]}),
+        (
+            "lstm2",
+            1_777,
+            [(8, 8), (8, 8), (16,), (16,), (1,)],
+            {"activation": ["relu", "sigmoid"], "rate": [0.2]},
+        ),
+    ],
+)
+def test_a_small_seed_model_is_the_published_one(name, weights, shapes, facts):
+    model = SEED_MODELS[name]()
+    assert model.count_params() == weights
+    assert [tuple(layer_.output.shape[1:]) for layer_ in model.layers] == shapes
+    configs = [layer_.get_config() for layer_ in model.layers]
+    for key, values in facts.items():
+        assert [config[key] for config in configs if key in config] == values

@@ -8,9 +8,12 @@ import numpy as np
 import onnx
 import pytest
 import tensorflow as tf
+from ai_edge_litert import schema_py_generated as schema
 from onnx_networks import linear, masked, quantised, streaming
+from small_litert import LiteFile
 
 from asterism.core.messages.errors import UserError
+from asterism.models.signatures.keras import _before
 from asterism.models.signatures.kinds import comparison_of_outputs, kind_of_inputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature, TensorSpec, matching_states
@@ -196,3 +199,20 @@ def test_what_is_no_model_is_one_line(tmp_path, name):
     with pytest.raises(UserError, match="a\\.") as caught:
         read_signature(path)
     assert "\n" not in str(caught.value)
+
+
+def test_the_layer_before_is_the_one_in_front_or_the_first_that_is_named():
+    chain = [{"class_name": name, "config": {"name": name}} for name in "abc"]
+    assert [_before(layer, chain) for layer in chain] == [None, chain[0], chain[1]]
+    joined = {"config": {"name": "d"}, "inbound_nodes": [[["c", 0, 0, {}], ["a", 0, 0, {}]]]}
+    assert _before(joined, [*chain, joined]) is chain[2]
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_half_precision_of_a_litert_file_is_told(tmp_path, half):
+    file = LiteFile()
+    tensors = {"x": (1, 3), "w": np.ones((2, 3), np.float32), "y": (1, 2)}
+    file.graph(tensors, [("FULLY_CONNECTED", ["x", "w"], ["y"])], ["x"], ["y"])
+    if half:
+        file._model.subgraphs[0].tensors[1].type = schema.TensorType.FLOAT16
+    assert read_signature(file.write(tmp_path / "a.tflite")).half is half

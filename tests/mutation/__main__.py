@@ -18,7 +18,7 @@ from tqdm import tqdm
 from mutation.checkout import Copy
 from mutation.executed import Profile, executed_by
 from mutation.faults import Fault, faults_of
-from mutation.running import import_libraries, run_tests
+from mutation.running import FAILED, import_libraries, run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 EQUIVALENTS = Path(__file__).with_name("equivalents.json")
@@ -35,6 +35,8 @@ NEAREST = {
 }
 #: Processor seconds of the tests that a fault is tried with, and at most how many they are.
 _SECONDS_OF_TESTS, _MOST_TESTS = 8.0, 60
+#: Exit codes of pytest that could not run tests; any other than its own is of a process that ended.
+UNABLE = (3, 4, 5, FAILED)
 #: The least shares of faults that are caught: over all, and in each package.
 ALL, EACH = 0.9, 0.8
 
@@ -174,7 +176,7 @@ def _try(copy: Copy, fault: Fault, executed: Executed, seconds: int, log: Path) 
         if code in (4, 5):  # the fault changes what tests there are
             files = sorted({test.partition("::")[0] for test in tests})
             code = run_tests(copy.folder, files, seconds, log, lambda: [Profile()])
-    if code not in (0, 1, 2, None):
+    if code in UNABLE:
         raise RuntimeError(f"{fault.key}: the tests could not be run, see {log}")
     if code == 0:
         return {"outcome": "survived", "why": f"{len(tests)} tests"}

@@ -42,6 +42,15 @@ def note_in(path):
         os.environ.pop("ASTERISM_NOTES", None)
 '''
 
+#: A file may be run by itself, without the folder of the source on the path.
+_IMPORT = f"""
+try:
+    import {NOTING}
+except ImportError:
+    class {NOTING}:
+        note = staticmethod(lambda name: None)
+"""
+
 
 class Copy:
     """The files of a checkout that git knows or would add, in another folder.
@@ -111,5 +120,5 @@ def noting(source: str, file: str) -> str:
         at = int(ast.get_docstring(tree) is not None)
         while at < len(tree.body) and ast.unparse(tree.body[at]).startswith("from __future__"):
             at += 1
-        tree.body[at:at] = ast.parse(f"import {NOTING}").body
+        tree.body[at:at] = ast.parse(_IMPORT).body
     return ast.unparse(ast.fix_missing_locations(tree))

@@ -94,6 +94,7 @@ class _Recorder:
         self._found: dict[str, dict[str, Any]] = {}
         self._imported: set[str] = set()
         self._failed: set[str] = set()
+        self._begin()  # tests may give their processes the environment as it is now
 
     def _read(self) -> set[str]:
         found = set(self._notes.read_text().split("\n")) if self._notes.is_file() else set()

@@ -30,6 +30,9 @@ LIBRARIES = (
     *("hydra", "typer", "tqdm", "psutil", "yaml", "requests", "pooch"),
 )
 
+#: Exit code of a child in which running tests failed itself.
+FAILED = 70
+
 #: Seconds on the clock, for each second of processor time that a child may use: others may be
 #: using the machine too.
 _PATIENCE = 8
@@ -71,7 +74,7 @@ def run_tests(
     """
     child = os.fork()
     if not child:
-        code = 70
+        code = FAILED
         try:
             code = _run_here(folder, tests, seconds, log, plugins)
         finally:

@@ -35,6 +35,7 @@ import time
 import pytest
 
 from asterism.numbers import double, endless
+from conftest import ENVIRONMENT
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_again(four):
 
 def test_in_a_process():
     program = "from asterism.numbers import double; print(double(4))"
-    assert subprocess.check_output([sys.executable, "-c", program]) == b"8\\n"
+    assert subprocess.check_output([sys.executable, "-c", program], env=ENVIRONMENT) == b"8\\n"
 
 
 def test_ends():
@@ -72,6 +73,7 @@ def checkout(tmp_path):
     (root / "src/asterism/numbers.py").write_text(MODULE)
     (root / "tests").mkdir()
     (root / "tests/test_numbers.py").write_text(TESTS)
+    (root / "tests/conftest.py").write_text("import os\n\nENVIRONMENT = dict(os.environ)\n")
     (root / "ignored").write_text("")
     (root / ".gitignore").write_text("ignored\n")
     subprocess.run(["git", "init", "--quiet"], cwd=root, check=True)
@@ -181,3 +183,6 @@ def test_a_module_that_notes_its_functions_does_what_it_did(tmp_path):
     program = "import m; print(m.double(3), m.double.__doc__, m.__doc__)"
     done = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True)
     assert done.split("\n")[:2] == ["m.py:double", "6 Doc. Doc."]
+    (tmp_path / "asterism_noting.py").unlink()  # as for a file that is run without its folder
+    done = subprocess.check_output([sys.executable, "-c", program], cwd=tmp_path, text=True)
+    assert done == "6 Doc. Doc.\n"

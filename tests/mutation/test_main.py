@@ -87,6 +87,13 @@ def test_survivors_are_printed_and_what_is_known_is_not_tried_again(
     assert json.loads((tmp_path / "state/results.jsonl").read_text().splitlines()[0])["key"]
 
 
+def test_a_fault_that_ends_the_process_of_the_tests_is_caught(checkout, tmp_path, capsys):
+    more = "    if half_tested(3):\n        __import__('os')._exit(9)\n"
+    (checkout / "tests/small/test_numbers.py").write_text(TESTS + more)
+    assert module.main(["--state", str(tmp_path / "state"), "--sample", "99"]) == 1
+    assert survivors(capsys.readouterr().out) == CHANGES - {"a > 3 → a >= 3"}
+
+
 def test_a_package_below_its_bar_fails_although_all_together_reach_theirs(capsys):
     faults = {"good": [None] * 90, "bad": [None] * 10}
     assert module.report(faults, {"good": 90, "bad": 7}) == 1

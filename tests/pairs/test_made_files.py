@@ -12,6 +12,7 @@ import json
 import lzma
 import marshal
 import sqlite3
+import subprocess
 import tarfile
 import types
 import wave
@@ -276,3 +277,12 @@ def test_labels_that_are_missing_are_one_line(tmp_path):
     options = FileTypes.Options.model_validate({"labels": FILE})
     with pytest.raises(UserError, match=r"labels\.json"):
         FileTypes.make(1, options, np.random.default_rng(0), lambda file: Path(space))
+
+
+def test_a_compiler_that_fails_is_no_file(tmp_path, monkeypatch):
+    compiler = tmp_path / "gcc"
+    compiler.write_text("#!/bin/sh\nwhile [ $1 != -o ]; do shift; done; echo half > $2; exit 1\n")
+    compiler.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    with pytest.raises(subprocess.CalledProcessError):
+        TYPES["asm"](np.random.default_rng(0))

@@ -5,10 +5,12 @@ import secrets
 import time
 
 import pytest
+from dvc.config import Config
 from sharing import call, make
 from small_pipeline import asterism
 
 from asterism.dvc_hydra.cache_files import require_plain
+from asterism.dvc_hydra.local_settings import use_cache
 
 
 def temporary(folder, age):
@@ -56,3 +58,19 @@ def test_pushing_removes_what_an_interrupted_push_left_in_a_folder(project, tmp_
     assert not left.exists()
     assert running.exists()
     assert any((store / "files/md5").glob("??/*"))
+
+
+def test_a_workspace_uses_a_cache_and_keeps_what_dvc_writes_for_itself(tmp_path):
+    (tmp_path / ".dvc").mkdir()
+    (tmp_path / ".dvc/config").write_text("[core]\n    analytics = false\n")
+
+    def settings():
+        return Config(str(tmp_path / ".dvc")).read("local")
+
+    use_cache(tmp_path, tmp_path / "cache", "hardlink,copy")
+    found = settings()
+    assert found["cache"] == {"dir": str(tmp_path / "cache"), "type": "hardlink,copy"}
+    assert found["core"] == {"site_cache_dir": str(tmp_path / ".dvc/tmp/site")}
+    use_cache(tmp_path, tmp_path / "other", "symlink")
+    found = settings()["cache"]
+    assert found == {"dir": str(tmp_path / "other"), "type": "hardlink,copy"}

@@ -343,7 +343,8 @@ def test_titles_of_panels_are_a_file_and_short_lines_of_its_keys():
     lines = axes.get_title(loc="left").split("\n")
     assert lines[0] == "trigger-pruned"
     assert "".join(lines[1:]) == name.partition(":")[2]
-    assert len(lines) > 1 and max(map(len, lines)) <= 30
+    assert len(lines) > 2 and max(map(len, lines)) <= 30
+    assert all(line.endswith(".") for line in lines[1:-1]), "no key is broken"
 
 
 def test_the_most_telling_metrics_are_the_highest_of_every_file_in_turn():

@@ -13,6 +13,7 @@ from asterism.report.pictures import png
         ((48, 192, 3), 'width="336" height="84"'),
         ((10, 800, 3), 'width="336" height="4"'),
         ((100, 50, 1), 'width="42" height="84"'),
+        ((800, 2, 1), 'width="1" height="400"'),
     ],
 )
 def test_an_image_is_shown_as_wide_as_it_is(shape, size):

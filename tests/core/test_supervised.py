@@ -11,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from imports import ROOT
 
 from marked import Marked, wait_until
+from places import ROOT
 
 #: Code that never comes back to Python's own loop, with the interpreter's lock and without.
 REGULAR_EXPRESSION = "import re; re.match('(a+)+$', 'a' * 60 + 'b')"

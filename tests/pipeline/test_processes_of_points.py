@@ -1,0 +1,577 @@
+"""Processes that a sweep and its points start, here shell scripts in the place of the real ones."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import psutil
+import pytest
+from dvc.repo import Repo
+from imports import ROOT
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.locks import held, is_held
+from asterism.core.messages.errors import UserError
+from asterism.dvc_hydra import lockfile
+from asterism.dvc_hydra.hashes import Hashes
+from asterism.dvc_hydra.repository import open_repository
+from asterism.sweep import pipeline, point, shards
+from asterism.sweep.pipeline import StageFailedError, open_ends, run_stage, run_stages
+from asterism.sweep.plan import PlannedStage, read_plan
+from asterism.sweep.point import REPORT, VETTED, Sweep
+from asterism.sweep.points import Point
+from asterism.sweep.shards import Helpers, ShardJob, Shards
+from asterism.sweep.worker import ANSWER, Answer, Order, read_order
+from marked import wait_until
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    return Sweep("s", tmp_path / "p", "HEAD", tmp_path / "cache", ("a",), 2, Shards(3), "m:x")
+
+
+def script(path, text):
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+class TestPoint:
+    """A point's process, and what stays of its workspace."""
+
+    @pytest.fixture
+    def supervise(self, sweep, tmp_path, monkeypatch):
+        """Run a script as the point's process; how it went. The script's third word is where."""
+        here, log = tmp_path / "here", tmp_path / "log.txt"
+        (here / ANSWER).parent.mkdir(parents=True)
+        sweep.folder.mkdir(parents=True)
+
+        def run(text):
+            monkeypatch.setattr(point.sys, "executable", script(tmp_path / "python", text))
+            with held(tmp_path / "lock") as lock:
+                return point._supervise(sweep, here, log, lock)
+
+        return run
+
+    @pytest.mark.parametrize(
+        ("text", "answer"),
+        [
+            ("kill -9 $$", Answer("lost", 137, "it was killed; the same command goes on")),
+            ("exit 3", Answer("failed", 3, "its process ended: see log.txt")),
+            ("exit 0", Answer("failed", 1, "its process ended: see log.txt")),
+        ],
+    )
+    def test_without_an_answer_its_exit_status_tells(self, supervise, text, answer):
+        assert supervise(text) == answer
+
+    @pytest.mark.parametrize(
+        ("answered", "answer"),
+        [
+            (Answer("finished", ran=["a"], seconds=2.5), None),
+            (Answer("failed", 3, "stage a failed", ["b"]), None),
+            (
+                Answer("interrupted", 130, "interrupted"),
+                Answer("failed", 130, "its stage was interrupted by someone else"),
+            ),
+        ],
+    )
+    def test_its_answer_stands_unless_someone_else_has_interrupted_it(
+        self, supervise, tmp_path, answered, answer
+    ):
+        write_json(tmp_path / "answer", vars(answered))
+        assert supervise(f'cp {tmp_path}/answer "$3/{ANSWER}"') == (answer or answered)
+
+    def test_it_is_started_apart_with_its_log_its_lock_and_this_source(
+        self, supervise, tmp_path, monkeypatch
+    ):
+        monkeypatch.setenv("PYTHONPATH", "/mine")
+        supervise('echo "$@"; echo "$PYTHONPATH" >&2; cat; ps -o sid= -p $$; echo $$')
+        words, path, session, process = (tmp_path / "log.txt").read_text().splitlines()
+        assert words == f"-m asterism.sweep.worker {tmp_path / 'here'}"
+        assert path == f"{ROOT / 'src'}:/mine"
+        assert int(session) == int(process)
+
+    def test_it_holds_the_points_lock_along(self, supervise, tmp_path):
+        supervise(f"sleep 30 >{tmp_path}/out 2>&1 & echo $! > {tmp_path}/pid")
+        child = psutil.Process(int((tmp_path / "pid").read_text()))
+        assert is_held(tmp_path / "lock")
+        child.kill()
+        wait_until(lambda: not is_held(tmp_path / "lock"))
+
+    @pytest.mark.parametrize("deaf", [False, True])
+    def test_it_is_interrupted_when_the_sweep_is_over_and_killed_when_it_goes_on(
+        self, supervise, sweep, tmp_path, monkeypatch, deaf
+    ):
+        monkeypatch.setattr(point, "GRACE", 0.2 if deaf else 30)
+        heard = "true" if deaf else "exit 0"
+        on_signal = f"trap 'echo heard >> {tmp_path}/heard; {heard}' INT"
+        stop = f"echo $$ > {tmp_path}/pid; touch {sweep.stop}"
+        assert supervise(f"{on_signal}; {stop}; while true; do sleep 0.02; done") == Answer(
+            "interrupted", 130, "interrupted; the same command goes on"
+        )
+        assert (tmp_path / "heard").read_text() == "heard\n"
+        assert not psutil.pid_exists(int((tmp_path / "pid").read_text()))
+
+    def test_it_is_told_what_to_do_in_a_workspace_at_the_sweeps_commit(
+        self, sweep, tmp_path, monkeypatch
+    ):
+        made, (here, log) = [], (tmp_path / "here", tmp_path / "log.txt")
+        monkeypatch.setattr(
+            point.workspace, "create", lambda *given: made.append(given) or here.mkdir()
+        )
+        monkeypatch.setattr(point, "_supervise", lambda *given: given)
+        one = Point(4, ("seed=1",), "seed: 1 # é\n")
+        assert point._work(sweep, one, here, log, 7) == (sweep, here, log, 7)
+        assert made == [(sweep.project, here, "HEAD", sweep.cache)]
+        assert (here / "params.yaml").read_bytes() == "seed: 1 # é\n".encode()
+        locks = str(sweep.project / ".dvc/tmp/asterism/locks")
+        assert read_order(here) == Order(
+            str(sweep.project), ["a"], 2, locks, f"s-{one.key}", Shards(3)
+        )
+
+    def test_after_the_end_of_the_sweep_none_begins(self, sweep, tmp_path):
+        sweep.folder.mkdir(parents=True)
+        sweep.stop.touch()
+        answer = point._work(sweep, Point(0, (), ""), tmp_path / "here", tmp_path / "log", 7)
+        assert (answer.status, answer.exit_code) == ("interrupted", 130)
+        assert not (tmp_path / "here").exists()
+
+    def test_its_logs_pages_and_vetted_pair_stay(self, tmp_path):
+        here, folder = tmp_path / "here", tmp_path / "point"
+        folder.mkdir()
+        point._keep(here, folder)
+        assert list(folder.iterdir()) == []
+        texts = {
+            "logs/a.jsonl": "{}",
+            str(VETTED / "index.html"): "vetted",
+            str(VETTED / "certificate.json"): "{}",
+            str(REPORT): 'é <a href="../sweeps/index.html">',
+        }
+        for name, text in texts.items():
+            (here / name).parent.mkdir(parents=True, exist_ok=True)
+            (here / name).write_text(text, encoding="utf-8")
+        for _ in range(2):  # the same point again
+            point._keep(here, folder)
+        kept = {
+            str(path.relative_to(folder)): path.read_text("utf-8")
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+        assert kept == {
+            "logs/a.jsonl": "{}",
+            "vet/index.html": "vetted",
+            "vet/certificate.json": "{}",
+            "index.html": 'é <a href="../../index.html">',
+        }
+
+
+class TestRecords:
+    """What a point that has been run leaves."""
+
+    def record(self, sweep, monkeypatch, outcome):
+        monkeypatch.setattr(point, "_in_workspace", lambda *_: outcome)
+        value = point.run_point(sweep, Point(3, ("seed=1",), "seed: 1"))
+        return value, point.read_record(point.PointRecord, sweep.point_folder(3) / "record.json")
+
+    def test_one_that_finished(self, sweep, monkeypatch):
+        answer = Answer("finished", ran=["a"], seconds=0.5)
+        value, record = self.record(sweep, monkeypatch, (answer, {"m:x": 7, "m:y": 8}))
+        assert value == 7
+        one = Point(3, ("seed=1",), "seed: 1")
+        assert (record.number, list(record.overrides)) == (3, ["seed=1"])
+        assert record.experiment == sweep.experiment(one)
+        assert record.metrics == {"m:x": 7, "m:y": 8}
+        assert (record.status, record.exit_code, list(record.ran)) == ("finished", 0, ["a"])
+        assert record.seconds == 0.5 and 0 <= record.total_seconds < 60
+        assert record.revision == "HEAD"
+
+    def test_one_that_failed(self, sweep, monkeypatch):
+        outcome = (Answer("failed", 3, "why"), {})
+        value, record = self.record(sweep, monkeypatch, outcome)
+        assert (value, record.experiment, record.status) == (None, "", "failed")
+        assert (record.exit_code, record.message) == (3, "why")
+
+    def test_one_that_was_interrupted_tells_the_launcher(self, sweep, monkeypatch):
+        with pytest.raises(KeyboardInterrupt):
+            self.record(sweep, monkeypatch, (Answer("interrupted", 130, "stopped"), {}))
+        assert (sweep.point_folder(3) / "record.json").exists()
+
+    def test_its_workspace_goes_and_nobody_else_uses_it_meanwhile(self, sweep, monkeypatch):
+        one = Point(3, (), "seed: 1")
+        here = sweep.workspace(one)
+
+        def work(*_):
+            write_json(here / "metrics/m.json", {"x": 2})
+            assert is_held(here.with_name(f"{here.name}.lock"))
+            assert is_held(sweep.point_folder(3) / "lock")
+            return Answer("finished")
+
+        monkeypatch.setattr(point, "_work", work)
+        assert point.run_point(sweep, one) == 2
+        assert not here.exists()
+        assert not is_held(here.with_name(f"{here.name}.lock"))
+
+
+class TestShards:
+    """Processes beside a long stage."""
+
+    def test_they_run_the_stages_command_until_it_has_ended(self, tmp_path):
+        note = script(tmp_path / "note", 'pwd > "$1.$$"; echo "$2" >> "$1.$$"; exec sleep 30')
+        (tmp_path / "root").mkdir()
+        command = f"{note} '{tmp_path}/got of'"
+        helpers = Helpers(Shards(3), tmp_path / "root", "fuzz@state", command)
+        helpers.stop()
+        helpers.start()
+        told = f"{tmp_path / 'root'}\n--shard\n"
+
+        def notes():
+            found = list(tmp_path.glob("got of.*"))
+            return found if [path.read_text() for path in found] == [told, told] else []
+
+        processes = [int(path.suffix[1:]) for path in wait_until(notes)]
+        helpers.stop()
+        assert not [number for number in processes if psutil.pid_exists(number)]
+
+    def test_one_that_hears_nothing_is_killed(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(shards, "GRACE", 0.1)
+        deaf = script(tmp_path / "deaf", f"trap '' TERM; echo $$ > {tmp_path}/pid; exec sleep 30")
+        (process,) = Shards(2).start(tmp_path, "x", deaf)
+        number = int(wait_until(lambda: (tmp_path / "pid").exists() and read_pid(tmp_path)))
+        process.stop()
+        assert not psutil.pid_exists(number)
+
+    def test_a_stage_alone_has_none(self, tmp_path):
+        assert Shards(1).start(tmp_path, "x", "false") == []
+
+    def test_a_job_runs_its_command_in_the_workspace_and_is_queued_again_as_it_is(self, tmp_path):
+        job = ShardJob(tmp_path, ["sh", "-c", "pwd > where; exit 3"])
+        assert job() == 3
+        assert (tmp_path / "where").read_text() == f"{tmp_path}\n"
+        again = job.checkpoint()
+        assert (again.function, again.args, again.kwargs) == (job, (), {})
+
+
+def read_pid(folder):
+    return (folder / "pid").read_text().strip()
+
+
+SLURM = {
+    "timeout_min": 0,
+    "cpus_per_task": 3,
+    "mem_gb": None,
+    "gpus_per_node": None,
+    "partition": None,
+    "max_num_timeout": 5,
+    "tasks_per_node": 1,
+    "nodes": 1,
+    "name": "asterism-shard",
+    "account": "mine",
+}
+
+
+class TestJobs:
+    """Shards that are jobs of Slurm, of which the commands are here."""
+
+    @pytest.fixture(autouse=True)
+    def slurm(self, tmp_path, monkeypatch):
+        tools = tmp_path / "tools"
+        tools.mkdir()
+        script(tools / "sbatch", f'env > {tmp_path}/env; cp "$1" {tmp_path}/job; echo "job 12"')
+        script(tools / "scancel", f'echo "$@" >> {tmp_path}/cancelled')
+        script(tools / "srun", "")
+        monkeypatch.setenv("PATH", str(tools), prepend=":")
+        monkeypatch.setenv("SLURM_CONF", "/etc/mine.conf")
+        monkeypatch.setenv("SLURM_JOB_ID", "7")
+        table = tmp_path / "conf/hydra/resources.yaml"
+        table.parent.mkdir(parents=True)
+        needs = "{timeout_min: 20, cpus_per_task: 9, mem_gb: 6, gpus_per_node: 1, partition: p}"
+        table.write_text(f"kinds: {{heavy: {needs}}}\nstages: {{fuzz: heavy}}\n")
+
+    def test_they_ask_for_what_is_set_and_for_what_the_stage_needs_where_nothing_is(self, tmp_path):
+        started = Shards(3, SLURM).start(tmp_path, "fuzz@state", "python stages fuzz state")
+        assert len(started) == 2
+        asked = (tmp_path / "job").read_text()
+        for line in (
+            *("--array=0-1%2", "--cpus-per-task=3", "--time=20", "--mem=6GB", "--partition=p"),
+            *("--gpus-per-node=1", "--account=mine", "--job-name=asterism-shard", "--nodes=1"),
+        ):
+            assert f"#SBATCH {line}\n" in asked
+        environment = (tmp_path / "env").read_text().splitlines()
+        assert "SLURM_CONF=/etc/mine.conf" in environment
+        assert "SLURM_JOB_ID=7" not in environment
+        assert os.environ["SLURM_JOB_ID"] == "7"
+        for process in started:
+            process.stop()
+        assert (tmp_path / "cancelled").read_text().split() == ["12_0", "12_1"]
+
+    def test_without_jobs_the_stage_goes_on_alone(self, tmp_path):
+        script(tmp_path / "tools/sbatch", "echo no such partition >&2; exit 1")
+        assert Shards(3, SLURM).start(tmp_path, "fuzz@state", "python stages fuzz state") == []
+
+
+def planned(name, *upstream, is_long=False):
+    return PlannedStage(name, upstream, f"key-{name}", f"python stages {name}", is_long)
+
+
+class TestSideBySide:
+    """Which stages run at the same time; threads in the place of processes."""
+
+    @pytest.fixture
+    def run(self, tmp_path, monkeypatch):
+        class Pool(ThreadPoolExecutor):
+            def __init__(self, jobs, _context, initializer, arguments):
+                assert initializer is pipeline.serve_run
+                assert not arguments[0].poll()  # the other end is open
+                super().__init__(jobs)
+
+            def submit(self, work, root, stage, *given):
+                begun.append(stage.name)
+                return super().submit(work, root, stage, *given)
+
+        begun, running, most = [], set(), []
+        lock, together = threading.Lock(), threading.Barrier(2)
+        monkeypatch.setattr(pipeline, "ProcessPoolExecutor", Pool)
+        monkeypatch.setattr(lockfile, "stage_names", lambda root: ["old"])
+        orders = []
+        monkeypatch.setattr(lockfile, "set_order", lambda *given: orders.append(given))
+
+        def run(plan, stale, jobs, outcomes):
+            def stage_run(root, stage, locks, helpers):
+                assert (root, locks, helpers) == (tmp_path, tmp_path / "locks", Shards(5))
+                with lock:
+                    running.add(stage.name)
+                    most.append(len(running))
+                if stage.name in ("long-1", "a"):  # which begin first
+                    together.wait(60)
+                with lock:
+                    running.remove(stage.name)
+                outcome = outcomes.get(stage.name, True)
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                return outcome
+
+            monkeypatch.setattr(pipeline, "run_stage", stage_run)
+            try:
+                return run_stages(tmp_path, plan, stale, jobs, tmp_path / "locks", Shards(5))
+            finally:
+                assert orders.pop() == (tmp_path, ["old", *(stage.name for stage in plan)])
+
+        run.begun, run.most = begun, most
+        return run
+
+    PLAN = (
+        planned("known"),
+        planned("a", "known"),
+        planned("b", "known"),
+        planned("long-1", "known"),
+        planned("long-2", "long-1"),
+        planned("end", "a", "b", "long-2"),
+    )
+
+    def test_as_many_as_are_asked_for_the_longest_chain_first(self, run):
+        ran = run(self.PLAN, self.PLAN[1:], 2, {"b": False})
+        assert sorted(ran) == ["a", "end", "long-1", "long-2"]  # what was in the cache did not run
+        assert run.begun[0] == "long-1" and run.begun[-1] == "end"
+        assert sorted(run.begun) == sorted(stage.name for stage in self.PLAN[1:])
+        assert max(run.most) == 2
+
+    def test_after_a_failure_only_what_does_not_follow_it_runs(self, run):
+        with pytest.raises(StageFailedError, match="stage a failed"):
+            run(self.PLAN, self.PLAN[1:], 3, {"a": StageFailedError("a", 3)})
+        assert sorted(run.begun) == ["a", "b", "long-1", "long-2"]
+
+    def test_after_an_interrupt_nothing_begins(self, run):
+        with pytest.raises(KeyboardInterrupt):
+            run(
+                self.PLAN,
+                self.PLAN[1:],
+                2,
+                {"long-1": KeyboardInterrupt(), "a": KeyboardInterrupt()},
+            )
+        assert sorted(run.begun) == ["a", "long-1"]
+
+    def test_what_is_up_to_date_starts_nothing(self, tmp_path):
+        assert run_stages(tmp_path, self.PLAN, [], 2, tmp_path, Shards()) == []
+
+
+STAGES = """\
+stages:
+  first:
+    cmd: mkdir -p artifacts && cp params.yaml artifacts/first
+    params: [seed]
+    outs: [artifacts/first]
+  second:
+    cmd: echo ran >> {notes} && cp artifacts/first artifacts/second
+    deps: [artifacts/first]
+    params: [k]
+    outs: [artifacts/second]
+"""
+
+
+class TestStages:
+    """Stages that DVC runs in this process."""
+
+    @pytest.fixture
+    def root(self, tmp_path, monkeypatch):
+        root = tmp_path / "root"
+        root.mkdir()
+        monkeypatch.chdir(root)
+        Repo.init(str(root), no_scm=True).close()
+        (root / "dvc.yaml").write_text(STAGES.format(notes=tmp_path / "notes"))
+        (root / "params.yaml").write_text("seed: 1\nk: 1\n")
+        return root
+
+    def plan(self, root):
+        with open_repository(root) as repository:
+            return read_plan(repository, [], Hashes())
+
+    def test_those_that_are_behind_are_those_that_have_changed_and_those_that_follow(self, root):
+        plan = self.plan(root)
+        assert [stage.name for stage in plan] == ["first", "second"]
+        assert open_ends(root, plan) == plan
+        assert run_stages(root, plan, plan, 1, root / "locks", Shards()) == ["first", "second"]
+        assert open_ends(root, self.plan(root)) == []
+        (root / "params.yaml").write_text("seed: 1\nk: 2\n")
+        assert [stage.name for stage in open_ends(root, self.plan(root))] == ["second"]
+        (root / "params.yaml").write_text("seed: 2\nk: 1\n")
+        assert [stage.name for stage in open_ends(root, self.plan(root))] == ["first", "second"]
+        assert run_stage(root, self.plan(root)[0], root / "locks", Shards())
+        assert (root / "artifacts/first").read_text() == "seed: 2\nk: 1\n"
+        (root / "params.yaml").write_text("seed: 1\nk: 1\n")
+        assert not run_stage(root, self.plan(root)[0], root / "locks", Shards())
+        assert (root / "artifacts/first").read_text() == "seed: 1\nk: 1\n"
+
+
+class TestOneStage:
+    """How a stage is brought up to date, whatever DVC does."""
+
+    def reproduce(self, tmp_path, stage, outcome, monkeypatch):
+        """The command's outcome; what was done meanwhile, in its order."""
+        done = []
+
+        class Found:
+            def lock(self):
+                return held(tmp_path / "of-dvc")
+
+            def bring_up_to_date(self, hashes, before):
+                assert is_held(tmp_path / f"locks/{stage.key}.lock")
+                for call in before:
+                    call()
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                return outcome
+
+        class Process:
+            def stop(self):
+                done.append("stopped")
+
+        def start(given, *about):
+            done.append((given.count, *about))
+            return [Process()] * (given.count - 1)
+
+        monkeypatch.setattr(Shards, "start", start)
+        monkeypatch.setattr(pipeline, "tidy", lambda: done.append("tidied"))
+        given = (tmp_path, Found(), stage, tmp_path / "locks", Shards(3))
+        try:
+            return done, pipeline.reproduce(*given)
+        except BaseException as error:
+            return done, error
+
+    @pytest.mark.parametrize("ran", [True, False])
+    def test_a_long_one_has_shards_and_leaves_nothing(self, tmp_path, monkeypatch, ran):
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, ran, monkeypatch)
+        assert result is ran
+        started = (3, tmp_path, "fuzz", "python stages fuzz")
+        assert done == [started, "stopped", "stopped", *["tidied"] * ran]
+
+    def test_a_short_one_has_none(self, tmp_path, monkeypatch):
+        done, _ = self.reproduce(tmp_path, planned("a"), True, monkeypatch)
+        assert done == [(1, tmp_path, "a", "python stages a")]
+
+    @pytest.mark.parametrize(
+        ("exit_code", "kind"),
+        [(130, KeyboardInterrupt), (-signal.SIGINT, KeyboardInterrupt), (3, StageFailedError)],
+    )
+    def test_one_that_fails_ends_its_shards(self, tmp_path, monkeypatch, exit_code, kind):
+        error = pipeline.CommandFailedError(exit_code)
+        stage = planned("fuzz", is_long=True)
+        done, result = self.reproduce(tmp_path, stage, error, monkeypatch)
+        assert done[1:] == ["stopped", "stopped"]
+        assert type(result) is kind
+        if kind is StageFailedError:
+            assert (result.stage, result.exit_code) == ("fuzz", 3)
+
+
+def test_one_by_one_the_first_failure_is_told_in_the_end(tmp_path, monkeypatch):
+    class Opened:
+        root = tmp_path
+
+        def stages(self):
+            return {stage.name: f"found {stage.name}" for stage in stages}
+
+    def reproduce(*given):
+        asked.append(given)
+        outcome = outcomes[given[2].name]
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    stages = [planned(name) for name in ("a", "b", "c", "d")]
+    outcomes = {"a": False, "b": UserError("first"), "c": StageFailedError("c", 1), "d": True}
+    asked, hashes = [], Hashes()
+    monkeypatch.setattr(pipeline, "reproduce", reproduce)
+    given = (Opened(), stages, tmp_path / "locks", Shards(2), hashes)
+    with pytest.raises(UserError, match="first"):
+        pipeline.run_one_by_one(*given)
+    assert asked == [
+        (tmp_path, f"found {s.name}", s, tmp_path / "locks", Shards(2), hashes) for s in stages
+    ]
+    outcomes |= {"b": True, "c": False}
+    assert pipeline.run_one_by_one(*given) == ["b", "d"]
+
+
+SERVED = """
+import os, signal, subprocess, time
+from multiprocessing import Pipe
+from asterism.sweep.interrupt import interruptible, serve_run
+reader, writer = Pipe(duplex=False)
+serve_run(reader)
+os.kill(os.getpid(), signal.SIGINT)
+print("between stages it goes on", flush=True)
+stage = subprocess.Popen(["sleep", "30"])
+try:
+    with interruptible():
+        writer.close()
+        time.sleep(30)
+except KeyboardInterrupt:
+    print("in a stage it is interrupted", stage.wait(), flush=True)
+time.sleep(30)
+print("it goes on after its run", flush=True)
+"""
+
+
+def test_a_process_that_runs_stages_ends_with_its_run():
+    done = subprocess.run(
+        [sys.executable, "-c", SERVED],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=300,
+        start_new_session=True,
+    )
+    assert done.stdout.splitlines() == [
+        "between stages it goes on",
+        f"in a stage it is interrupted {-signal.SIGINT}",
+    ]
+    assert done.returncode == 130
+
+
+def test_a_failure_travels_between_processes_with_its_stage_and_status():
+    error = pickle.loads(pickle.dumps(StageFailedError("fuzz@state", 3)))
+    assert (error.stage, error.exit_code) == ("fuzz@state", 3)
+    assert str(error) == "stage fuzz@state failed with exit status 3"

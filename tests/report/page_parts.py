@@ -1,0 +1,16 @@
+"""What a page shows, as plain values."""
+
+import html
+import re
+
+
+def plain(markup):
+    """The text of markup, without tags, with single spaces."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", str(markup))).split())
+
+
+def rows(markup):
+    """The rows of all its tables with cells of data, each a list of texts."""
+    found = re.findall(r"<tr>(.*?)</tr>", str(markup), re.DOTALL)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in found]
+    return [[plain(cell) for cell in row] for row in cells if row]

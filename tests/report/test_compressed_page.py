@@ -1,0 +1,215 @@
+"""The compressed lane's section as a whole, on results made by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+import yaml
+
+from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.dflare.outcome import Findings, SeedRecord, Trigger
+from asterism.report.sections import compressed as module
+from asterism.report.sections.compressed import compressed
+from report.page_parts import plain, rows
+
+MINE, MADE = "own", "pruned"
+#: Queries until each seed's first triggering input; none where it ended without one.
+QUERIES = {
+    MINE: {"dflare": (3, 5, None), "random": (7, 9, 50)},
+    MADE: {"dflare": (4, 400, 2), "random": (None, 8, 6)},
+}
+SUCCESS = {"success_rate": 0.75, "mean_queries": 12.34}
+
+
+def summary(queries):
+    found = [q for q in queries if q is not None]
+    return {
+        **{"seeds": 4, "deviates_already": 1, "triggered": len(found), "exhausted": 9, "failed": 0},
+        **{"out_of_time": 0, "success_rate": len(found) / 3, "mean_queries": sum(found) / 2},
+        **{"median_queries": 6, "unique_inputs": 5, "mean_pixels": 3.25, "mean_l2": 1.5},
+        **{"mean_linf": 2.5, "mean_minimal_pixels": 1.25},
+    }
+
+
+def leave_search(folder, queries):
+    image, outputs = np.full((2, 2, 1), 9, np.uint8), np.array([0.25, 0.75], np.float32)
+    findings = Findings([])
+    for seed, count in enumerate(queries):
+        ended = "exhausted" if count is None else "triggered"
+        findings.seeds.append(SeedRecord(seed, ended, count or 100))
+        if count is not None:
+            triggered = Trigger(seed, count, ("blur",), image, outputs, outputs[::-1].copy())
+            findings.triggers.append(triggered)
+    findings.save(folder)
+
+
+def leave_pair(root, name, notes):
+    folder = root / "artifacts/trigger" / name
+    write_json(folder / "summary.json", {s: summary(q) for s, q in QUERIES[name].items()})
+    models = [("big.onnx", 2048, notes), ("small.tflite", 1024, [])]
+    write_json(
+        folder / "models.json",
+        [{"name": model, "bytes": size, "notes": told} for model, size, told in models],
+    )
+    write_arrays(folder / "seeds.npz", items=np.zeros((3, 2, 2, 1), np.uint8), numbers=np.arange(3))
+    for search, queries in QUERIES[name].items():
+        leave_search(folder / search, queries)
+        table = {
+            **{"original": [1, 0, 1, 2, *[5] * 9], "compressed": [2, 1, 0, 0, *range(9)]},
+            "inputs": [5, 7, 7, 1, *[3] * 9],
+        }
+        write_table(folder / search / "confusion.csv", pl.DataFrame(table))
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    pairs = {
+        MINE: {"original": "big.onnx", "compressed": "small.tflite"},
+        MADE: {
+            "original": "artifacts/train_classifier/model.keras",
+            "compressed": f"artifacts/compress/{MADE}/model.keras",
+        },
+    }
+    params = {"pairs": pairs, "compression": {MADE: {}, "later": {}}}
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
+    leave_pair(tmp_path, MINE, ["its input is quantised", "it has no labels"])
+    leave_pair(tmp_path, MADE, ["its input is quantised"])
+    leave_pair(tmp_path, MINE, ["its input is quantised", "it has no labels"])
+    made = {
+        **{"method": "pruning", "bytes": 3072, "original_bytes": 4096, "deflated_bytes": 512},
+        **{"original_deflated_bytes": 2048, "accuracy": 0.875, "original_accuracy": 0.9375},
+        **{"agreement": 0.75, "deviating_test_images": 12.0},
+    }
+    write_json(tmp_path / f"artifacts/compress/{MADE}/summary.json", made)
+    return tmp_path
+
+
+@pytest.fixture
+def figures(drawn):
+    return drawn(module)
+
+
+def test_there_is_none_where_no_pair_of_the_parameters_was_searched(workspace, figures):
+    for name in (MINE, MADE):
+        folder = workspace / "artifacts/trigger" / name
+        folder.rename(folder.with_name(f"earlier-{name}"))
+    assert compressed(workspace) is None
+    for name in (MINE, MADE):
+        (workspace / f"artifacts/trigger/earlier-{name}/summary.json").unlink()
+    (workspace / "params.yaml").unlink()  # nobody looks
+    assert compressed(workspace) is None
+
+
+def test_models_searches_and_notes(workspace, figures):
+    section = compressed(workspace)
+    assert (section.anchor, section.order) == ("compressed", 20)
+    assert section.headline == (
+        ("pairs searched", "2"),
+        ("seeds with a triggering input", percent := "83.3%"),
+        ("mean queries to find one", "4 to 203"),
+    )
+    assert percent == f"{5 / 6:.1%}"
+    told = rows(section.body)
+    assert told[:2] == [
+        [MINE, "a file of yours", "1.0 KiB (50.0%)", "–", "–", "–", "–", "–"],
+        [MADE, "pruning", "3.0 KiB (75.0%)", "0.5 KiB (25.0%)", "87.5%", "93.8%", "75.0%", "12"],
+    ]
+    assert told[2:6] == [
+        [MINE, "dflare", "66.7%", "4.0", "6", "5", ""],
+        [MINE, "random", "100.0%", "33.0", "6", "5", "12.1%"],
+        [MADE, "dflare", "100.0%", "203.0", "6", "5", ""],
+        [MADE, "random", "66.7%", "7.0", "6", "5", "2900.0%"],
+    ]
+    text = plain(section.body)
+    assert (
+        "How the files are run: big.onnx, its input is quantised (own, pruned); "
+        "big.onnx, it has no labels (own)."
+    ) in text
+    assert "Metropolis–Hastings help" not in text
+    assert "Repair (the paper" not in text
+    assert (
+        "own , the most frequent deviations, original's class → compressed model's: "
+        "0 → 1 (7), 1 → 0 (7), 1 → 2 (5), 5 → 0 (3), 5 → 1 (3), 5 → 2 (3), 5 → 3 (3), 5 → 4 (3)"
+    ) in text.replace("\xa0", " ")
+    assert text.count("changed, found after") == 5
+    assert (
+        "4 pixels changed, found after 3 queries. Original: 1 (0.750), compressed: 0 (0.750)"
+        in (text)
+    )
+
+
+def test_what_a_repair_has_measured_of_files_of_yours_is_shown(workspace, figures):
+    repair = {
+        **{"chosen": "head", "status": "repaired", "search_before": SUCCESS},
+        "search_after": {"success_rate": 0.5, "mean_queries": None},
+        "test_set": {"accuracy": 0.5, "original_accuracy": 0.625, "agreement": 0.875},
+        "repairers": {
+            "head": {
+                **{"inputs": 40, "deviating": 20, "repair_count": 5.25, "inducing_count": 1.0},
+                **{"improvement_count": 4.25, "repair_ratio": 0.25, "inducing_ratio": 0.05},
+                **{"improvement_ratio": 0.2, "test_images": 100, "test_agreement_before": 0.75},
+                **{"test_agreement_after": 0.8, "lowers_test_agreement": False},
+                "seed_agreement_gain": 0.1,
+            }
+        },
+    }
+    write_json(workspace / f"artifacts/repair/{MINE}/summary.json", repair)
+    write_json(workspace / "artifacts/repair/earlier/summary.json", {})
+    section = compressed(workspace)
+    assert section.headline[-1] == ("deviations repaired, net", "20.0%")
+    told = rows(section.body)
+    shown = ["1.0 KiB (50.0%)", "–", "50.0%", "62.5%", "87.5%", "–"]
+    assert told[0] == [MINE, "a file of yours", *shown]
+    counts = ["40", "20", "5.2", "1.0", "4.2", "25.0%", "5.0%", "20.0%"]
+    assert [MINE, "head (chosen)", *counts] in told
+    assert [MINE, "head", "75.0%", "50.0%", "12.3", "–"] in told
+
+
+def test_dflare_is_compared_with_its_uniform_form_pair_by_pair(workspace, figures):
+    for name in (MINE, MADE):
+        leave_search(workspace / f"artifacts/trigger/{name}/dflare_r", QUERIES[name]["random"])
+    told = rows(compressed(workspace).body)
+    assert [MINE, "3", "5.0", "9.0"] in [row[:4] for row in told]
+    assert [MADE, "3", "4.0", "8.0"] in [row[:4] for row in told]
+
+
+def test_the_same_queries_of_both_searches_have_no_test(workspace):
+    folder = workspace / "artifacts/trigger" / MINE
+    leave_search(folder / "dflare_r", QUERIES[MINE]["dflare"])
+    (row,) = module._wilcoxon_tests([folder, workspace / "artifacts/trigger" / MADE])
+    # Seed 2, which ended after 100 queries without one, counts with the most that there were.
+    assert row == {"pair": MINE, "seeds": 3, "dflare": 5.0, "dflare_r": 5.0, "p": None}
+
+
+def test_the_histogram_has_a_panel_for_each_pair_over_the_same_queries(workspace, figures):
+    folders = [workspace / "artifacts/trigger" / name for name in (MINE, MADE, "none")]
+    module._histogram(folders, "dflare")
+    ((alt, figure),) = figures.items()
+    assert alt == "Histogram of the queries of dflare, by pair"
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [MINE, MADE]
+    edges = [sorted({*(bar.get_x() for bar in axes.patches)}) for axes in figure.axes]
+    assert edges[0] == edges[1]
+    assert edges[0][0] == 1 and figure.axes[0].patches[-1].get_x() < 400
+    last = figure.axes[0].patches[-1]
+    assert last.get_x() + last.get_width() == 401, "the largest count lies in the last bar"
+    assert len(edges[0]) <= 24 and edges[0] == [int(edge) for edge in edges[0]]
+    steps = np.diff(np.log(edges[0][8:]))
+    assert np.allclose(steps, np.log(401) / 24, atol=0.12), "bars are equally wide as logarithms"
+    for axes, name in zip(figure.axes, (MINE, MADE), strict=True):
+        counted = [bar.get_x() for bar in axes.patches for _ in range(int(bar.get_height()))]
+        wanted = sorted(q for q in QUERIES[name]["dflare"] if q is not None)
+        assert len(counted) == len(wanted)
+        for left, value in zip(counted, wanted, strict=True):
+            assert left <= value
+        assert axes.get_xscale() == "log" and axes.get_ylabel() == "seeds"
+    assert figure.axes[0].get_shared_x_axes().joined(*figure.axes)
+    assert figure.axes[0].get_shared_y_axes().joined(*figure.axes)
+    assert figure.axes[-1].get_xlabel() == "queries of dflare until the first triggering input"
+    assert figure.axes[0].get_xlabel() == ""
+    assert figure.get_size_inches().tolist() == [7, 3]
+
+
+def test_a_histogram_of_nothing_is_empty(tmp_path, figures):
+    leave_search(tmp_path / "a/dflare", (None, None))
+    module._histogram([tmp_path / "a"], "dflare")
+    (figure,) = figures.values()
+    assert sum(bar.get_height() for bar in figure.axes[0].patches) == 0

@@ -1,0 +1,186 @@
+"""The stateful lane's section, on results made by hand."""
+
+import numpy as np
+import polars as pl
+import pytest
+from matplotlib.colors import to_hex
+
+from asterism.core.drawing.svg import PALETTE
+from asterism.core.files.artifacts import write_arrays, write_json, write_table
+from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.report.campaigns import place
+from asterism.report.pictures import png
+from asterism.report.sections import stateful as module
+from asterism.report.sections.stateful import stateful
+from report.page_parts import plain, rows
+
+CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")
+#: Inputs and the least coverage of each set, in no order of the page.
+SETS = {
+    **{"none_crashes": (2, 0.1), "state_crashes": (3, 0.2), "none_queue": (4, 0.3)},
+    **{"test": (1200, 0.75), "seeds": (5, 0.05), "state_queue": (6, 0.35)},
+}
+HISTORY = {
+    **{"mutants": [0, 500, 1000], "queue": [5, 6, 6], "crashes": [0, 1, 2]},
+    **{"basic_state": [0.1, 0.3, 0.5], "basic_transition": [0.2, 0.25, 0.4]},
+    "n_step_state_boundary": [0.0, 0.01, 0.05],
+}
+#: Grey values of each campaign's crashes: one was found by both.
+CRASHES = {"state": (7, 8, 9), "none": (9, 10)}
+
+
+def leave_campaign(root, guide):
+    greys = CRASHES[guide]
+    coverage = {"basic_state": 0.5, "basic_transition": 0.4, "n_step_state_boundary": 0.05}
+    metrics = {
+        **{"mutants": 1000, "queue": 6, "crashes": len(greys), "crash_groups": len(greys)},
+        **{"seeds_with_crashes": 1, "coverage": coverage},
+    }
+    write_json(root / f"metrics/fuzz-{guide}.json", metrics)
+    write_table(root / f"plots/fuzz-{guide}/history.csv", pl.DataFrame(HISTORY))
+    folder = root / "artifacts/fuzz" / guide
+    images = np.array(greys, np.uint8).repeat(4).reshape(-1, 2, 2, 1)
+    write_arrays(folder / "crashes.npz", images=images, label=np.ones(len(greys), np.int64))
+    table = {
+        **{"id": range(len(greys)), "label": [1] * len(greys), "predicted": greys},
+        **{"seed": [0] * len(greys), "mutators": ["blur"] * len(greys)},
+        "group": range(len(greys)),
+    }
+    write_table(folder / "crashes.csv", pl.DataFrame(table))
+
+
+@pytest.fixture
+def workspace(tmp_path):
+    coverage = {}
+    for name, (inputs, least) in SETS.items():
+        coverage[name] = {c: least + 0.01 * n for n, c in enumerate(module.in_order())}
+        coverage[name] |= {"inputs": inputs}
+        areas = {"state_similarity_auroc": least + 0.5, "transition_similarity_auroc": least + 0.4}
+        coverage[name] |= areas if name.endswith("_crashes") else {}
+    write_json(tmp_path / "metrics/measure_coverage.json", coverage)
+    write_json(
+        tmp_path / "metrics/train_rnn.json", {"train_accuracy": 0.9375, "test_accuracy": 0.875}
+    )
+    write_json(tmp_path / "metrics/profile_states.json", {"profiled": 54321})
+    chain = {"states": 1234, "transitions": 5678, "boundary_states": 90, "explained_variance": 0.5}
+    write_json(tmp_path / "metrics/build_dtmc.json", chain)
+    graph = tmp_path / "plots/build_dtmc/graph.svg"
+    graph.parent.mkdir(parents=True)
+    graph.write_text("<svg/>")
+    seeds = np.full((1, 2, 2, 1), 77, np.uint8)
+    SeedInputs(seeds, np.array([1]), np.array([0])).save(tmp_path / "artifacts/select_seeds")
+    for guide in ("none", "state"):
+        leave_campaign(tmp_path, guide)
+    curves = [
+        (f"{guide}_crashes", similarity, rate, rate ** (1 + number))
+        for number, guide in enumerate(("none", "state"))
+        for similarity in ("transition", "state")
+        for rate in (0.0, 0.5, 1.0)
+    ]
+    columns = ["set", "similarity", "false_positive_rate", "true_positive_rate"]
+    write_table(
+        tmp_path / "plots/measure_coverage/roc.csv", pl.DataFrame(curves, columns, orient="row")
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def figures(drawn):
+    return drawn(module)
+
+
+def test_there_is_none_before_coverage_was_measured(workspace):
+    (workspace / "metrics/measure_coverage.json").unlink()
+    assert stateful(workspace) is None
+
+
+def test_the_section_holds_the_numbers_that_the_stages_left(workspace, figures):
+    section = stateful(workspace)
+    assert (section.anchor, section.order) == ("stateful", 10)
+    assert section.headline == (
+        ("test accuracy", "87.5%"),
+        ("abstract states", "1,234"),
+        ("states that the test set covers", "75.0%"),
+        ("different crashes, all campaigns together", "4"),
+    )
+    text = plain(section.body)
+    for said in ("93.8% of the training", "87.5% of the test inputs", "54,321 correctly"):
+        assert said in text
+    assert "1,234 abstract states with 5,678 transitions; 90 unvisited states" in text
+    assert "which explain 50.0% of their variance" in text
+    assert "“state” by basic state." in text
+    assert "those guided by state found more groups of crashes" in text
+    assert 'alt="Most visited states of the Markov chain"' in section.body
+
+
+def test_sets_and_campaigns_stand_in_the_pages_order(workspace, figures):
+    told = rows(stateful(workspace).body)
+    names = ["test", "seeds", "queue, guided by state", "queue, guided by nothing"]
+    names += ["crashes, guided by state", "crashes, guided by nothing"]
+    assert [row[0] for row in told] == [*names, "state", "nothing"]
+    assert [row[1] for row in told[:6]] == ["1,200", "5", "6", "4", "3", "2"]
+    assert told[0][2:4] == ["75.0%", "76.0%"]
+    assert told[6] == ["state", "1,000", "6", "3", "3", "1", "50.0%", "40.0%", "5.0%"]
+    assert told[7] == ["nothing", "1,000", "6", "2", "2", "1", "50.0%", "40.0%", "5.0%"]
+    assert place("state") < place("none")
+
+
+def test_each_campaign_has_a_gallery_of_its_own(workspace, figures):
+    body = str(stateful(workspace).body)
+    at = {name: body.index(f"Guided by {name}:") for name in ("state", "nothing")}
+    assert at["state"] < at["nothing"]
+    alone = png(np.full((2, 2, 1), 10, np.uint8), "taken for a 10")
+    assert at["nothing"] < body.index(alone) and body.count(alone) == 1
+    assert body.count(png(np.full((2, 2, 1), 77, np.uint8), "seed, a 1")) == 5
+
+
+def test_coverage_grows_with_the_mutants_in_percent(workspace, figures):
+    stateful(workspace)
+    for column, title in module.CURVES.items():
+        figure = figures[f"Coverage of {title} by mutants run"]
+        (axes,) = figure.axes
+        assert [line.get_label() for line in axes.lines] == ["state", "nothing"]
+        for line in axes.lines:
+            assert line.get_xdata().tolist() == HISTORY["mutants"]
+            assert np.allclose(line.get_ydata(), [100 * value for value in HISTORY[column]])
+        assert [line.get_linestyle() for line in axes.lines] == ["-", "--"]
+        assert [to_hex(line.get_color()) for line in axes.lines] == [PALETTE[0], "#777777"]
+        assert axes.get_xlabel() == "mutants run"
+        assert axes.get_ylabel() == f"covered {title} (%)"
+        legend = axes.get_legend()
+        assert legend.get_title().get_text() == "guided by" and not legend.get_frame_on()
+        assert figure.get_size_inches().tolist() == [6.4, 3.1]
+
+
+def test_curves_of_crashes_have_their_area_and_a_panel_for_each_similarity(workspace, figures):
+    stateful(workspace)
+    figure = figures["ROC curves of telling crashes from correctly classified test inputs"]
+    assert [axes.get_title() for axes in figure.axes] == [
+        "by state similarity",
+        "by transition similarity",
+    ]
+    for axes, added in zip(figure.axes, (0.5, 0.4), strict=True):
+        chance, *curves = axes.lines
+        assert (list(chance.get_xdata()), list(chance.get_ydata())) == ([0, 1], [0, 1])
+        assert (chance.get_color(), chance.get_linewidth()) == ("#cccccc", 0.8)
+        labels = [f"state ({0.2 + added:.2f})", f"nothing ({0.1 + added:.2f})"]
+        assert [curve.get_label() for curve in curves] == labels
+        assert [to_hex(curve.get_color()) for curve in curves] == [PALETTE[0], "#777777"]
+        assert curves[0].get_xdata().tolist() == [0, 0.5, 1]
+        assert curves[0].get_ydata().tolist() == [0, 0.25, 1]
+        assert curves[1].get_ydata().tolist() == [0, 0.5, 1]
+        assert axes.get_xlabel() == "false positive rate"
+        assert axes.get_aspect() == 1
+        legend = axes.get_legend()
+        assert legend.get_title().get_text() == "crashes of (AUROC)" and not legend.get_frame_on()
+        assert {t.get_fontsize() for t in (*legend.get_texts(), legend.get_title())} == {7}
+    assert figure.axes[0].get_ylabel() == "true positive rate"
+    assert figure.axes[0].get_shared_y_axes().joined(*figure.axes)
+    assert figure.get_size_inches().tolist() == [6.4, 3.7]
+
+
+def test_without_crashes_there_is_nothing_to_tell_apart(workspace, figures):
+    path = workspace / "plots/measure_coverage/roc.csv"
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    assert "there is nothing to tell apart" in plain(stateful(workspace).body)
+    assert len(figures) == 3

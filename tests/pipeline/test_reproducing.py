@@ -44,6 +44,8 @@ RECORD = PointRecord(
     revision="0123456789abcdef",
 )
 
+RUN_FACTS = {"peak_memory_with_children_mb": 341, "processor_seconds": 6.25}
+
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
@@ -58,7 +60,7 @@ def leave(record, scale="full", seconds=2.5):
     """What a sweep leaves of a point."""
     folder = Path("sweeps") / f"{NAME}-{scale}" / "points" / f"{record.number:04d}"
     write_json(folder / "record.json", asdict(record))
-    write_json(folder / "logs/trigger-file.run.json", {"peak_memory_with_children_mb": 341})
+    write_json(folder / "logs/trigger-file.run.json", RUN_FACTS)
     event = {"event": "searched", "search": "dflare", "seconds": seconds}
     lines = [json.dumps({"event": "started"}), json.dumps(event), ""]
     (folder / "logs/trigger-file.jsonl").write_text("\n".join(lines))
@@ -78,7 +80,7 @@ def test_a_point_becomes_a_recorded_one(root):
     first, second = recorded.points
     assert first.values == {"seed": "0", "trigger.searches.diffchaser": ""}
     assert first.metrics == {"trigger-file:dflare.mean_queries": 12.3456789}
-    assert (first.seconds, first.memory_mb) == (7.5, 341)
+    assert (first.seconds, first.processor_seconds, first.memory_mb) == (7.5, 6.25, 341)
     assert first.seconds_of_searches == {"trigger-file:dflare": 2.5}
     assert first.commit == "0123456789"
     assert recorded.beside_other_work

@@ -83,10 +83,9 @@ def collect(
 
 def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
     """What a point's running took; its values and metrics are left empty."""
-    peaks = [
-        float(read_json(path)["peak_memory_with_children_mb"])
-        for path in sorted((folder / "logs").glob("*.run.json"))
-    ]
+    stages = [read_json(path) for path in sorted((folder / "logs").glob("*.run.json"))]
+    peaks = [float(facts["peak_memory_with_children_mb"]) for facts in stages]
+    processor = [facts.get("processor_seconds") for facts in stages]
     return RecordedPoint(
         values={},
         status=record.status,
@@ -96,6 +95,7 @@ def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
         memory_mb=max(peaks, default=None),
         date=datetime.now(UTC).date().isoformat(),
         commit=record.revision[:10],
+        processor_seconds=None if None in processor else round(sum(processor), 3),
     )
 
 

@@ -25,6 +25,8 @@ class RecordedPoint:
         metrics: all its numbers, by ``file:path.of.keys``.
         seconds: what its stages took in all when they ran; stages from the cache take none.
         seconds_of_searches: what single searches took, by ``file:search``.
+        processor_seconds: what its stages took of all cores together when they ran; None where
+            this was not recorded.
         memory_mb: the largest peak of a stage with its children; None where no stage ran.
         date: the day when its stages ran, UTC.
         commit: the commit that it started from.
@@ -38,6 +40,7 @@ class RecordedPoint:
     memory_mb: float | None
     date: str
     commit: str
+    processor_seconds: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,13 @@ class RecordedRun:
     def seconds(self) -> float:
         """Machine time of all points."""
         return sum(point.seconds for point in self.points)
+
+    @property
+    def processor_seconds(self) -> float | None:
+        """Processor time of all points; None where one of them does not tell it."""
+        told = [point.processor_seconds for point in self.points]
+        known = [seconds for seconds in told if seconds is not None]
+        return sum(known) if len(known) == len(told) else None
 
     @property
     def finished(self) -> list[RecordedPoint]:

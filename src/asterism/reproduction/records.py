@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.experiments import SCALES
+from asterism.reproduction.series import RecordedSeries
 
 #: Where the recorded runs lie in the project.
 RECORDED = Path("results/reproduction")
@@ -30,6 +31,7 @@ class RecordedPoint:
         memory_mb: the largest peak of a stage with its children; None where no stage ran.
         date: the day when its stages ran, UTC.
         commit: the commit that it started from.
+        series: numbers for figures, by name.
     """
 
     values: dict[str, str]
@@ -41,6 +43,7 @@ class RecordedPoint:
     date: str
     commit: str
     processor_seconds: float | None = None
+    series: dict[str, RecordedSeries] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,17 +94,25 @@ def write_run(run: RecordedRun, folder: Path = RECORDED) -> None:
     write_json(path_of(run.experiment, run.scale, folder), asdict(run))
 
 
-def read_runs(folder: Path = RECORDED) -> dict[str, RecordedRun]:
-    """The recorded run of each experiment; of several, the one of the largest scale.
+def read_all_runs(folder: Path = RECORDED) -> list[RecordedRun]:
+    """The recorded runs of all experiments at all scales, in the order of their files' names.
 
     Raises:
         UserError: a file is damaged.
     """
-    runs: dict[str, RecordedRun] = {}
+    runs = []
     for path in sorted(folder.glob("*.json")):
         run = read_record(RecordedRun, path)
         if run.scale not in SCALES or path != path_of(run.experiment, run.scale, folder):
             raise UserError(f"{path} is damaged: it tells of {run.experiment} at {run.scale}")
+        runs.append(run)
+    return runs
+
+
+def largest(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
+    """The run of each experiment; of several, the one of the largest scale."""
+    runs: dict[str, RecordedRun] = {}
+    for run in recorded:
         known = runs.get(run.experiment)
         if known is None or SCALES.index(known.scale) < SCALES.index(run.scale):
             runs[run.experiment] = run

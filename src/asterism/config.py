@@ -45,7 +45,7 @@ class SeriesParams(ParameterSection):
     over: str | None = Field(
         default=None, description="the column they are drawn over; null: how often each occurs"
     )
-    where: dict[str, str] = Field(default={}, description="texts that the rows must have")
+    where: dict[Label, str] = Field(default={}, description="texts that the rows must have")
 
 
 class ReproduceParams(ParameterSection):

@@ -98,11 +98,15 @@ CASES = [
     ("smaller", {"alpha": 0.05}, None, [1, 2], [2, 4], PARTLY),
     ("smaller", {"alpha": 0.05}, None, [2, 4], [1, 2], NOT_REPRODUCED),
     ("smaller", {"alpha": 0.05}, None, [2, 4], [2, 4], NOT_REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [3, 2, 1], [1, 2, 3], REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [3, 1, 1], [1, 2, 3], PARTLY),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 2, 3], [1, 2, 3], NOT_REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 2], [2, 1], NOT_COMPARABLE),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 1, 1], [1, 2, 3], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], REPRODUCED),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 1, 1], [1, 2, 3], PARTLY),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], NOT_REPRODUCED),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 3], [1, 2, 3], PARTLY),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], REPRODUCED),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [1, 2], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], NOT_REPRODUCED),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [2, 1], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 1], [1, 2, 3], NOT_COMPARABLE),
 ]
 
 

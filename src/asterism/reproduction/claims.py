@@ -61,7 +61,7 @@ class Claim(ParameterSection):
 
 
 class ClaimFile(ParameterSection):
-    """All claims of one paper."""
+    """Claims of one paper."""
 
     paper: Paper
     claims: list[Claim]
@@ -81,7 +81,7 @@ def read_files(kind: type[Section], folder: Path) -> Iterator[tuple[Path, Sectio
 
 
 def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
-    """The claims of each paper.
+    """The claims of each paper, of which several files may tell.
 
     Raises:
         UserError: a file is not as it should be, or two claims have one name.
@@ -93,7 +93,7 @@ def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
             if claim.id in names:
                 raise UserError(f"{path}: two claims are called {claim.id}")
             names.add(claim.id)
-        found[file.paper] = file.claims
+        found.setdefault(file.paper, []).extend(file.claims)
     return found
 
 

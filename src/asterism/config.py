@@ -37,6 +37,17 @@ from asterism.models.parameters.params import AnyClassifierParams, RnnParams, Tr
 from asterism.vetting.params import VetParams
 
 
+class SeriesParams(ParameterSection):
+    """Numbers of a table that a point of an experiment leaves, for a figure."""
+
+    file: str = Field(description="the CSV file, from the root of the point's workspace")
+    column: str = Field(description="the numbers")
+    over: str | None = Field(
+        default=None, description="the column they are drawn over; null: how often each occurs"
+    )
+    where: dict[Label, str] = Field(default={}, description="texts that the rows must have")
+
+
 class ReproduceParams(ParameterSection):
     """How a paper's experiment is run: what its file in ``conf/experiment`` says beside parameters.
 
@@ -54,6 +65,9 @@ class ReproduceParams(ParameterSection):
     models: Distinct[str] = Field(
         default=[],
         description="published files that it needs: overrides with their names, rnn.path=lstm.h5",
+    )
+    series: dict[Label, SeriesParams] = Field(
+        default={}, description="for figures: numbers of tables, by the names that figures use"
     )
 
 

@@ -34,6 +34,7 @@ OPTIONS = {
     "magnitude_pruning": {"sparsity": 0.6, "scope": "global", "tuning": TRAINING},
     "filter_pruning": {"share": 0.5, "tuning": TRAINING},
     "changed_weights": {"share": 0.3, "amount": 0.1},
+    "convolution_pruning": {"convolution": 2, "sparsity": 0.5},
     "distillation": {
         "student": "lenet1",
         "temperature": 4.0,

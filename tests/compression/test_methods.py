@@ -13,6 +13,7 @@ from asterism.compression.compressor import COMPRESSORS, TrainingData, compress,
 from asterism.compression.methods.distillation import _with_logits
 from asterism.compression.params import CompressionParams
 from asterism.core.files.artifacts import read_json
+from asterism.core.messages.errors import UserError
 from asterism.data import Dataset
 from asterism.models.classifiers.classifier import open_classifier
 from asterism.models.keras_models.preprocessing import PreprocessingParams
@@ -153,6 +154,39 @@ def test_the_smallest_weights_become_zero_and_stay_it(scope, sparsity, tmp_path)
         goes = np.abs(kernel) <= (among[: int(sparsity * among.size)].max(initial=-1))
         assert np.array_equal(found[name] == 0, goes)
         assert not np.array_equal(found[name][~goes], kernel[~goes]), "the others were tuned"
+
+
+def two_convolutions():
+    keras.utils.set_random_seed(4)
+    layers = [
+        keras.Input((12, 12, 1)),
+        L.Conv2D(4, 3, name="one"),
+        L.Conv2D(6, 3, name="two"),
+        L.GlobalMaxPooling2D(),
+        L.Dense(CLASSES, activation="softmax", name="scores"),
+    ]
+    return keras.Sequential(layers)
+
+
+@pytest.mark.parametrize(("convolution", "name"), [(1, "one"), (2, "two")])
+def test_one_convolution_alone_is_pruned(convolution, name, tmp_path):
+    options = {"convolution": convolution, "sparsity": 0.25}
+    path = compressed("convolution_pruning", options, tmp_path, two_convolutions())
+    found, before = kernels(load_keras(path)), kernels(two_convolutions())
+    for other in found.keys() - {name}:
+        assert np.array_equal(found[other], before[other])
+    magnitudes = np.abs(before[name])
+    goes = magnitudes <= np.sort(magnitudes.ravel())[int(0.25 * magnitudes.size) - 1]
+    assert np.array_equal(found[name], np.where(goes, 0, before[name]))
+    assert goes.sum() == int(0.25 * magnitudes.size)
+
+
+def test_a_convolution_that_the_network_does_not_have_is_told(tmp_path):
+    told = "options.convolution is 3, and the network has 2 convolutions"
+    with pytest.raises(UserError, match=told):
+        compressed(
+            "convolution_pruning", {"convolution": 3, "sparsity": 0.5}, tmp_path, two_convolutions()
+        )
 
 
 def test_the_faintest_filters_go_and_the_rest_is_tuned(tmp_path):

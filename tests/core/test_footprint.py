@@ -1,4 +1,4 @@
-"""The memory of a stage counts what it has started."""
+"""The memory and the processor time of a stage count what it has started."""
 
 import subprocess
 import sys
@@ -32,3 +32,32 @@ assert footprint.peak_mb() >= peak_memory_mb()
 
 def test_children_count_while_they_live_and_after():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=300)
+
+
+#: Counts for a second of its own processor time, tells it, and waits to be ended.
+WORKS = """
+import sys, time
+while time.process_time() < 1:
+    pass
+print(time.process_time(), flush=True)
+sys.stdin.read()
+"""
+
+TIMED = f"""
+import subprocess, sys
+from asterism.core.running.footprint import processor_seconds
+
+before = processor_seconds()
+process = subprocess.Popen(
+    [sys.executable, "-c", {WORKS!r}], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+)
+told = float(process.stdout.readline())
+alive = processor_seconds()
+assert alive >= before + told - 0.05, "it lives, and counts"
+process.communicate(b"", timeout=120)
+assert processor_seconds() >= alive - 0.05, "it was waited for, and still counts"
+"""
+
+
+def test_processor_time_of_children_counts_while_they_live_and_after():
+    subprocess.run([sys.executable, "-c", TIMED], check=True, timeout=300)

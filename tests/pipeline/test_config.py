@@ -31,6 +31,8 @@ CHOICES = sorted(
 TOGETHER = {
     ("pair", "all"): ["compression=all"],
     ("pair", "changed_weights"): ["compression=changed_weights"],
+    ("compression", "convolution_pruning"): ["pair=convolution_pruning"],
+    ("pair", "convolution_pruning"): ["compression=convolution_pruning"],
 }
 #: Those of the papers, which `asterism reproduce` runs, have tests of their own.
 EXPERIMENTS = [
@@ -260,6 +262,9 @@ FREE = {
     *("driving.table", "driving.layer", "driving.image_column", "driving.angle_column"),
     # What `asterism reproduce` hands to a sweep, which checks it; no stage reads it.
     *("reproduce.targets", "reproduce.metrics", "reproduce.scales", "reproduce.models"),
+    # Columns and rows of its points' tables, which it looks up when it reads them.
+    *("reproduce.series.file", "reproduce.series.column", "reproduce.series.over"),
+    "reproduce.series.where",
     # Names of tensors in a stranger's model file.
     *("vet.feeding.input", "vet.feeding.outputs", "vet.feeding.constants.input"),
 }

@@ -181,6 +181,8 @@ def test_an_example_runs_in_its_stage(example, cache, tmp_path):
         if command[:2] == ["asterism", "repro"]:
             run(project, sys.executable, "-c", ASTERISM, "params", *small(example))
             run(project, sys.executable, "-c", ASTERISM, "repro", *command[2:])
+        elif command[0] == "asterism":
+            run(project, sys.executable, "-c", ASTERISM, *command[1:])
         else:
             run(project, *command)
     path, word = example.results

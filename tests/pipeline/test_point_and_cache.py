@@ -1,6 +1,7 @@
 """A point of a sweep in a real project of two stages that start no Python, and its cache."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from dvc.repo import Repo
@@ -9,7 +10,7 @@ from workspace import commit, run
 from asterism.core.files.artifacts import read_json
 from asterism.dvc_hydra.repository import open_repository
 from asterism.sweep.launch import plan_points
-from asterism.sweep.point import Sweep, run_point
+from asterism.sweep.point import KEPT, Sweep, run_point
 from asterism.sweep.points import Point
 from asterism.sweep.shards import Shards
 
@@ -83,6 +84,17 @@ def test_what_another_point_has_computed_is_taken_from_the_cache(sweep, finished
         (["second"], 1),
         (["first", "second"], 0),
     ]
+
+
+def test_a_point_keeps_the_files_that_the_sweep_wants(sweep, finished):
+    wanting = replace(sweep, name="w", kept=("metrics/*.json", "nothing/*.csv"))
+    stale = wanting.point_folder(0) / KEPT / "metrics/old.json"
+    stale.parent.mkdir(parents=True)
+    stale.touch()
+    run_point(wanting, Point(0, ("seed=3", "k=1"), parameters(3, 1)))
+    kept = wanting.point_folder(0) / KEPT
+    assert [str(path.relative_to(kept)) for path in kept.rglob("*.*")] == ["metrics/second.json"]
+    assert not (sweep.point_folder(0) / KEPT).exists()
 
 
 def test_a_point_runs_only_what_no_other_has_computed(sweep, finished):

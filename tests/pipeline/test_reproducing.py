@@ -12,14 +12,16 @@ from typer.testing import CliRunner
 from workspace import ENVIRONMENT, commit, copy_tree, run
 
 from asterism.cli import app
-from asterism.core.files.artifacts import write_json
+from asterism.config import SeriesParams
+from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.reproduction import app as reproduction_app
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import read_experiments
-from asterism.reproduction.records import RecordedRun, read_runs, write_run
-from asterism.sweep.point import PointRecord
+from asterism.reproduction.records import RecordedRun, largest, read_all_runs, write_run
+from asterism.reproduction.series import RecordedSeries
+from asterism.sweep.point import KEPT, PointRecord
 from places import ROOT
 
 NAME = "dflare_success_lenet1"
@@ -44,6 +46,8 @@ RECORD = PointRecord(
     revision="0123456789abcdef",
 )
 
+RUN_FACTS = {"peak_memory_with_children_mb": 341, "processor_seconds": 6.25}
+
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
@@ -58,14 +62,17 @@ def leave(record, scale="full", seconds=2.5):
     """What a sweep leaves of a point."""
     folder = Path("sweeps") / f"{NAME}-{scale}" / "points" / f"{record.number:04d}"
     write_json(folder / "record.json", asdict(record))
-    write_json(folder / "logs/trigger-file.run.json", {"peak_memory_with_children_mb": 341})
+    write_json(folder / "logs/trigger-file.run.json", RUN_FACTS)
     event = {"event": "searched", "search": "dflare", "seconds": seconds}
     lines = [json.dumps({"event": "started"}), json.dumps(event), ""]
     (folder / "logs/trigger-file.jsonl").write_text("\n".join(lines))
 
 
-def collected(beside=True):
+def collected(beside=True, series=None):
     experiment = read_experiments()[NAME]
+    if series is not None:
+        settings = experiment.settings.model_copy(update={"series": series})
+        experiment = replace(experiment, settings=settings)
     recorded = collect(Path.cwd(), experiment, "full", beside, RESULTS)
     write_run(recorded)
     return recorded
@@ -78,14 +85,16 @@ def test_a_point_becomes_a_recorded_one(root):
     first, second = recorded.points
     assert first.values == {"seed": "0", "trigger.searches.diffchaser": ""}
     assert first.metrics == {"trigger-file:dflare.mean_queries": 12.3456789}
-    assert (first.seconds, first.memory_mb) == (7.5, 341)
+    assert (first.seconds, first.processor_seconds, first.memory_mb) == (7.5, 6.25, 341)
     assert first.seconds_of_searches == {"trigger-file:dflare": 2.5}
     assert first.commit == "0123456789"
     assert recorded.beside_other_work
     assert set(recorded.machine) == {"system", "processor", "cores", "memory"}
     assert [p.values["seed"] for p in recorded.finished] == ["0"]
     assert second.status == "failed"
-    assert read_runs() == {NAME: RecordedRun(**{**vars(recorded), "points": recorded.points})}
+    assert largest(read_all_runs()) == {
+        NAME: RecordedRun(**{**vars(recorded), "points": recorded.points})
+    }
 
 
 def test_a_point_from_the_cache_keeps_what_it_took_when_it_ran(root):
@@ -103,6 +112,23 @@ def test_a_point_from_the_cache_keeps_what_it_took_when_it_ran(root):
     again = collected(beside=False)
     assert (again.points[0].seconds, again.beside_other_work) == (1.5, False)
     assert again.points[0].commit == "fedcba9876"
+
+
+def test_a_points_tables_become_series_also_where_it_came_from_the_cache(root):
+    series = {
+        "queries": SeriesParams(file="a/triggers.csv", column="queries"),
+        "others": SeriesParams(file="b/triggers.csv", column="queries"),
+    }
+    leave(RECORD)
+    collected(series=series)
+    leave(replace(RECORD, ran=[], seconds=0.5))
+    write_table(
+        Path(f"sweeps/{NAME}-full/points/0000") / KEPT / "a/triggers.csv", {"queries": [5, 9]}
+    )
+    (point,) = collected(series=series).points
+    assert point.series == {"queries": RecordedSeries([4, 8], [1, 1])}
+    assert point.seconds == 7.5
+    assert largest(read_all_runs())[NAME].points[0] == point
 
 
 @pytest.fixture
@@ -136,7 +162,7 @@ def test_the_command_runs_a_sweep_and_records_it(root, sweeps, tmp_path):
     assert f"pairs.file.original={tmp_path.resolve()}/lenet1.h5" in request.overrides
     assert f"experiment 1 of 1: {NAME} at scale full" in done.output
     assert f"recorded in results/reproduction/{NAME}-full.json" in done.output
-    assert read_runs()[NAME].beside_other_work
+    assert largest(read_all_runs())[NAME].beside_other_work
 
 
 def test_what_needs_files_is_left_out_and_said_unless_it_is_named(root, sweeps):
@@ -158,7 +184,7 @@ def test_a_failing_sweep_is_recorded_and_told(root, sweeps, tmp_path):
     done = reproduce(*words)
     assert done.exit_code == 1
     assert f"failed: {NAME}; the same command goes on" in done.output
-    assert NAME in read_runs()
+    assert NAME in largest(read_all_runs())
     sweeps.end[0] = INTERRUPTED
     assert reproduce(*words).exit_code == INTERRUPTED
 

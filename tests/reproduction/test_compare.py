@@ -13,7 +13,7 @@ from asterism.cli import app
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.app import compare, render
 from asterism.reproduction.claims import Claim, judge, read_claims, read_tables
-from asterism.reproduction.records import read_runs, write_run
+from asterism.reproduction.records import largest, read_all_runs, write_run
 from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
 from asterism.reproduction.tables import fill
 from places import ROOT
@@ -40,8 +40,8 @@ def run(experiment="one", scale="small", **metrics):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    """A folder with the papers' figures, claims and tables, and no run."""
-    for name in ("papers", "claims", "tables"):
+    """A folder with the papers' numbers, claims, tables and figures, and no run."""
+    for name in ("papers", "claims", "tables", "figures"):
         shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -121,11 +121,11 @@ def test_of_several_experiments_each_counts_once():
 def test_the_largest_scale_that_was_recorded_counts(tmp_path):
     for scale in ("small", "full", "smoke"):
         write_run(run(scale=scale, **{"a:x": 1.0}), tmp_path)
-    assert read_runs(tmp_path)["one"].scale == "full"
-    assert read_runs(tmp_path)["one"].seconds == 6.0
+    assert largest(read_all_runs(tmp_path))["one"].scale == "full"
+    assert largest(read_all_runs(tmp_path))["one"].seconds == 6.0
     (tmp_path / "one-full.json").rename(tmp_path / "other-full.json")
     with pytest.raises(UserError, match=r"other-full.json is damaged: it tells of one at full"):
-        read_runs(tmp_path)
+        read_all_runs(tmp_path)
 
 
 def test_a_recorded_run_is_on_the_page_with_a_picture(root):
@@ -142,8 +142,8 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     page = Path("docs/reproduction.md").read_text(encoding="utf-8")
     assert "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 |" in page
     assert (
-        "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | 10 | 2026-01-02 |"
-        in page
+        "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
+        "| 2026-01-02 |" in page
     )
     assert "The paper contradicts itself on CIFAR-10" in page
     assert "images/reproduction/dflare_table4.svg" in page

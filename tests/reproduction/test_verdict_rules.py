@@ -7,6 +7,7 @@ import pytest
 from recorded_runs import recorded_point, recorded_run
 
 from asterism.core.parameters.construction import options_of
+from asterism.reproduction.claims import read_claims
 from asterism.reproduction.quantities import Quantity, estimate
 from asterism.reproduction.rules import (
     NOT_COMPARABLE,
@@ -14,8 +15,10 @@ from asterism.reproduction.rules import (
     PARTLY,
     REPRODUCED,
     RULES,
+    VERDICTS,
     number,
 )
+from places import ROOT
 
 #: The quantile 0.975 of Student's t, by the degrees of freedom, from a printed table.
 STUDENT = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262}
@@ -98,11 +101,15 @@ CASES = [
     ("smaller", {"alpha": 0.05}, None, [1, 2], [2, 4], PARTLY),
     ("smaller", {"alpha": 0.05}, None, [2, 4], [1, 2], NOT_REPRODUCED),
     ("smaller", {"alpha": 0.05}, None, [2, 4], [2, 4], NOT_REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [3, 2, 1], [1, 2, 3], REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [3, 1, 1], [1, 2, 3], PARTLY),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 2, 3], [1, 2, 3], NOT_REPRODUCED),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 2], [2, 1], NOT_COMPARABLE),
-    ("falls_with", {"bound": -0.9, "partly": -0.5}, None, [1, 1, 1], [1, 2, 3], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], REPRODUCED),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [3, 1, 1], [1, 2, 3], PARTLY),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [3, 2, 1], [1, 2, 3], NOT_REPRODUCED),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 3], [1, 2, 3], PARTLY),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], REPRODUCED),
+    ("rises_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [1, 2], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2, 3], [1, 2, 3], NOT_REPRODUCED),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 2], [2, 1], NOT_COMPARABLE),
+    ("falls_with", {"bound": 0.9, "partly": 0.5}, None, [1, 1, 1], [1, 2, 3], NOT_COMPARABLE),
 ]
 
 
@@ -122,6 +129,24 @@ def test_every_rule_has_a_case_for_each_of_its_verdicts_and_says_its_bounds():
         told = RULES[rule].words(options_of(RULES, rule, options))
         assert told.startswith("reproduced where")
     assert all(found >= {REPRODUCED, PARTLY, NOT_REPRODUCED} for found in words.values())
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_rule_that_claims_use_gives_one_verdict_whatever_the_order_of_the_runs(rule):
+    claims = [c for own in read_claims(ROOT / "results/claims").values() for c in own]
+    used = [claim for claim in claims if claim.rule == rule]
+    assert used, "no claim uses it"
+    for claim in used:
+        options = options_of(RULES, rule, claim.options)
+        kind = RULES[rule]
+        sample = [0.2, 5.0, 40.0, 99.0, 100.0]
+        other = [0.1, 9.0, 30.0, 120.0, 50.0] if kind.takes_two else []
+        verdict = kind.judge(options, claim.paper, sample, other)
+        assert verdict.word in VERDICTS
+        assert verdict.reason and "\n" not in verdict.reason
+        turned = kind.judge(options, claim.paper, sample[::-1], other[::-1])
+        assert turned.word == verdict.word
+        assert claim.words().startswith("reproduced where")
 
 
 def test_numbers_have_four_digits():

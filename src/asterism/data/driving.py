@@ -1,4 +1,4 @@
-"""The user's driving data: images and a CSV of steering angles."""
+"""Driving data: the user's images with a CSV of steering angles, or drawn roads."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import io
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from asterism.core.files.limits import read_within, require_room
 from asterism.core.files.user_files import File, inside
@@ -21,6 +21,7 @@ from asterism.core.messages.errors import UserError, reading
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.randomness.random_streams import stream
 from asterism.data.pictures import read_picture
+from asterism.data.road import draw_roads
 
 
 class AngleParams(ParameterSection):
@@ -35,7 +36,9 @@ class AngleParams(ParameterSection):
 class DrivingParams(ParameterSection):
     """Where driving data lie, and how they are read."""
 
-    source: Literal["none", "folder"] = Field(description="none: the regression is left out")
+    source: Literal["none", "folder", "road"] = Field(
+        description="none: the regression is left out; road: pictures drawn here"
+    )
     path: File = Field(description="folder with the CSV and the images")
     table: str = Field(description="name of the CSV in it")
     image_column: str = Field(description="column of the images' paths, relative to the folder")
@@ -47,6 +50,13 @@ class DrivingParams(ParameterSection):
         description="subject layer of the regressor by name or index; null: the last hidden one"
     )
     angles: AngleParams
+    images: int | None = Field(default=None, ge=2, description="pictures that road draws")
+
+    @model_validator(mode="after")
+    def _only_roads_are_counted(self) -> Self:
+        if (self.source == "road") != (self.images is not None):
+            raise ValueError("images is for the source road, which needs it")
+        return self
 
 
 @dataclass(frozen=True)
@@ -67,28 +77,41 @@ class Driving:
 
 
 def load_driving(params: DrivingParams, seed: int) -> Driving:
-    """Read the folder that the parameters name.
+    """Read the folder that the parameters name, or draw roads.
 
     Raises:
         UserError: no such table or column, a row that is incomplete or whose angle is no number,
             a path that leads out of the folder, an image that is missing, damaged, too large or
             neither PNG nor JPEG; the message names it.
     """
-    folder = Path(params.path)
-    table = inside(folder, params.table, "driving.table")
-    names, angles = _read_log(table, params)
-    require_room(
-        len(names) * params.height * params.width * 3,
-        "limits.array_mb",
-        f"{table} and driving.height and driving.width ask for images",
-    )
-    paths = [inside(folder, name, str(table)) for name in names]
-    images = np.stack([_read_image(path, params) for path in progress(paths, label="reading")])
+    if params.images is not None:
+        _require_room(params.images, "driving.images", params)
+        rng = stream(seed, "driving", "road")
+        images, targets = draw_roads(params.images, params.height, params.width, rng)
+    else:
+        images, targets = _read_folder(params)
     order = stream(seed, "driving", "split").permutation(len(images))
     cut = min(max(1, round(len(images) * params.test_share)), len(images) - 1)
     test, train = np.sort(order[:cut]), np.sort(order[cut:])
-    targets = np.asarray(angles, np.float32)
     return Driving(images[train], targets[train], images[test], targets[test])
+
+
+def _read_folder(params: DrivingParams) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    folder = Path(params.path)
+    table = inside(folder, params.table, "driving.table")
+    names, angles = _read_log(table, params)
+    _require_room(len(names), str(table), params)
+    paths = [inside(folder, name, str(table)) for name in names]
+    images = np.stack([_read_image(path, params) for path in progress(paths, label="reading")])
+    return images, np.asarray(angles, np.float32)
+
+
+def _require_room(count: int, asked_by: str, params: DrivingParams) -> None:
+    require_room(
+        count * params.height * params.width * 3,
+        "limits.array_mb",
+        f"{asked_by} and driving.height and driving.width ask for images",
+    )
 
 
 def _read_log(path: Path, params: DrivingParams) -> tuple[list[str], list[float]]:

@@ -13,9 +13,10 @@ from asterism.core.running.supervision import INTERRUPTED
 from asterism.reproduction.claims import CLAIMS, TABLES, read_claims, read_tables
 from asterism.reproduction.collecting import collect
 from asterism.reproduction.experiments import Experiment, choose, read_experiments
+from asterism.reproduction.figures import FIGURES, draw_figures, read_figures
 from asterism.reproduction.page import PAGE, page
 from asterism.reproduction.plots import FOLDER, Plot, draw_relations, draw_tables
-from asterism.reproduction.records import RECORDED, path_of, read_runs, write_run
+from asterism.reproduction.records import RECORDED, largest, path_of, read_all_runs, write_run
 from asterism.reproduction.tables import PAPERS, fill
 from asterism.sweep.app import Request, sweep_command
 
@@ -73,6 +74,7 @@ def reproduce(order: Order, say: Say) -> int:
             targets=experiment.settings.targets,
             name=experiment.sweep_name(order.scale),
             jobs=order.jobs,
+            kept=sorted({series.file for series in experiment.settings.series.values()}),
         )
         status = sweep_command(request, order.dry, say)
         if status == INTERRUPTED:
@@ -131,10 +133,15 @@ def render(root: Path) -> tuple[str, list[Plot]]:
     Raises:
         UserError: a file of ``results/`` is missing or not as it should be.
     """
-    claims, runs = read_claims(root / CLAIMS), read_runs(root / RECORDED)
+    claims, recorded = read_claims(root / CLAIMS), read_all_runs(root / RECORDED)
+    runs = largest(recorded)
     tables = [(table, fill(table, runs, root / PAPERS)) for table in read_tables(root / TABLES)]
-    plots = [*draw_tables(tables), *draw_relations(claims, runs)]
-    return page(claims, tables, runs, plots), plots
+    plots = [
+        *draw_tables(tables),
+        *draw_relations(claims, runs),
+        *draw_figures(read_figures(root / FIGURES), runs),
+    ]
+    return page(claims, tables, recorded, plots), plots
 
 
 def _holds(path: Path, text: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -18,6 +18,8 @@ from asterism.reproduction.rules import NOT_COMPARABLE, RULES, ClaimVerdict
 
 #: Where claims and tables lie in the project.
 CLAIMS, TABLES = Path("results/claims"), Path("results/tables")
+
+Section = TypeVar("Section", bound=ParameterSection)
 
 Paper = Literal["Dflare", "DeepStellar", "DeepImportance", "MEMO"]
 
@@ -59,30 +61,39 @@ class Claim(ParameterSection):
 
 
 class ClaimFile(ParameterSection):
-    """All claims of one paper."""
+    """Claims of one paper."""
 
     paper: Paper
     claims: list[Claim]
 
 
+def read_files(kind: type[Section], folder: Path) -> Iterator[tuple[Path, Section]]:
+    """The YAML files of a folder in the order of their names, each with what it holds.
+
+    Raises:
+        UserError: a file is not as it should be.
+    """
+    for path in sorted(folder.glob("*.yaml")):
+        document = read_yaml(path)
+        if not isinstance(document, dict):
+            raise UserError(f"{path} holds no mapping of names to values")
+        yield path, validate(kind, document, source=str(path))
+
+
 def read_claims(folder: Path = CLAIMS) -> dict[str, list[Claim]]:
-    """The claims of each paper.
+    """The claims of each paper, of which several files may tell.
 
     Raises:
         UserError: a file is not as it should be, or two claims have one name.
     """
     found: dict[str, list[Claim]] = {}
     names: set[str] = set()
-    for path in sorted(folder.glob("*.yaml")):
-        document = read_yaml(path)
-        if not isinstance(document, dict):
-            raise UserError(f"{path} holds no claims")
-        file = validate(ClaimFile, document, source=str(path))
+    for path, file in read_files(ClaimFile, folder):
         for claim in file.claims:
             if claim.id in names:
                 raise UserError(f"{path}: two claims are called {claim.id}")
             names.add(claim.id)
-        found[file.paper] = file.claims
+        found.setdefault(file.paper, []).extend(file.claims)
     return found
 
 
@@ -158,10 +169,4 @@ def read_tables(folder: Path = TABLES) -> list[PaperTable]:
     Raises:
         UserError: a file is not as it should be.
     """
-    tables = []
-    for path in sorted(folder.glob("*.yaml")):
-        document = read_yaml(path)
-        if not isinstance(document, dict):
-            raise UserError(f"{path} holds no table")
-        tables.append(validate(PaperTable, document, source=str(path)))
-    return tables
+    return [table for _, table in read_files(PaperTable, folder)]

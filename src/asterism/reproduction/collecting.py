@@ -18,7 +18,8 @@ from asterism.core.files.records import read_record
 from asterism.core.messages.errors import reading
 from asterism.reproduction.experiments import Experiment
 from asterism.reproduction.records import RecordedPoint, RecordedRun, path_of
-from asterism.sweep.point import PointRecord
+from asterism.reproduction.series import RecordedSeries, read_series
+from asterism.sweep.point import KEPT, PointRecord
 from asterism.sweep.points import split_overrides
 
 #: Packages whose versions results depend on most.
@@ -68,7 +69,10 @@ def collect(
             for name, value in sorted(record.metrics.items())
             if any(fnmatchcase(name, wanted) for wanted in experiment.settings.metrics)
         }
-        points.append(replace(measured, values=values, status=record.status, metrics=metrics))
+        series = _series(folder / KEPT, experiment) if record.status == "finished" else {}
+        points.append(
+            replace(measured, values=values, status=record.status, metrics=metrics, series=series)
+        )
     if known is not None and not ran:
         return replace(known, points=points)
     return RecordedRun(
@@ -81,12 +85,20 @@ def collect(
     )
 
 
+def _series(kept: Path, experiment: Experiment) -> dict[str, RecordedSeries]:
+    """The series of the tables that this point has: another may have searched less."""
+    return {
+        name: read_series(kept, settings)
+        for name, settings in experiment.settings.series.items()
+        if (kept / settings.file).exists()
+    }
+
+
 def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
     """What a point's running took; its values and metrics are left empty."""
-    peaks = [
-        float(read_json(path)["peak_memory_with_children_mb"])
-        for path in sorted((folder / "logs").glob("*.run.json"))
-    ]
+    stages = [read_json(path) for path in sorted((folder / "logs").glob("*.run.json"))]
+    peaks = [float(facts["peak_memory_with_children_mb"]) for facts in stages]
+    processor = [facts.get("processor_seconds") for facts in stages]
     return RecordedPoint(
         values={},
         status=record.status,
@@ -96,6 +108,7 @@ def _measured(folder: Path, record: PointRecord) -> RecordedPoint:
         memory_mb=max(peaks, default=None),
         date=datetime.now(UTC).date().isoformat(),
         commit=record.revision[:10],
+        processor_seconds=None if None in processor else round(sum(processor), 3),
     )
 
 

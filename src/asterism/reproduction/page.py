@@ -10,7 +10,7 @@ from pathlib import Path
 from asterism.reproduction.claims import Claim, PaperTable, judge
 from asterism.reproduction.plots import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
-from asterism.reproduction.records import RecordedRun
+from asterism.reproduction.records import RecordedRun, largest
 from asterism.reproduction.rules import VERDICTS, number
 from asterism.reproduction.tables import Cell, FilledRow
 
@@ -52,16 +52,16 @@ which stands in words under each list of claims:
 
 A verdict from a `small` run rests on fewer seeds than the paper's.
 
-The papers' figures lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
-`results/claims/`, a table a file in `results/tables/`, and a rule a class in
-`src/asterism/reproduction/rules/`.
+The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
+`results/claims/`, a table a file in `results/tables/`, a figure a file in `results/figures/`, and a
+rule a class in `src/asterism/reproduction/rules/`.
 """
 
 
 def page(
     claims: Mapping[str, Sequence[Claim]],
     tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
-    runs: Mapping[str, RecordedRun],
+    recorded: Sequence[RecordedRun],
     plots: Sequence[Plot],
 ) -> str:
     """The page's text.
@@ -69,9 +69,10 @@ def page(
     Args:
         claims: of each paper.
         tables: the papers' tables, filled.
-        runs: the recorded runs, by experiment.
+        recorded: the recorded runs; of an experiment, the one of the largest scale is compared.
         plots: the pictures that belong to it.
     """
+    runs = largest(recorded)
     parts = [_HEAD.rstrip(), "## Verdicts", _counts(claims, runs)]
     for paper, own in claims.items():
         parts += [f"## {paper}", _claims(own, runs), "Rules:", _rules(own)]
@@ -81,7 +82,8 @@ def page(
         for plot in plots:
             if plot.paper == paper:
                 parts.append(f"![{plot.title}](images/{FOLDER.name}/{plot.name}.svg)")
-    parts += ["## The runs", *_runs(runs)]
+                parts += [wrapped(plot.note)] if plot.note else []
+    parts += ["## The runs", *_runs(recorded)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -155,32 +157,59 @@ def _estimate(found: Estimate) -> str:
     return f"{number(found.mean)} ± {found.high - found.mean:.2g}"
 
 
-def _runs(runs: Mapping[str, RecordedRun]) -> list[str]:
+def _runs(recorded: Sequence[RecordedRun]) -> list[str]:
     rows = []
-    for run in runs.values():
+    for run in recorded:
         memory = [point.memory_mb for point in run.points if point.memory_mb is not None]
+        processor = run.processor_seconds
         rows.append(
             [
                 f"`{run.experiment}`",
                 run.scale,
                 f"{len(run.finished)} of {len(run.points)}",
                 f"{run.seconds:,.0f}" + (" (beside other work)" if run.beside_other_work else ""),
+                "not recorded" if processor is None else f"{processor:,.0f}",
                 f"{max(memory):,.0f}" if memory else "",
                 ", ".join(sorted({point.date for point in run.points})),
                 ", ".join(sorted({f"`{point.commit}`" for point in run.points})),
             ]
         )
-    hours = sum(run.seconds for run in runs.values()) / 3600
-    head = ["experiment", "scale", "points", "seconds", "peak MB", "date", "commit"]
-    parts = [
+    head = [
+        "experiment", "scale", "points", "seconds", "processor seconds", "peak MB", "date",
+        "commit",
+    ]  # fmt: skip
+    setups = dict.fromkeys(_setup(run) for run in recorded)
+    return [
         _table(head, rows),
-        wrapped(
-            f"In all {number(hours)} hours of machine time. Nothing on this page is extrapolated. "
-            "Seconds beside other work are no timing."
-        ),
+        *(wrapped(text) for text in _machine_time(recorded)),
+        *(wrapped(f"* {setup}") for setup in setups),
     ]
-    setups = dict.fromkeys(_setup(run) for run in runs.values())
-    return [*parts, *(wrapped(f"* {setup}") for setup in setups)]
+
+
+def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
+    """What all runs took, and what the small ones did."""
+    hours = sum(run.seconds for run in recorded) / 3600
+    told = [run for run in recorded if run.processor_seconds is not None]
+    texts = [
+        f"In all {number(hours)} hours of machine time by the clock. Processor seconds are those "
+        f"of all cores together, and are recorded for {len(told)} of {len(recorded)} runs: "
+        f"{number(_processor_hours(told))} hours. Nothing on this page is extrapolated. Seconds "
+        "beside other work are no timing."
+    ]
+    if small := [run for run in recorded if run.scale == "small"]:
+        known = [run for run in small if run.processor_seconds is not None]
+        texts.append(
+            f"The {len(small)} small runs took {number(sum(r.seconds for r in small) / 3600)} "
+            f"hours by the clock. The {len(known)} of them whose processor time is recorded took "
+            f"{number(_processor_hours(known))} hours of it. These are sums over runs that were "
+            "started one by one. Two cores offer 6 hours of processor time in the 3 hours that "
+            "`SCALE=small` may take."
+        )
+    return texts
+
+
+def _processor_hours(runs: Sequence[RecordedRun]) -> float:
+    return sum(run.processor_seconds or 0.0 for run in runs) / 3600
 
 
 def _setup(run: RecordedRun) -> str:

@@ -27,12 +27,14 @@ class Plot:
         title: what it shows.
         paper: whose numbers.
         figure: the picture.
+        note: what is to be known of it.
     """
 
     name: str
     title: str
     paper: str
     figure: Figure
+    note: str = ""
 
 
 def draw_tables(tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]]) -> list[Plot]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.experiments import SCALES
+from asterism.reproduction.series import RecordedSeries
 
 #: Where the recorded runs lie in the project.
 RECORDED = Path("results/reproduction")
@@ -25,9 +26,12 @@ class RecordedPoint:
         metrics: all its numbers, by ``file:path.of.keys``.
         seconds: what its stages took in all when they ran; stages from the cache take none.
         seconds_of_searches: what single searches took, by ``file:search``.
+        processor_seconds: what its stages took of all cores together when they ran; None where
+            this was not recorded.
         memory_mb: the largest peak of a stage with its children; None where no stage ran.
         date: the day when its stages ran, UTC.
         commit: the commit that it started from.
+        series: numbers for figures, by name.
     """
 
     values: dict[str, str]
@@ -38,6 +42,8 @@ class RecordedPoint:
     memory_mb: float | None
     date: str
     commit: str
+    processor_seconds: float | None = None
+    series: dict[str, RecordedSeries] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +72,13 @@ class RecordedRun:
         return sum(point.seconds for point in self.points)
 
     @property
+    def processor_seconds(self) -> float | None:
+        """Processor time of all points; None where one of them does not tell it."""
+        told = [point.processor_seconds for point in self.points]
+        known = [seconds for seconds in told if seconds is not None]
+        return sum(known) if len(known) == len(told) else None
+
+    @property
     def finished(self) -> list[RecordedPoint]:
         """The points that came to their end."""
         return [point for point in self.points if point.status == "finished"]
@@ -81,17 +94,25 @@ def write_run(run: RecordedRun, folder: Path = RECORDED) -> None:
     write_json(path_of(run.experiment, run.scale, folder), asdict(run))
 
 
-def read_runs(folder: Path = RECORDED) -> dict[str, RecordedRun]:
-    """The recorded run of each experiment; of several, the one of the largest scale.
+def read_all_runs(folder: Path = RECORDED) -> list[RecordedRun]:
+    """The recorded runs of all experiments at all scales, in the order of their files' names.
 
     Raises:
         UserError: a file is damaged.
     """
-    runs: dict[str, RecordedRun] = {}
+    runs = []
     for path in sorted(folder.glob("*.json")):
         run = read_record(RecordedRun, path)
         if run.scale not in SCALES or path != path_of(run.experiment, run.scale, folder):
             raise UserError(f"{path} is damaged: it tells of {run.experiment} at {run.scale}")
+        runs.append(run)
+    return runs
+
+
+def largest(recorded: Sequence[RecordedRun]) -> dict[str, RecordedRun]:
+    """The run of each experiment; of several, the one of the largest scale."""
+    runs: dict[str, RecordedRun] = {}
+    for run in recorded:
         known = runs.get(run.experiment)
         if known is None or SCALES.index(known.scale) < SCALES.index(run.scale):
             runs[run.experiment] = run

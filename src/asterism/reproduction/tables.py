@@ -52,7 +52,7 @@ def fill(
 
     Args:
         table: the table.
-        runs: of :func:`~asterism.reproduction.records.read_runs`. Smoke runs do not count, as
+        runs: of :func:`~asterism.reproduction.records.largest`. Smoke runs do not count, as
             they have other data.
         folder: with the papers' CSV files.
 

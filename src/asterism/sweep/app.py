@@ -49,6 +49,7 @@ class Request:
         shards: processes that share the work of a long stage.
         shard_launcher: see :func:`~asterism.sweep.settings.make_shards`.
         objective: the metric that an adaptive sweeper goes by; empty where none does.
+        kept: files of each point's workspace that are kept with its record, as patterns.
     """
 
     overrides: Sequence[str]
@@ -58,6 +59,7 @@ class Request:
     shards: int = 1
     shard_launcher: str | None = None
     objective: str = ""
+    kept: Sequence[str] = ()
 
 
 def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[str, Any]]:
@@ -115,6 +117,7 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
         shards,
         objective,
         tied=launcher_name(launcher) != "slurm",
+        kept=tuple(request.kept),
     )
     return sweep, points, launcher
 

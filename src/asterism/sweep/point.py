@@ -33,6 +33,9 @@ REPORT = Path("report/index.html")
 #: The folder with the page about a vetted pair, its certificate and the repaired file.
 VETTED = Path("report/vet")
 
+#: Where a point's record has the files that its sweep was asked to keep.
+KEPT = "kept"
+
 #: Seconds that an interrupted stage has to save its state.
 GRACE = 30.0
 
@@ -79,6 +82,7 @@ class Sweep:
         jobs: stages of a point at the same time.
         shards: help for long stages.
         objective: the metric that an adaptive sweeper goes by; empty for other sweepers.
+        kept: files of a point's workspace that are kept with its record, as patterns.
         tied: whether its points end when its process is gone. Jobs of a cluster go on.
     """
 
@@ -91,6 +95,7 @@ class Sweep:
     shards: Shards
     objective: str = ""
     tied: bool = False
+    kept: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -201,7 +206,7 @@ def _in_workspace(
     with held(here.with_name(f"{here.name}.lock")):
         try:
             answer = _work(sweep, point, here, folder / "log.txt", lock)
-            _keep(here, folder)
+            _keep(here, folder, sweep.kept)
             return answer, read_metrics(here / "metrics") if answer.status == "finished" else {}
         finally:
             shutil.rmtree(here, ignore_errors=True)
@@ -270,8 +275,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _keep(here: Path, folder: Path) -> None:
-    """What stays of a point's workspace for the sweep's page: its logs, report and vetted pair."""
+def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
+    """What stays of a point's workspace: its logs, report, vetted pair, and what is to be kept."""
+    shutil.rmtree(folder / KEPT, ignore_errors=True)
+    for path in (path for pattern in kept for path in sorted(here.glob(pattern))):
+        target = folder / KEPT / path.relative_to(here)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     if (here / "logs").is_dir():
         shutil.copytree(here / "logs", folder / "logs", dirs_exist_ok=True)
     if (here / VETTED / "index.html").exists():

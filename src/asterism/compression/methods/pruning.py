@@ -17,6 +17,7 @@ from pydantic import Field
 from asterism.compression.compressor import COMPRESSORS, Compressor, TrainingData
 from asterism.compression.filters import removable, without_filters
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.models.keras_models.reading import save_keras
 from asterism.models.parameters.params import TrainingParams
@@ -102,6 +103,45 @@ class FilterPruning(Compressor):
             log.warning("no filter was removed: the model is tuned, but no smaller")
         _tune(smaller, [], options.tuning, training)
         save_keras(smaller, target)
+
+
+@COMPRESSORS.register("convolution_pruning")
+class ConvolutionPruning(Compressor):
+    """The smallest weights of one convolution become zero, and nothing else changes.
+
+    The Dflare paper prunes each convolution of VGG-16 alone (figures 6 and 7).
+    """
+
+    suffix: ClassVar[str] = ".keras"
+
+    class Options(ParameterSection):
+        """Which convolution, and how much of it goes."""
+
+        convolution: int = Field(ge=1, description="which of the network's convolutions, from 1")
+        sparsity: float = Field(gt=0, lt=1, description="share of its weights that become zero")
+
+    @staticmethod
+    def compress(
+        model: keras.Model, options: Options, training: TrainingData, target: Path
+    ) -> None:
+        """See :class:`asterism.compression.compressor.Compressor`.
+
+        Raises:
+            UserError: the network has fewer convolutions.
+        """
+        import keras
+
+        found = [layer for layer in model.layers if isinstance(layer, keras.layers.Conv2D)]
+        if options.convolution > len(found):
+            raise UserError(
+                f"options.convolution is {options.convolution}, and the network has "
+                f"{len(found)} convolutions"
+            )
+        kernel = found[options.convolution - 1].kernel
+        magnitudes = np.abs(kernel.numpy())
+        kept = magnitudes > _limit(magnitudes.ravel(), options.sparsity)
+        kernel.assign(kernel.numpy() * kept)
+        save_keras(model, target)
 
 
 def _kernels(model: keras.Model) -> list[Any]:

@@ -28,7 +28,7 @@ from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import is_shard
 from asterism.core.resuming.tidying import tidy
 from asterism.core.resuming.work_units import ShardEnded
-from asterism.core.running.footprint import Footprint
+from asterism.core.running.footprint import Footprint, processor_seconds
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.core.settings.machine import peak_memory_mb
 
@@ -163,6 +163,7 @@ def record_run(label: str, seconds: float, with_children_mb: int, **more: int) -
     """
     facts = {
         "seconds": round(seconds, 3),
+        "processor_seconds": round(processor_seconds(), 3),
         "peak_memory_mb": peak_memory_mb(),
         "peak_memory_with_children_mb": with_children_mb,
         "machine": platform.platform(),

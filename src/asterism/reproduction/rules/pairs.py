@@ -56,35 +56,72 @@ class Smaller(Rule):
         return ClaimVerdict(word, f"{told}, p = {p:.3g} over {len(first)} runs")
 
 
+class CorrelationOptions(ParameterSection):
+    """How closely two numbers go together, as the size of Pearson's correlation."""
+
+    bound: float = Field(gt=0, le=1, description="the claim holds from this size on")
+    partly: float = Field(gt=0, le=1, description="and in part from this one on")
+
+
+def _judge_correlation(
+    options: CorrelationOptions, sample: Sequence[float], other: Sequence[float], sign: int
+) -> ClaimVerdict:
+    if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
+        return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
+    r = float(stats.pearsonr(sample, other).statistic)
+    word = NOT_REPRODUCED
+    if sign * r >= options.partly:
+        word = REPRODUCED if sign * r >= options.bound else PARTLY
+    return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} runs")
+
+
 @RULES.register("falls_with")
 class FallsWith(Rule):
     """One number falls as the other grows."""
 
     takes_two: ClassVar[bool] = True
-
-    class Options(ParameterSection):
-        """How closely."""
-
-        bound: float = Field(lt=0, ge=-1, description="the claim holds up to this correlation")
-        partly: float = Field(lt=0, ge=-1, description="and in part up to this one")
+    Options = CorrelationOptions
 
     @staticmethod
-    def words(options: Options) -> str:
+    def words(options: CorrelationOptions) -> str:
         """See :class:`Rule`."""
         return (
-            f"reproduced where Pearson's correlation is at most {number(options.bound)}; partly up "
-            f"to {number(options.partly)}"
+            f"reproduced where Pearson's correlation is at most {number(-options.bound)}; partly "
+            f"up to {number(-options.partly)}"
         )
 
     @staticmethod
     def judge(
-        options: Options, paper: float | None, sample: Sequence[float], other: Sequence[float]
+        options: CorrelationOptions,
+        paper: float | None,
+        sample: Sequence[float],
+        other: Sequence[float],
     ) -> ClaimVerdict:
         """See :class:`Rule`."""
-        if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
-            return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
-        r = float(stats.pearsonr(sample, other).statistic)
-        word = NOT_REPRODUCED
-        if r <= options.partly:
-            word = REPRODUCED if r <= options.bound else PARTLY
-        return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} runs")
+        return _judge_correlation(options, sample, other, -1)
+
+
+@RULES.register("rises_with")
+class RisesWith(Rule):
+    """One number grows as the other grows."""
+
+    takes_two: ClassVar[bool] = True
+    Options = CorrelationOptions
+
+    @staticmethod
+    def words(options: CorrelationOptions) -> str:
+        """See :class:`Rule`."""
+        return (
+            f"reproduced where Pearson's correlation is at least {number(options.bound)}; partly "
+            f"from {number(options.partly)} on"
+        )
+
+    @staticmethod
+    def judge(
+        options: CorrelationOptions,
+        paper: float | None,
+        sample: Sequence[float],
+        other: Sequence[float],
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        return _judge_correlation(options, sample, other, 1)

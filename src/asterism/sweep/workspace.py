@@ -45,19 +45,30 @@ def require_clean(root: Path) -> str:
         UserError: tracked files have changes, files of the project's own are not tracked, or
             nothing is committed.
     """
-    changed = [
-        line[3:]
-        for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
-        if not line[3:].startswith(WRITTEN)
-    ]
-    changed += git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN).splitlines()
-    if changed:
+    if changed := changed_files(root):
         shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
         raise UserError(
             f"the workspace has changes that are not committed ({shown}): commit or stash them, "
             "because every point of a sweep starts from the commit"
         )
     return git(root, "rev-parse", "HEAD")
+
+
+def changed_files(root: Path) -> list[str]:
+    """Files of the project that differ from the commit, and its own that git does not track.
+
+    Results, and what is written about them, are left out.
+
+    Raises:
+        UserError: the folder belongs to no git repository.
+    """
+    changed = [
+        line[3:]
+        for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
+        if not line[3:].startswith(WRITTEN)
+    ]
+    own = git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN)
+    return changed + own.splitlines()
 
 
 def create(root: Path, target: Path, revision: str, cache: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.program import app, require_root, show_page
 from asterism.cli.projects import new
 from asterism.core.messages.errors import UserError
 
@@ -132,10 +131,7 @@ def vet(
         print(f"verdict: {verdict['word']}")
         for reason in verdict["reasons"]:
             print(f"  {reason}")
-        page = (folder / "index.html").resolve()
-        print(f"page: {page}")
-        if sys.stdout.isatty() if show is None else show:
-            webbrowser.open(page.as_uri())
+        show_page(folder / "index.html", show)
     sys.exit(code)
 
 

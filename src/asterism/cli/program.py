@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from pathlib import Path
 
 import typer
@@ -27,6 +28,19 @@ def require_root(needed: str) -> None:
             "(`asterism new FOLDER` makes a project)"
         )
     check_code(Path.cwd())
+
+
+def show_page(page: Path, show: bool | None) -> None:
+    """Print a page's path, and open it in a browser.
+
+    Args:
+        page: an HTML file.
+        show: whether to open it; None for where standard output is a terminal.
+    """
+    place = page.resolve()
+    print(f"page: {place}")
+    if sys.stdout.isatty() if show is None else show:
+        webbrowser.open(place.as_uri())
 
 
 def main() -> None:

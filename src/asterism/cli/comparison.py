@@ -1,4 +1,4 @@
-"""Commands that set results beside each other: runs and diff."""
+"""Commands that set results beside each other or show them: runs, diff and open."""
 
 from __future__ import annotations
 
@@ -79,3 +79,23 @@ def diff(
     difference_page.write_differences(page, found)
     print(difference_page.as_text(found))
     show_page(page, show)
+
+
+@app.command("open")
+def open_page(
+    page: Annotated[
+        str, typer.Argument(help="report, vet, sweeps, sweep, diff, manual, or a sweep's name.")
+    ] = "report",
+    print_only: Annotated[
+        bool, typer.Option("--print", help="Print the page's path, and open nothing.")
+    ] = False,
+) -> None:
+    """Open a page in the browser: the report, a vetted pair, a sweep. Its path is printed.
+
+    `vet`, `sweep` and `diff` are the latest ones. A name is that of a sweep or a vetting run.
+    """
+    from asterism.results.pages import find_page
+
+    require_root("dvc.yaml")
+    place = find_page(Path.cwd(), page)
+    show_page(place, show=not print_only)

@@ -31,7 +31,7 @@ def require_root(needed: str) -> None:
 
 
 def show_page(page: Path, show: bool | None) -> None:
-    """Print a page's path, and open it in a browser.
+    """Print a page's path, and open it in a browser, where there is one.
 
     Args:
         page: an HTML file.

@@ -48,6 +48,15 @@ def params(
         raise UserError(f"{target} is not this composition of conf/: run `{command}`")
 
 
+def _tell_of_changed_parameters(what: str) -> None:
+    """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
+    from asterism.results.revision import changed_parameters
+
+    if changed := changed_parameters(Path.cwd()):
+        listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        print(f"params.yaml differs from the commit in {listed}: {what}")
+
+
 @app.command()
 def sweep(
     overrides: Annotated[
@@ -72,6 +81,7 @@ def sweep(
     from asterism.sweep.app import Request, sweep_command
 
     require_root("dvc.yaml")
+    _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
     request = Request(
         overrides=overrides or [],
         targets=target or [],
@@ -110,10 +120,12 @@ def repro(
     )
     from asterism.sweep.plan import read_plan
     from asterism.sweep.settings import make_shards
+    from asterism.sweep.workspace import BACK
 
     require_root("dvc.yaml")
     root = Path.cwd()
     check_params(root)
+    _tell_of_changed_parameters(f"`{BACK}` brings it back")
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     started, footprint = time.perf_counter(), Footprint()

@@ -14,7 +14,7 @@ from asterism.dvc_hydra.left_locks import locks_of_dvc, temporary_experiments
 from asterism.dvc_hydra.local_settings import default_remote
 from asterism.project import check_code
 from asterism.sweep.pipeline import lock_folder
-from asterism.sweep.workspace import changed_files, git
+from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
 
 #: Changed files that are named at most.
 _SHOWN = 3
@@ -60,7 +60,11 @@ def tree(root: Path) -> Check:
         return Check("tree", "ok", f"as commit {revision}")
     more = ", …" if len(changed) > _SHOWN else ""
     found = f"{len(changed)} files differ from {revision}: {', '.join(changed[:_SHOWN])}{more}"
-    return Check("tree", "warning", found, "commit them before a sweep, which starts from commits")
+    if changed == [PARAMETERS]:
+        advice = f"an experiment changed it; `{BACK}` brings the committed one back"
+        return Check("tree", "warning", found, advice)
+    advice = "commit them before a sweep, or put them away by `git stash --include-untracked`"
+    return Check("tree", "warning", found, advice)
 
 
 def remote(root: Path) -> Check:

@@ -225,6 +225,19 @@ def cache_of(root: Path) -> Path:
         return repository.cache
 
 
+def changed_parameters(root: Path) -> list[str]:
+    """Names of the parameters whose values differ from the commit's; none where there is none."""
+    try:
+        if not git(root, "status", "--porcelain", "--", "params.yaml"):
+            return []
+        committed = Revision(Committed(root, "HEAD", git(root, "rev-parse", "HEAD"), root))
+        before = committed.parameters
+    except UserError:
+        return []
+    after = Revision(Workspace(root)).parameters
+    return [name for name in before | after if before.get(name) != after.get(name)]
+
+
 def _leaves(tree: dict[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Every value that is no mapping, by the path of its keys."""
     for key, value in tree.items():

@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root, show_page
+from asterism.cli.completion import page_names, revision_names
+from asterism.cli.program import LOOK, app, require_root, show_page
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def runs(
     all_commits: Annotated[
         bool, typer.Option("--all-commits", "-A", help="Those that started from any commit.")
@@ -39,11 +40,21 @@ def runs(
         print(results.as_text(found, command, everything=everything, width=width))
 
 
-@app.command()
+@app.command(rich_help_panel=LOOK)
 def diff(
-    before: Annotated[str, typer.Argument(metavar="REV1", help="A commit or an experiment.")],
+    before: Annotated[
+        str,
+        typer.Argument(
+            metavar="REV1", help="A commit or an experiment.", autocompletion=revision_names
+        ),
+    ],
     after: Annotated[
-        str, typer.Argument(metavar="REV2", help="Another one; or the files in the folder now.")
+        str,
+        typer.Argument(
+            metavar="REV2",
+            help="Another one; or the files in the folder now.",
+            autocompletion=revision_names,
+        ),
     ] = "workspace",
     output: Annotated[
         Path | None, typer.Option(help="The page; default: diffs/REV1..REV2.html.")
@@ -81,10 +92,14 @@ def diff(
     show_page(page, show)
 
 
-@app.command("open")
+@app.command("open", rich_help_panel=LOOK)
 def open_page(
     page: Annotated[
-        str, typer.Argument(help="report, vet, sweeps, sweep, diff, manual, or a sweep's name.")
+        str,
+        typer.Argument(
+            help="report, vet, sweeps, sweep, diff, manual, or a sweep's name.",
+            autocompletion=page_names,
+        ),
     ] = "report",
     print_only: Annotated[
         bool, typer.Option("--print", help="Print the page's path, and open nothing.")

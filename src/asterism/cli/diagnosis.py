@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app
+from asterism.cli.program import BEGIN, app
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:

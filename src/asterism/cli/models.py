@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root, show_page
+from asterism.cli.program import MODELS, app, require_root, show_page
 from asterism.cli.projects import new
 from asterism.core.messages.errors import UserError
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def check(
     models: Annotated[
         list[Path] | None, typer.Argument(help="Model files; none: the project itself.")
@@ -47,7 +47,7 @@ def check(
     print("params.yaml is valid, and the cache holds nothing that the checks reject")
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def vet(
     original: Annotated[
         Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")
@@ -135,7 +135,7 @@ def vet(
     sys.exit(code)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def pairs(
     names: Annotated[
         list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
@@ -165,7 +165,7 @@ def pairs(
         sys.exit(vet_pairs(names or [], dry_run, write, typer.echo))
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def pack(
     model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
     target: Annotated[Path, typer.Argument(help="The one file to write.")],

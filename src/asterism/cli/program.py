@@ -5,16 +5,48 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 
+#: Groups of commands in ``asterism --help``.
+BEGIN = "Begin"
+MODELS = "Vet compressed models"
+LIBRARIES = "Test libraries"
+RUN = "Run the pipeline"
+LOOK = "Look at results"
+KEEP = "Share and keep results"
+PAPERS = "The papers' experiments"
+
+#: The groups, in the order in which they are shown.
+GROUPS = (BEGIN, MODELS, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
+
+
+class InGroups(TyperGroup):
+    """Lists commands by their groups."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands; within a group as they are declared."""
+        places = {group: place for place, group in enumerate(GROUPS)}
+
+        def place(name: str) -> int:
+            return places.get(getattr(self.commands[name], "rich_help_panel", ""), len(places))
+
+        return sorted(self.commands, key=place)
+
+
 app = typer.Typer(
+    cls=InGroups,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Test deep-learning systems, reproducibly. The pipeline itself runs with `dvc repro`.",
+    help=(
+        "Test deep-learning systems, reproducibly. Begin with `asterism doctor`, or with "
+        "`asterism vet` on your model. `--install-completion` lets the shell complete commands."
+    ),
 )
 
 

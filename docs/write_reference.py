@@ -80,8 +80,7 @@ which code each stage uses.
     "commands": """\
 # Commands
 
-What `asterism --help` knows. A command ends with status 0. It ends with 1 and one line that says
-what is wrong, or with 2 where it is called wrongly.
+What `asterism --help` knows. [Exit codes](exit-codes.md) says how each command ends.
 """,
 }
 
@@ -373,7 +372,7 @@ def code_list(names: list[Any]) -> str:
 def commands_page() -> str:
     """Every command of ``asterism``, with its arguments and options."""
     program = typer.main.get_command(app)
-    parts = [INTRODUCTIONS["commands"]]
+    parts = [INTRODUCTIONS["commands"], groups_table(program)]
     for name, command in sorted(program.commands.items()):  # type: ignore[attr-defined]
         rows = [[option_text(one), one.help or ""] for one in command.params]
         options = ["[OPTIONS]"] if any(map(is_option, command.params)) else []
@@ -383,6 +382,15 @@ def commands_page() -> str:
         told = inspect.cleandoc(command.help)
         parts.append(f"## {name}\n\n{told}\n\n```text\n{used}\n```\n\n{listed}")
     return "\n".join(parts)
+
+
+def groups_table(program: Any) -> str:
+    """The commands by their groups, in the order of the help."""
+    groups: dict[str, list[str]] = {}
+    for name in program.list_commands(None):
+        group = program.commands[name].rich_help_panel
+        groups.setdefault(group, []).append(f"[`{name}`](#{name})")
+    return table(["to do", "commands"], [[g, ", ".join(names)] for g, names in groups.items()])
 
 
 def usage(parameter: Any) -> str:

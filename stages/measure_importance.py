@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from asterism.attacks.augmentation import AugmentationSet, Split
-from asterism.core.files.artifacts import read_arrays, read_json, write_json, write_table
+from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.criteria.params import CriteriaParams
 from asterism.data import DataParams, load
@@ -45,7 +45,7 @@ def run(params: Params) -> None:
         params.importance,
         params.criteria,
     )
-    split = Split(**read_arrays(ADDITIONS / "split.npz"))
+    split = Split.load(ADDITIONS / "split.npz", len(data.test_images))
     augmentations = {
         name: compare(
             AugmentationSet.load(ADDITIONS / f"{name}.npz"),

@@ -22,6 +22,8 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data import DataParams, load
+from asterism.deepimportance.fitting import fit
+from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import FROM_PROBABILITIES
 from places import ROOT
@@ -31,6 +33,25 @@ L = keras.layers
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 CENTRED = PreprocessingParams(scale=1 / 255, mean=[0.2], std=[0.5])
 ADVERSARIAL = ["bim", "carlini_wagner", "fgsm", "jsma"]
+
+
+def test_a_model_of_other_data_is_rejected_in_one_line():
+    images = np.zeros((4, 32, 32, 3), np.uint8)
+    for free in ((28, 28, 1), (None, None, 1)):
+        model = keras.Sequential([L.Input(free), L.GlobalMaxPool2D(), L.Dense(3)])
+        with pytest.raises(UserError, match=r"and the data have \(32, 32, 3\): it was made for"):
+            make_augmentations(model, UNIT, images, np.zeros(4, int), None, None, 0)
+        with pytest.raises(UserError, match="it was made for other data"):
+            fit(model, UNIT, images, np.zeros(4, int), None, None)
+    require_images_of(model, np.zeros((2, 5, 7, 1)))
+
+
+def test_a_split_of_another_test_set_is_rejected_in_one_line(tmp_path):
+    split = Split.draw(10, 0.5, 0)
+    write_arrays(tmp_path / "split.npz", base=split.base, pool=split.pool)
+    assert (Split.load(tmp_path / "split.npz", 10).base == split.base).all()
+    with pytest.raises(UserError, match="parts 10 test inputs, and the data have 12"):
+        Split.load(tmp_path / "split.npz", 12)
 
 
 OPTIONS = section("attack")["options"] | {

@@ -24,6 +24,13 @@ def grid(k=2, m=4, bits=8, n_step=2):
     return AbstractionParams(k=k, m=m, bits=bits, n_step=n_step)
 
 
+def test_states_of_another_network_are_rejected_in_one_line():
+    states = random_states(1)
+    abstraction, _ = Abstraction.fit(states, grid())
+    with pytest.raises(UserError, match="states have 5 numbers, and these have 4: `dvc repro"):
+        abstraction.encode(states[..., :4])
+
+
 @pytest.mark.parametrize("block", [7, 64, 10_000])
 def test_components_are_exact_whatever_the_block(monkeypatch, block):
     monkeypatch.setattr(principal_components, "BLOCK_ROWS", block)

@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+import typer
 from onnx import TensorProto, helper, numpy_helper
 from typer.testing import CliRunner
 
 from asterism import budget as budgets
 from asterism import cli, config, project
+from asterism.cli.program import GROUPS
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import tidying
 from asterism.core.running.supervision import INTERRUPTED
@@ -21,6 +23,7 @@ from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
+from asterism.sweep.workspace import git
 from asterism.vetting import certificate, command
 from places import ROOT
 
@@ -433,6 +436,25 @@ def test_saved_state_is_listed_and_removed_on_request(here, state_root, note, mo
         assert "belong to --clean" in str(run("state", *alone).exception)
 
 
+def test_what_is_kept_is_json_for_programs(here, state_root, monkeypatch):
+    class Run:
+        stage, key = "fuzz-state", "abc"
+
+    found = [tidying.Entry(Run, 3, 0, 2_500_000, 1.0, "unfinished")]
+    monkeypatch.setattr(tidying, "entries", lambda: found)
+    monkeypatch.setattr(tidying, "others", lambda: {"onnx": 5})
+    told = json.loads(run("state", "--json").output)
+    assert told == {
+        "root": str(state_root),
+        "runs": [
+            {"stage": "fuzz-state", "key": "abc", "units": 3, "bytes": 2_500_000, "days": 1.0}
+            | {"status": "unfinished", "damaged": 0}
+        ],
+        "others": {"onnx": 5},
+    }
+    assert "--json lists only" in str(run("state", "--json", "--clean").exception)
+
+
 def test_budgets_are_printed_beside_the_last_run(root):
     (root / "docs").mkdir()
     (root / "docs/budgets.md").write_text(
@@ -442,3 +464,58 @@ def test_budgets_are_printed_beside_the_last_run(root):
     lines = run("budget").output.splitlines()
     assert lines[1].split() == ["one", "-", "2", "-", "100"]
     assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+    told = json.loads(run("budget", "--json").output)
+    one = {"name": "one", "seconds": 2, "megabytes": 100, "took": None, "held": None, "kept": True}
+    assert told[0] == one and [line["name"] for line in told] == ["one", "repro"]
+
+
+# help and completion
+
+
+def test_help_shows_every_command_in_a_group_and_the_groups_in_their_order():
+    program = typer.main.get_command(cli.app)
+    groups = [command.rich_help_panel for command in program.commands.values()]
+    assert set(groups) <= set(GROUPS), "every command has one"
+    text = run("--help").output
+    shown = [text.index(f"─ {group} ─") for group in GROUPS if group in groups]
+    assert shown == sorted(shown)
+    listed = program.list_commands(None)
+    assert sorted(listed) == sorted(program.commands)
+    assert [program.commands[name].rich_help_panel for name in listed] == sorted(
+        groups, key=GROUPS.index
+    )
+
+
+def completed(monkeypatch, words):
+    """What a shell is told to complete the last word to."""
+    monkeypatch.setenv("_ASTERISM_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" ")) - 1))
+    monkeypatch.setattr(sys, "argv", ["asterism"])
+    with pytest.raises(SystemExit):
+        cli.main()
+
+
+def test_the_shell_completes_commands_options_stages_and_pages(root, monkeypatch, capsys):
+    (root / "dvc.yaml").write_text("stages:\n  fuzz:\n    foreach: [a]\n  report:\n    cmd: x\n")
+    lock = "schema: '2.0'\nstages:\n  fuzz@state:\n    cmd: x\n"
+    (root / "dvc.lock").write_text(lock)
+    (root / "sweeps/mine").mkdir(parents=True)
+    (root / "sweeps/mine/index.html").touch()
+    git(root, "init", "-q", "-b", "main")
+    for words, wanted in {
+        "asterism doc": ["doctor"],
+        "asterism doctor --js": ["--json"],
+        "asterism repro fu": ["fuzz", "fuzz@state"],
+        "asterism sweep -t rep": ["report"],
+        "asterism open m": ["manual", "mine"],
+        "asterism diff wo": ["workspace"],
+    }.items():
+        completed(monkeypatch, words)
+        assert capsys.readouterr().out.split() == wanted, words
+
+
+def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
+    for words in ("asterism repro ", "asterism diff "):
+        completed(monkeypatch, words)
+        assert capsys.readouterr().out.split() == []

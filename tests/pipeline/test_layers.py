@@ -32,6 +32,7 @@ LAYERS = [
     ["config.py", "report"],
     ["sweep"],
     ["pairs", "project.py", "reproduction"],
+    ["doctor", "results"],
     ["cli"],
 ]
 LEVELS = {name: level for level, names in enumerate(LAYERS) for name in names}

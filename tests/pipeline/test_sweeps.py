@@ -196,13 +196,42 @@ def test_data_under_dvc_add_and_data_that_are_missing(project):
     assert "Traceback" not in output
 
 
-def test_a_dirty_workspace_is_rejected(project):
-    params = project.root / "params.yaml"
-    params.write_text(params.read_text() + "# changed\n")
+def test_a_dirty_workspace_is_rejected_with_one_way_back(project):
+    script = project.root / "stages/small.py"
+    script.write_text(script.read_text() + "# changed\n")
     status, output = call(project, "sweep", "abstraction.k=1,2")
     assert status == 1
-    assert "not committed (params.yaml): commit or stash" in output
+    assert "not committed (stages/small.py)" in output
+    assert "put them away by `git stash --include-untracked`" in output
     assert output.count("\n") == 1
+    run(project.root, "git", "stash", "--include-untracked")
+    assert call(project, "sweep", "abstraction.k=1,2", "--dry-run")[0] == 0
+
+
+def test_parameters_that_an_experiment_changed_and_staged_stop_no_sweep(project):
+    params = project.root / "params.yaml"
+    before = params.read_text()
+    params.write_text(before.replace("mutants: 20000", "mutants: 12"))
+    run(project.root, "git", "add", "params.yaml")  # as an interrupted `dvc exp run` leaves it
+    status, output = call(project, "sweep", "abstraction.k=1,2", "--dry-run")
+    assert status == 0, output
+    assert output.startswith("params.yaml differs from the commit in fuzz.mutants: no point")
+    assert "2 points, 6 stages to run in all" in output
+
+
+def test_repro_says_what_differs_from_the_commit_and_the_way_back_restores_it(project):
+    params = project.root / "params.yaml"
+    before = params.read_text()
+    params.write_text(before.replace("mutants: 20000", "mutants: 12"))
+    run(project.root, "git", "add", "params.yaml")
+    status, output = call(project, "repro", "base")
+    assert status == 0, output
+    told = output.splitlines()[0]
+    assert told.startswith("params.yaml differs from the commit in fuzz.mutants: `git restore ")
+    command = told.partition("`")[2].partition("`")[0]
+    run(project.root, *command.split())
+    assert params.read_text() == before
+    assert "differs from the commit" not in call(project, "repro", "base")[1]
 
 
 @pytest.mark.slow

@@ -38,6 +38,27 @@ class Split:
             raise UserError(f"attack.base_share={share} leaves no inputs on one side of {count}")
         return cls(np.sort(order[:cut]), np.sort(order[cut:]))
 
+    @classmethod
+    def load(cls, path: Path, count: int) -> Self:
+        """The split of a test set that the stage ``attack`` has written.
+
+        Args:
+            path: the file.
+            count: inputs of the test set.
+
+        Raises:
+            UserError: it is damaged, or the split of another test set.
+        """
+        with reading(f"the split {path}"):
+            split = cls(**read_arrays(path))
+        parted = len(split.base) + len(split.pool)
+        if parted != count:
+            raise UserError(
+                f"{path} parts {parted} test inputs, and the data have {count}: it was made for "
+                "other data; `dvc repro attack` makes the one that belongs to these"
+            )
+        return split
+
 
 @dataclass(frozen=True)
 class AugmentationSet(ImageSet):

@@ -17,6 +17,7 @@ from asterism.attacks.pixels import as_levels, as_pixels
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import notes_on
 
@@ -45,9 +46,10 @@ def make_augmentations(
         Augmentations by name, in the order of ``params.names``, the natural ones last.
 
     Raises:
-        UserError: too few correctly handled inputs, an unknown attack, or natural images of the
-            user's that cannot be added.
+        UserError: the model takes images of another shape, too few correctly handled inputs, an
+            unknown attack, or natural images of the user's that cannot be added.
     """
+    require_images_of(model, images)
     attacks = build_attacks(params)
     natural = natural_augmentations(images, split, params.inputs, params, seed)
     estimator = PixelEstimator(model, preprocessing)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.program import MODELS, app, require_root, show_page
 from asterism.cli.projects import new
 from asterism.core.messages.errors import UserError
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def check(
     models: Annotated[
         list[Path] | None, typer.Argument(help="Model files; none: the project itself.")
@@ -48,7 +47,7 @@ def check(
     print("params.yaml is valid, and the cache holds nothing that the checks reject")
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def vet(
     original: Annotated[
         Path | None, typer.Argument(help="The original: .onnx, .tflite, .keras, .h5.")
@@ -132,14 +131,11 @@ def vet(
         print(f"verdict: {verdict['word']}")
         for reason in verdict["reasons"]:
             print(f"  {reason}")
-        page = (folder / "index.html").resolve()
-        print(f"page: {page}")
-        if sys.stdout.isatty() if show is None else show:
-            webbrowser.open(page.as_uri())
+        show_page(folder / "index.html", show)
     sys.exit(code)
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def pairs(
     names: Annotated[
         list[str] | None, typer.Argument(help="Real pairs of the registry; all if none.")
@@ -169,7 +165,7 @@ def pairs(
         sys.exit(vet_pairs(names or [], dry_run, write, typer.echo))
 
 
-@app.command()
+@app.command(rich_help_panel=MODELS)
 def pack(
     model: Annotated[Path, typer.Argument(help="An ONNX model that keeps data in other files.")],
     target: Annotated[Path, typer.Argument(help="The one file to write.")],

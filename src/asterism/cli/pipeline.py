@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.completion import stage_names
+from asterism.cli.program import KEEP, LOOK, RUN, app, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
@@ -24,7 +27,7 @@ ShardLauncher = Annotated[
 ]
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def params(
     override: Annotated[
         list[str] | None, typer.Argument(help="Hydra overrides, as `data=mnist` or `seed=1`.")
@@ -48,14 +51,26 @@ def params(
         raise UserError(f"{target} is not this composition of conf/: run `{command}`")
 
 
-@app.command()
+def _tell_of_changed_parameters(what: str) -> None:
+    """Say it where params.yaml is not the commit's, as `dvc exp run` leaves it."""
+    from asterism.results.revision import changed_parameters
+
+    if changed := changed_parameters(Path.cwd()):
+        listed = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        print(f"params.yaml differs from the commit in {listed}: {what}")
+
+
+@app.command(rich_help_panel=RUN)
 def sweep(
     overrides: Annotated[
         list[str] | None,
         typer.Argument(help="Hydra overrides; `a=1,2` and `a=range(1,4)` span the sweep."),
     ] = None,
     target: Annotated[
-        list[str] | None, typer.Option("--target", "-t", help="Run this stage and what it needs.")
+        list[str] | None,
+        typer.Option(
+            "--target", "-t", help="Run this stage and what it needs.", autocompletion=stage_names
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="The sweep's name, and its folder's.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages of a point at the same time.")] = 1,
@@ -72,6 +87,7 @@ def sweep(
     from asterism.sweep.app import Request, sweep_command
 
     require_root("dvc.yaml")
+    _tell_of_changed_parameters("no point reads it, each composes its own of conf/")
     request = Request(
         overrides=overrides or [],
         targets=target or [],
@@ -84,9 +100,12 @@ def sweep(
     sys.exit(sweep_command(request, dry_run, typer.echo))
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def repro(
-    targets: Annotated[list[str] | None, typer.Argument(help="Stages; all if none.")] = None,
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(help="Stages; all if none.", autocompletion=stage_names),
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Stages at the same time.")] = 1,
     shards: ShardCount = 1,
     shard_launcher: ShardLauncher = None,
@@ -110,10 +129,12 @@ def repro(
     )
     from asterism.sweep.plan import read_plan
     from asterism.sweep.settings import make_shards
+    from asterism.sweep.workspace import BACK
 
     require_root("dvc.yaml")
     root = Path.cwd()
     check_params(root)
+    _tell_of_changed_parameters(f"`{BACK}` brings it back")
     spread = make_shards(root / "conf", shards, shard_launcher, "basic")
     use_this_python()
     started, footprint = time.perf_counter(), Footprint()
@@ -136,7 +157,7 @@ def repro(
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def push() -> None:
     """Send results and the run-cache to the remote, as `dvc push --run-cache` does."""
     from asterism.dvc_hydra.errors import errors_of_dvc
@@ -148,7 +169,7 @@ def push() -> None:
     sys.exit(status)
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def pull(
     experiments: Annotated[
         str | None,
@@ -167,7 +188,7 @@ def pull(
     sys.exit(status)
 
 
-@app.command()
+@app.command(rich_help_panel=KEEP)
 def state(
     clean: Annotated[
         bool, typer.Option("--clean", help="Remove what is not needed; nothing that is in use.")
@@ -180,6 +201,9 @@ def state(
         bool,
         typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for programs; remove nothing.")
+    ] = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
     from asterism.core.resuming import tidying
@@ -187,6 +211,17 @@ def state(
 
     if not clean and (older_than is not None or dry_run):
         raise UserError("--older-than and --dry-run belong to --clean: give that too")
+    if as_json:
+        if clean:
+            raise UserError("--json lists only: give --clean alone")
+        runs = [
+            {"stage": one.run.stage, "key": one.run.key, "units": one.units, "bytes": one.size}
+            | {"days": round(one.days, 3), "status": one.status, "damaged": one.damaged}
+            for one in tidying.entries()
+        ]
+        told = {"root": str(machine.state_root()), "runs": runs, "others": tidying.others()}
+        print(json.dumps(told, indent=1))
+        return
     days = machine.state_days() if older_than is None else older_than
     print(f"state.root is {machine.state_root()}")
     found = tidying.entries()
@@ -200,14 +235,20 @@ def state(
     print(f"{len(found)} runs, {sum(entry.size for entry in found) / 1e6:.1f} MB")
 
 
-@app.command()
-def budget() -> None:
+@app.command(rich_help_panel=LOOK)
+def budget(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
     """Print each stage's budget of time and memory beside what its last run here took."""
     from asterism.budget import stages, table, whole_run
 
     require_root("dvc.yaml")
-    here = Path.cwd()
-    print(table(stages(here), whole_run(here)))
+    found, run = stages(Path.cwd()), whole_run(Path.cwd())
+    if as_json:
+        listed = [asdict(one) | {"kept": one.kept} for one in (*found, run)]
+        print(json.dumps(listed, indent=1))
+    else:
+        print(table(found, run))
 
 
 def _make_overview(folder: Path) -> None:

@@ -3,17 +3,50 @@
 from __future__ import annotations
 
 import sys
+import webbrowser
 from pathlib import Path
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
 
+#: Groups of commands in ``asterism --help``.
+BEGIN = "Begin"
+MODELS = "Vet compressed models"
+LIBRARIES = "Test libraries"
+RUN = "Run the pipeline"
+LOOK = "Look at results"
+KEEP = "Share and keep results"
+PAPERS = "The papers' experiments"
+
+#: The groups, in the order in which they are shown.
+GROUPS = (BEGIN, MODELS, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
+
+
+class InGroups(TyperGroup):
+    """Lists commands by their groups."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names of the commands; within a group as they are declared."""
+        places = {group: place for place, group in enumerate(GROUPS)}
+
+        def place(name: str) -> int:
+            return places.get(getattr(self.commands[name], "rich_help_panel", ""), len(places))
+
+        return sorted(self.commands, key=place)
+
+
 app = typer.Typer(
+    cls=InGroups,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Test deep-learning systems, reproducibly. The pipeline itself runs with `dvc repro`.",
+    help=(
+        "Test deep-learning systems, reproducibly. Begin with `asterism doctor`, or with "
+        "`asterism vet` on your model. `--install-completion` lets the shell complete commands."
+    ),
 )
 
 
@@ -27,6 +60,19 @@ def require_root(needed: str) -> None:
             "(`asterism new FOLDER` makes a project)"
         )
     check_code(Path.cwd())
+
+
+def show_page(page: Path, show: bool | None) -> None:
+    """Print a page's path, and open it in a browser, where there is one.
+
+    Args:
+        page: an HTML file.
+        show: whether to open it; None for where standard output is a terminal.
+    """
+    place = page.resolve()
+    print(f"page: {place}")
+    if sys.stdout.isatty() if show is None else show:
+        webbrowser.open(place.as_uri())
 
 
 def main() -> None:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app
+from asterism.cli.program import BEGIN, app
 
 
-@app.command()
+@app.command(rich_help_panel=BEGIN)
 def new(
     folder: Annotated[Path, typer.Argument(help="The project's folder.")] = Path(),
     update: Annotated[

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.program import PAPERS, app, require_root
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def reproduce(
     names: Annotated[
         list[str] | None,
@@ -50,7 +50,7 @@ def reproduce(
     sys.exit(run(order, typer.echo))
 
 
-@app.command()
+@app.command(rich_help_panel=PAPERS)
 def compare(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; fail if the page is not current.")

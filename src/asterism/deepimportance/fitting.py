@@ -18,6 +18,7 @@ from asterism.criteria.tracing import Tracer
 from asterism.deepimportance.coverage import ImportanceDrivenCoverage
 from asterism.deepimportance.neurons import NeuronRelevance, neuron_relevance
 from asterism.deepimportance.params import ImportanceParams
+from asterism.models.keras_models.belonging import require_images_of
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.flattening import flattened
 
@@ -75,8 +76,10 @@ def fit(
         criteria: which other criteria.
 
     Raises:
-        UserError: no such layer or criterion, or a layer that relevance cannot pass.
+        UserError: the model takes images of another shape, there is no such layer or criterion,
+            or relevance cannot pass a layer.
     """
+    require_images_of(model, images)
     model = flattened(model)
     subject = find_layer(model, importance.layer)
     layers = criteria.layers if criteria.layers is not None else hidden_layers(model)

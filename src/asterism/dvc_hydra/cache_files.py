@@ -15,6 +15,8 @@ from asterism.core.resuming.tidying import server_time
 #: full disk not all.
 _TEMPORARY = re.compile(r"\.[\w-]{22}\.tmp")
 
+_DIGEST = re.compile(r"[0-9a-f]{32}(\.dir)?")
+
 #: Seconds after its last write from which a temporary file counts as left.
 _LEFT = 3600.0
 
@@ -41,6 +43,19 @@ def require_plain(cache: Path) -> None:
                 "lies elsewhere, name its folder by `dvc cache dir`)"
             )
     remove_left(cache)
+
+
+def cached(cache: Path, digest: str) -> Path | None:
+    """The file with this content in a cache; None where it is not there, or is no plain file.
+
+    Args:
+        cache: its folder.
+        digest: MD5 as ``dvc.lock`` has it, with ``.dir`` for the list of a folder's files.
+    """
+    if not _DIGEST.fullmatch(digest):
+        return None
+    path = cache / "files/md5" / digest[:2] / digest[2:]
+    return path if path.is_file() and not path.is_symlink() else None
 
 
 def remove_left(folder: Path) -> None:

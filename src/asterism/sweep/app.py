@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 from asterism.core.files.locks import held_now
 from asterism.core.files.records import read_record
 from asterism.core.messages.console import get_logger
-from asterism.core.messages.errors import UserError
+from asterism.core.messages.errors import UserError, naming
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra.repository import open_checked_repository
 from asterism.sweep import slurm, workspace
@@ -103,7 +104,8 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
             "(fuzz-state:crashes)"
         )
     revision = workspace.require_clean(project)
-    check_params(project)  # of the commit: DVC reads it in every workspace before the point's own
+    check_params(project)  # DVC reads it below
+    _check_committed(project, revision)
     with open_checked_repository(project) as repository:
         cache = repository.cache
         check_targets(repository, targets, compositions)
@@ -120,6 +122,17 @@ def prepare(project: Path, request: Request) -> tuple[Sweep, list[Point], dict[s
         kept=tuple(request.kept),
     )
     return sweep, points, launcher
+
+
+def _check_committed(project: Path, revision: str) -> None:
+    """Check the commit's parameters: DVC reads them in every workspace before the point's own."""
+    from asterism.config import check_params
+
+    committed = workspace.git(project, "show", f"{revision}:{workspace.PARAMETERS}") + "\n"
+    if committed != (project / workspace.PARAMETERS).read_text(encoding="utf-8"):
+        with tempfile.TemporaryDirectory() as folder, naming(Path("the commit's params.yaml")):
+            Path(folder, workspace.PARAMETERS).write_text(committed, encoding="utf-8")
+            check_params(Path(folder))
 
 
 def run(

@@ -16,6 +16,12 @@ LINKS = "reflink,hardlink,symlink,copy"
 #: What results are written into, and no stage reads: it may differ from the commit.
 WRITTEN = ("dvc.lock", "results/", "docs/")
 
+#: The parameters in the folder, which no point reads: each has a composition of its own.
+PARAMETERS = "params.yaml"
+
+#: Brings the committed parameters back, whether the change is staged or not.
+BACK = f"git restore --staged --worktree {PARAMETERS}"
+
 #: Where an untracked file is a part of the project that the points' clones would lack.
 OWN = ("conf", "src", "stages")
 
@@ -39,25 +45,38 @@ def require_clean(root: Path) -> str:
     """The commit that a sweep's points start from.
 
     ``dvc.lock`` may differ from it: points take results from the cache, not from there. So may
-    what is written about results.
+    what is written about results, and ``params.yaml``, which `dvc exp run` changes and stages:
+    every point composes its own from ``conf/``.
 
     Raises:
         UserError: tracked files have changes, files of the project's own are not tracked, or
             nothing is committed.
+    """
+    if changed := [name for name in changed_files(root) if name != PARAMETERS]:
+        shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
+        raise UserError(
+            f"the workspace has changes that are not committed ({shown}), and every "
+            "point of a sweep starts from the commit: commit them, or put them away by "
+            "`git stash --include-untracked` (`git stash pop` brings them back)"
+        )
+    return git(root, "rev-parse", "HEAD")
+
+
+def changed_files(root: Path) -> list[str]:
+    """Files of the project that differ from the commit, and its own that git does not track.
+
+    Results, and what is written about them, are left out.
+
+    Raises:
+        UserError: the folder belongs to no git repository.
     """
     changed = [
         line[3:]
         for line in git(root, "status", "--porcelain", "--untracked-files=no").splitlines()
         if not line[3:].startswith(WRITTEN)
     ]
-    changed += git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN).splitlines()
-    if changed:
-        shown = ", ".join(changed[:3]) + (", …" if len(changed) > 3 else "")
-        raise UserError(
-            f"the workspace has changes that are not committed ({shown}): commit or stash them, "
-            "because every point of a sweep starts from the commit"
-        )
-    return git(root, "rev-parse", "HEAD")
+    own = git(root, "ls-files", "--others", "--exclude-standard", "--", *OWN)
+    return changed + own.splitlines()
 
 
 def create(root: Path, target: Path, revision: str, cache: Path) -> None:

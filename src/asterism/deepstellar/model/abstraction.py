@@ -84,7 +84,17 @@ class Abstraction:
         return int((1 << self.bits) - self.m - 1) // 2
 
     def encode(self, states: NDArray[np.float32]) -> NDArray[np.int64]:
-        """Codes ``(...)`` of states ``(..., H)``."""
+        """Codes ``(...)`` of states ``(..., H)``.
+
+        Raises:
+            UserError: they are no states of the network that was abstracted.
+        """
+        width = len(self.pca.mean)
+        if states.shape[-1] != width:
+            raise UserError(
+                f"the abstraction is of a network whose states have {width} numbers, and these "
+                f"have {states.shape[-1]}: `dvc repro build_dtmc` makes one of this network"
+            )
         return self._codes(self.pca.project(states))
 
     def cells(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:

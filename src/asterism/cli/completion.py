@@ -1,0 +1,49 @@
+"""What the shell completes behind a command: stages, pages, commits and experiments."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from asterism.core.messages.errors import UserError
+
+#: A stage's name in ``dvc.yaml``, which is indented by two.
+_STAGE = re.compile(r"^  (\w+):$", re.MULTILINE)
+
+
+def stage_names(incomplete: str) -> list[str]:
+    """Stages that begin so; those of several variants with each that has run."""
+    from asterism.dvc_hydra.lockfile import stage_names as names_in_lock
+
+    try:
+        declared = _STAGE.findall(Path("dvc.yaml").read_text(encoding="utf-8"))
+        known = [*declared, *names_in_lock(Path())]
+    except (OSError, UserError):
+        return []
+    return _beginning(known, incomplete)
+
+
+def page_names(incomplete: str) -> list[str]:
+    """Pages that ``asterism open`` knows, and sweeps."""
+    from asterism.results.pages import PAGES
+
+    sweeps = [path.parent.name for path in Path("sweeps").glob("*/index.html")]
+    return _beginning([*PAGES, *sweeps], incomplete)
+
+
+def revision_names(incomplete: str) -> list[str]:
+    """Branches, tags and experiments."""
+    from asterism.results.experiments import experiments
+    from asterism.sweep.workspace import git
+
+    try:
+        form = "--format=%(refname:short)"
+        named = git(Path(), "for-each-ref", form, "refs/heads", "refs/tags").splitlines()
+        known = ["HEAD", "workspace", *named, *(one.name for one in experiments(Path()))]
+    except UserError:
+        return []
+    return _beginning(known, incomplete)
+
+
+def _beginning(known: list[str], incomplete: str) -> list[str]:
+    return sorted({name for name in known if name.startswith(incomplete)})

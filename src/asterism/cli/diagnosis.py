@@ -1,0 +1,28 @@
+"""The command that says whether this machine and this project are ready."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from asterism.cli.program import BEGIN, app
+
+
+@app.command(rich_help_panel=BEGIN)
+def doctor(
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Say whether everything is there to run: software, machine, project; and what to do.
+
+    It mends nothing itself. The exit status is 1 where something stops a run.
+    """
+    from asterism.doctor import check, examination
+
+    checks = examination.examine(Path.cwd())
+    facts = check.as_json(checks)
+    print(json.dumps(facts, indent=1) if as_json else check.as_text(checks))
+    sys.exit(1 if facts["error"] else 0)

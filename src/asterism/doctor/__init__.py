@@ -1,0 +1,1 @@
+"""What ``asterism doctor`` looks at: software, machine and project."""

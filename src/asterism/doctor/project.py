@@ -1,0 +1,146 @@
+"""The project in the current folder: its files, its remote, and what killed commands have left."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from asterism.config import check_params
+from asterism.core.files.locks import is_held
+from asterism.core.messages.errors import UserError
+from asterism.core.resuming import tidying
+from asterism.doctor.check import Check
+from asterism.dvc_hydra.left_locks import locks_of_dvc, temporary_experiments
+from asterism.dvc_hydra.local_settings import default_remote
+from asterism.project import check_code
+from asterism.sweep.pipeline import lock_folder
+from asterism.sweep.workspace import BACK, PARAMETERS, changed_files, git
+
+#: Changed files that are named at most.
+_SHOWN = 3
+
+_MINUTE, _DAY = 60.0, 86400.0
+
+
+def project(root: Path) -> list[Check]:
+    """Every check of a project; a single warning where there is none."""
+    if not (root / "dvc.yaml").exists():
+        advice = "run this in a project's root; `asterism new FOLDER` makes a project"
+        return [Check("project", "warning", f"there is none in {root}", advice)]
+    return [code(root), parameters(root), tree(root), remote(root), *locks(root), *saved_state()]
+
+
+def code(root: Path) -> Check:
+    """Whether the stages run the installed version."""
+    try:
+        check_code(root)
+    except UserError as error:
+        return Check("code", "error", str(error), "run `asterism new --update` and commit")
+    return Check("code", "ok", "the stages run the version that is installed")
+
+
+def parameters(root: Path) -> Check:
+    """Whether every stage can read its parameters."""
+    try:
+        check_params(root)
+    except (UserError, OSError) as error:
+        return Check("params.yaml", "error", str(error), "mend it, or run `asterism params`")
+    return Check("params.yaml", "ok", "valid")
+
+
+def tree(root: Path) -> Check:
+    """Whether git knows the project, and what has changed since the last commit."""
+    try:
+        revision = git(root, "rev-parse", "--short", "HEAD")
+        changed = changed_files(root)
+    except UserError as error:
+        advice = "make a git repository with a commit: experiments and sweeps start from it"
+        return Check("tree", "error", str(error), advice)
+    if not changed:
+        return Check("tree", "ok", f"as commit {revision}")
+    more = ", …" if len(changed) > _SHOWN else ""
+    found = f"{len(changed)} files differ from {revision}: {', '.join(changed[:_SHOWN])}{more}"
+    if changed == [PARAMETERS]:
+        advice = f"an experiment changed it; `{BACK}` brings the committed one back"
+        return Check("tree", "warning", found, advice)
+    advice = "commit them before a sweep, or put them away by `git stash --include-untracked`"
+    return Check("tree", "warning", found, advice)
+
+
+def remote(root: Path) -> Check:
+    """Whether results can be shared."""
+    try:
+        found = default_remote(root)
+    except UserError as error:
+        return Check("remote", "error", str(error), "run `dvc remote add --default NAME URL`")
+    if found is None:
+        advice = "to share results: `dvc remote add --default store URL`"
+        return Check("remote", "ok", "none: results stay on this machine", advice)
+    name, address = found
+    folder = Path(address).expanduser()
+    if "://" not in address and not folder.is_dir():
+        advice = "mount or make that folder, or give another address"
+        return Check("remote", "warning", f"{name}: {address} is no folder", advice)
+    return Check("remote", "ok", f"{name}: {address}")
+
+
+def locks(root: Path) -> list[Check]:
+    """Locks of DVC, git and this project, and workspaces that killed commands left."""
+    checks = []
+    for lock in locks_of_dvc(root):
+        if lock.in_use:
+            found = f"{lock.path} is held by {lock.holder}"
+            checks.append(Check("lock of DVC", "warning", found, "wait for it, or end it"))
+        else:
+            found = f"{lock.path} names {lock.holder}, which has ended"
+            advice = f"delete {lock.path} while no DVC command runs"
+            checks.append(Check("lock of DVC", "warning", found, advice))
+    checks += _lock_of_git(root)
+    running = [lock.stem[:12] for lock in lock_folder(root).glob("*.lock") if is_held(lock)]
+    if running:
+        found = f"{len(running)} stages are running: {', '.join(running)}"
+        checks.append(Check("running", "warning", found, "a second run waits for them"))
+    checks += _left_workspaces(root)
+    return checks or [Check("locks", "ok", "none is held, none is left behind")]
+
+
+def _lock_of_git(root: Path) -> list[Check]:
+    try:
+        path = root / git(root, "rev-parse", "--git-path", "index.lock")
+    except UserError:
+        return []  # no repository, which the tree's check says
+    if not path.exists():
+        return []
+    minutes = (time.time() - path.stat().st_mtime) / _MINUTE
+    found = f"{path} is there since {minutes:.0f} minutes"
+    advice = f"delete it (`rm {path}`) if no git command runs: until then no experiment is saved"
+    return [Check("lock of git", "error", found, advice)]
+
+
+def _left_workspaces(root: Path) -> list[Check]:
+    folder = root / ".dvc/tmp/asterism/workspaces"
+    points = [p for p in folder.glob("*/") if not is_held(p.with_name(f"{p.name}.lock"))]
+    left = [*points, *temporary_experiments(root)]
+    if not left:
+        return []
+    shown = left[0].relative_to(root)
+    found = f"{len(left)} workspaces of experiments are left, such as {shown}"
+    advice = "delete them while no sweep and no experiment runs; their results are in the cache"
+    return [Check("workspaces", "warning", found, advice)]
+
+
+def saved_state() -> list[Check]:
+    """Saved work of long stages, and what of it is in use, unfinished or damaged."""
+    try:
+        found = tidying.entries()
+    except (UserError, OSError) as error:
+        return [Check("saved state", "error", str(error), "mend state.root in machine.yaml")]
+    if not found:
+        return [Check("saved state", "ok", "none")]
+    size = sum(entry.size for entry in found) / 1e6
+    used = sum(entry.status == "in use" for entry in found)
+    damaged = sum(entry.damaged for entry in found)
+    told = f"{len(found)} runs, {size:.0f} MB, {used} in use, {damaged} damaged parts"
+    if damaged:
+        return [Check("saved state", "warning", told, "run `asterism state --clean`")]
+    return [Check("saved state", "ok", told)]

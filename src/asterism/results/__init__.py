@@ -1,0 +1,1 @@
+"""Results of commits, experiments and the workspace, beside each other."""

@@ -118,9 +118,9 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
     # Three curves of growth, and the smallest model of each finding.
     assert body.count("<svg") == 3 + 2
     for kind in ("layer types", "layer pairs", "layer parameters"):
-        assert f"Growth of {kind} covered" in body
+        assert f"share of {kind} covered" in body
     assert body.count("&lt;the bug lives&gt;") == 2
-    assert "The smallest model found" in body
+    assert "the smallest model found, " in body
     assert (
         body.count("not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9.") == 2
     )
@@ -149,7 +149,7 @@ def test_strategies_have_one_order(body):
 
 def test_a_picture_shows_what_is_off_the_default(body):
     picture = re.sub(
-        r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The smallest model found") :])
+        r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("the smallest model found, ") :])
     )
     caption = picture[picture.index("LSTM(") :].partition(")")[0]
     told = {"units=4", "recurrent_activation=relu", "go_backwards=True", "return_sequences=True"}

@@ -15,12 +15,16 @@ from scipy.stats import wilcoxon
 from asterism.core.files.artifacts import read_arrays, read_json, read_table
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
+from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, ReportSection
-from asterism.report.templating import percent, render
+from asterism.report.section import SECTIONS, KeyFigure, ReportSection
+from asterism.report.templating import percent, ranged, render, render_body
 
 #: Triggering inputs of each pair in the gallery.
 _SHOWN = 6
+
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "data", "classifier", "compression", "pairs", "trigger", "repair")
 
 
 class _Shown(Params):
@@ -43,8 +47,10 @@ def compressed(workspace: Path) -> ReportSection | None:
     made = _summaries(workspace / "artifacts/compress", shown.compression)
     folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
-    body = render(
+    body, contents = render_body(
+        render,
         "compressed.html.j2",
+        "compressed",
         models={
             f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
             for f in folders
@@ -58,6 +64,7 @@ def compressed(workspace: Path) -> ReportSection | None:
         galleries={f.name: _gallery(f, first) for f in folders if (f / first).is_dir()},
         notes=_notes(folders),
         first=first,
+        settings=parameters_of(workspace, GROUPS),
     )
     return ReportSection(
         order=20,
@@ -67,6 +74,7 @@ def compressed(workspace: Path) -> ReportSection | None:
         "inputs to find, and can I repair them without retraining?",
         headline=_headline(searches, repairs, first),
         body=body,
+        contents=contents,
     )
 
 
@@ -104,29 +112,37 @@ def _first_search(searches: dict[str, Any]) -> str:
 
 def _headline(
     searches: dict[str, Any], repairs: dict[str, Any], first: str
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[KeyFigure, ...]:
     found = [s[first] for s in searches.values() if first in s]
     seeds = sum(s["seeds"] - s["deviates_already"] for s in found)
     triggered = sum(s["triggered"] for s in found)
     queries = [s["mean_queries"] for s in found if s["mean_queries"] is not None]
+    summary = f"artifacts/trigger/PAIR/summary.json: {first}"
     facts = [
-        (f"pair{'s' if len(searches) > 1 else ''} searched", str(len(searches))),
-        ("seeds with a triggering input", percent(triggered / seeds if seeds else None)),
+        KeyFigure(
+            f"pair{'s' if len(searches) > 1 else ''} searched",
+            str(len(searches)),
+            sources=("params.yaml: pairs",),
+        ),
+        KeyFigure(
+            "seeds with a triggering input",
+            percent(triggered / seeds if seeds else None),
+            sources=(f"{summary}.triggered, seeds, deviates_already",),
+        ),
     ]
     if queries:
-        facts.append(("mean queries to find one", _range([f"{q:.0f}" for q in sorted(queries)])))
+        told = ranged([f"{q:.0f}" for q in sorted(queries)])
+        facts.append(
+            KeyFigure("mean queries to find one", told, sources=(f"{summary}.mean_queries",))
+        )
     best = [
         r["repairers"][r["chosen"]]["improvement_ratio"] for r in repairs.values() if "chosen" in r
     ]
     if best:
-        facts.append(("deviations repaired, net", _range([percent(b) for b in sorted(best)])))
+        source = "artifacts/repair/PAIR/summary.json: repairers.CHOSEN.improvement_ratio"
+        told = ranged([percent(b) for b in sorted(best)])
+        facts.append(KeyFigure("deviations repaired, net", told, sources=(source,)))
     return tuple(facts)
-
-
-def _range(ascending: list[str]) -> str:
-    """From the first to the last; one where they read the same."""
-    first, last = ascending[0], ascending[-1]
-    return first if first == last else f"{first} to {last}"
 
 
 def _notes(folders: list[Path]) -> list[str]:
@@ -211,7 +227,17 @@ def _histogram(folders: list[Path], first: str) -> Markup:
         axes.set(xscale="log", ylabel="seeds")
         axes.set_title(pair, fontsize="medium", loc="left")
     panels[-1].set_xlabel(f"queries of {first} until the first triggering input")
-    return svg(figure, f"Histogram of the queries of {first}, by pair")
+    medians = ", ".join(f"{pair} {np.median(q):.0f}" for pair, q in counts.items() if len(q))
+    alt = (
+        f"Histograms, one for each pair: queries of {first} until the first triggering input of a "
+        f"seed, on a logarithmic axis. Medians: {medians or 'none was found'}."
+    )
+    data = pl.DataFrame(
+        [(pair, int(number)) for pair, q in counts.items() for number in q],
+        schema={"pair": pl.String, "queries": pl.Int64},
+        orient="row",
+    )
+    return svg(figure, alt, "queries", data, f"queries of {first}")
 
 
 def _confusion(folder: Path) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from asterism.core.files.artifacts import replacing
 from asterism.report.components import Components
-from asterism.report.section import ReportSection
+from asterism.report.section import ReportSection, Step
 from asterism.report.templating import render
 
 
@@ -26,7 +26,7 @@ def write_document(
     sections: Sequence[ReportSection],
     sweeps: str,
     title: str = "Asterism report",
-    lead: str = "",
+    note: Step | None = None,
 ) -> None:
     """Write sections below each other as a page, after the answers that they give.
 
@@ -35,13 +35,13 @@ def write_document(
         sections: in their order.
         sweeps: link to the page of all sweeps; empty for none.
         title: of the page.
-        lead: a sentence below the title.
+        note: what holds for all answers, above them.
     """
     style, script = _own("page.css"), _own("page.js")
     page = render(
         "page.html.j2",
         title=title,
-        lead=lead,
+        note=note,
         sections=sections,
         answers=[(section, answer) for section in sections for answer in section.answers],
         sweeps=sweeps,

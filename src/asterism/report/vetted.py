@@ -21,10 +21,11 @@ from asterism.core.files.artifacts import (
     write_json,
 )
 from asterism.core.messages.errors import reading
+from asterism.report.answers.vetted import answer
 from asterism.report.document import write_document
 from asterism.report.parameters import flat
 from asterism.report.pictures import png, svg
-from asterism.report.section import KeyFigure, ReportSection
+from asterism.report.section import ReportSection
 from asterism.report.templating import counted, percent, render, render_body
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import CERTIFICATE, VetParams
@@ -55,15 +56,23 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
     with reading("the results of vetting"):
         verdict = _verdict(params, measured, repair)
         facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
+        told = answer(
+            (Path(params.original).name, Path(params.compressed).name),
+            verdict,
+            Agreement.from_json(measured["agreement"]),
+            params.confidence,
+            repair,
+        )
         body, contents = _body(params, seed, workspace, verdict, measured, searches, repair, facts)
     section = ReportSection(
         anchor="vet",
         title=f"{Path(params.compressed).name} beside {Path(params.original).name}",
         question="Does the compressed model do what the original does, on inputs like these?",
-        headline=_headline(verdict, measured),
+        headline=(),
         body=body,
         order=0,
         contents=contents,
+        answers=(told,),
     )
     with replacing(folder) as temporary:
         temporary.mkdir()
@@ -88,33 +97,6 @@ def _verdict(params: VetParams, measured: Any, repair: Any) -> Verdict:
     if "criteria" in repair and not repair["agreement_fell"]:
         repaired = tuple(Criterion.from_json(value) for value in repair["criteria"])
     return decide(criteria, repaired)
-
-
-def _headline(verdict: Verdict, measured: Any) -> tuple[KeyFigure, ...]:
-    agreement = measured["agreement"]
-    file = "metrics/vet_measure.json: agreement"
-    figures = [
-        KeyFigure("verdict", verdict.word, sources=("certificate.json: verdict.word",)),
-        KeyFigure(
-            "differ on the given inputs",
-            percent(agreement["differ"]["share"]),
-            _certainty(agreement["differ"]),
-            (f"{file}.differ",),
-        ),
-    ]
-    names = ("accuracy of the original", "accuracy of the compressed model")
-    for place, (name, share) in enumerate(zip(names, agreement["accuracy"], strict=False)):
-        told = _certainty(share)
-        figures.append(
-            KeyFigure(name, percent(share["share"]), told, (f"{file}.accuracy[{place}]",))
-        )
-    return tuple(figures)
-
-
-def _certainty(share: Any) -> str:
-    """A share's interval, and of how many inputs it is."""
-    low, high = percent(share["low"]), percent(share["high"])
-    return f"{low} to {high}, {counted(share['total'], 'input')}"
 
 
 def _body(

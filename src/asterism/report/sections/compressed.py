@@ -15,9 +15,10 @@ from scipy.stats import wilcoxon
 from asterism.core.files.artifacts import read_arrays, read_json, read_table
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
+from asterism.report.answers.compressed import PairResults, RepairResults, differ, repair
 from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, KeyFigure, ReportSection
+from asterism.report.section import SECTIONS, Answer, KeyFigure, ReportSection
 from asterism.report.templating import percent, ranged, render, render_body
 
 #: Triggering inputs of each pair in the gallery.
@@ -47,18 +48,20 @@ def compressed(workspace: Path) -> ReportSection | None:
     made = _summaries(workspace / "artifacts/compress", shown.compression)
     folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
+    models = {
+        f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
+        for f in folders
+    }
+    tests = _wilcoxon_tests(folders)
     body, contents = render_body(
         render,
         "compressed.html.j2",
         "compressed",
-        models={
-            f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
-            for f in folders
-        },
+        models=models,
         searches=searches,
         repairs=repairs,
         ratios=_ratios(searches),
-        tests=_wilcoxon_tests(folders),
+        tests=tests,
         histogram=_histogram(folders, first),
         confusions={f.name: _confusion(f / first) for f in folders if (f / first).is_dir()},
         galleries={f.name: _gallery(f, first) for f in folders if (f / first).is_dir()},
@@ -75,6 +78,57 @@ def compressed(workspace: Path) -> ReportSection | None:
         headline=_headline(searches, repairs, first),
         body=body,
         contents=contents,
+        answers=_answers(models, searches, repairs, first, {t["pair"]: t["p"] for t in tests}),
+    )
+
+
+def _answers(
+    models: dict[str, Any],
+    searches: dict[str, Any],
+    repairs: dict[str, Any],
+    first: str,
+    chance: dict[str, float | None],
+) -> tuple[Answer, ...]:
+    """What the front page says of these results."""
+    pairs = []
+    for name, model in models.items():
+        search = searches[name].get(first, {})
+        pairs.append(
+            PairResults(
+                name=name,
+                deviating=model["deviating_test_images"],
+                agreement=model["agreement"],
+                accuracy=model["accuracy"],
+                original_accuracy=model["original_accuracy"],
+                size=_share(model["bytes"], model["original_bytes"]),
+                deflated_size=_share(model["deflated_bytes"], model["original_deflated_bytes"]),
+                seeds=search.get("seeds", 0) - search.get("deviates_already", 0),
+                triggered=search.get("triggered", 0),
+                unfinished=search.get("out_of_time", 0) + search.get("failed", 0),
+                queries=search.get("mean_queries"),
+                chance=chance.get(name),
+            )
+        )
+    found = [_repaired(name, facts) for name, facts in repairs.items() if "chosen" in facts]
+    unrepaired = [name for name, facts in repairs.items() if "chosen" not in facts]
+    return (differ(pairs), repair(found, unrepaired)) if found else (differ(pairs),)
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _repaired(name: str, facts: dict[str, Any]) -> RepairResults:
+    chosen = facts["repairers"][facts["chosen"]]
+    return RepairResults(
+        name=name,
+        status=facts["status"],
+        repaired=chosen["improvement_ratio"],
+        images=chosen["test_images"],
+        before=chosen["test_agreement_before"],
+        after=chosen["test_agreement_after"],
+        success_before=facts["search_before"]["success_rate"],
+        success_after=facts["search_after"]["success_rate"],
     )
 
 

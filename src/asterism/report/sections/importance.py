@@ -18,6 +18,7 @@ from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
+from asterism.report.answers.importance import Added, ImportanceResults, answer
 from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, KeyFigure, ReportSection
@@ -81,6 +82,7 @@ def importance(workspace: Path) -> ReportSection | None:
     named = read_params(_Named, workspace / "params.yaml")
     attacks, criteria = named.attack["names"], named.criteria["names"]
     alone, augmentations = metrics["test_set"], _in_order(metrics["augmentations"], attacks)
+    attacked = _in_order(read_json(workspace / "metrics/attack.json"), attacks)
     idc = _idc(alone)
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
@@ -95,7 +97,7 @@ def importance(workspace: Path) -> ReportSection | None:
         heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
         histograms=_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
-        attacks=_in_order(read_json(workspace / "metrics/attack.json"), attacks),
+        attacks=attacked,
         idc=idc,
         rising=rising,
         combinations=metrics["combinations"],
@@ -148,7 +150,51 @@ def importance(workspace: Path) -> ReportSection | None:
         body=body,
         order=30,
         contents=contents,
+        answers=(answer(_results(learnt, metrics, augmentations, attacked, first)),),
     )
+
+
+def _results(
+    learnt: Any, metrics: Any, augmentations: dict[str, Any], attacked: Any, idc: str
+) -> ImportanceResults:
+    """What the front page says of these results."""
+    new = {name: facts["new_combinations"][idc] for name, facts in augmentations.items()}
+    spreads = [
+        held[f"{control}_std"] / metrics["combinations"][idc]
+        for held in new.values()
+        for control in CONTROLS
+        if held[f"{control}_std"] is not None
+    ]
+    return ImportanceResults(
+        layer=learnt["layer"],
+        idc=idc,
+        neurons=int(idc.removeprefix("idc_")),
+        combinations=metrics["combinations"][idc],
+        covered=metrics["test_set"][idc],
+        inputs=metrics["test_set"]["inputs"],
+        all_covered=metrics["all_tests"][idc],
+        all_inputs=metrics["all_tests"]["inputs"],
+        subset=metrics["smallest_subset"][idc],
+        spread=max(spreads, default=None),
+        draws=max((facts["draws"] for facts in augmentations.values()), default=0),
+        added=tuple(
+            Added(
+                _title(name),
+                facts["inputs"],
+                attacked.get(name, {}).get("success"),
+                attacked.get(name, {}).get("success_rounded"),
+                new[name]["value"],
+                _is_above(new[name]),
+            )
+            for name, facts in augmentations.items()
+        ),
+    )
+
+
+def _is_above(held: dict[str, Any]) -> bool | None:
+    """Whether new combinations are more than both controls'; None without a verdict."""
+    verdict = _verdict(held, 1)
+    return None if verdict == NO_VERDICT else verdict == VERDICTS[True, True]
 
 
 def _key(label: str, value: str, *keys: str) -> KeyFigure:

@@ -16,6 +16,7 @@ from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
+from asterism.report.answers.libraries import LibraryResults, answer
 from asterism.report.parameters import parameters_of
 from asterism.report.pictures import svg
 from asterism.report.section import SECTIONS, KeyFigure, ReportSection
@@ -59,6 +60,8 @@ def libraries(workspace: Path) -> ReportSection | None:
     judged = read_json(metrics / "judge_models.json")
     unique = read_json(artifacts / "triage_findings/unique.json")
     growth = read_table(workspace / "plots/generate_models/growth.csv")
+    outcomes = read_table(artifacts / "execute_models/outcomes.csv").to_dicts()
+    left_out = read_json(artifacts / "execute_models/left_out.json")
     body, contents = render_body(
         render,
         "libraries.html.j2",
@@ -77,8 +80,8 @@ def libraries(workspace: Path) -> ReportSection | None:
         ],
         cradle="cradle" in generated["coverage"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
-        outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
-        left_out=read_json(artifacts / "execute_models/left_out.json"),
+        outcomes=outcomes,
+        left_out=left_out,
         judged=judged,
         triage=triage,
         symptoms=_by_library(unique),
@@ -109,6 +112,28 @@ def libraries(workspace: Path) -> ReportSection | None:
         body=body,
         order=40,
         contents=contents,
+        answers=(answer(_results(generated, judged, triage, unique, outcomes, left_out)),),
+    )
+
+
+def _results(
+    generated: Any, judged: Any, triage: Any, unique: Any, outcomes: Any, left_out: Any
+) -> LibraryResults:
+    """What the front page says of these results."""
+    return LibraryResults(
+        generated=generated["models"],
+        executed=generated["executed"],
+        agreements=judged["agreements"],
+        unresolved=judged["unresolved"],
+        rejected=judged["invalid_rate"],
+        libraries=tuple(sorted({u["finding"]["library"] for u in unique})),
+        problems=triage["unique"],
+        known=triage["known"],
+        confirmed=triage["reproduced_in_three_processes"],
+        affected=len({model for u in unique for model in u["models"]}),
+        left=triage["groups_left_by_budget"],
+        left_out=tuple(left_out),
+        silent=tuple(row["backend"] for row in outcomes if not row["ok"]),
     )
 
 

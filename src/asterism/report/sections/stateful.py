@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from asterism.deepstellar.coverage.criteria import in_order
 from asterism.deepstellar.fuzzing.guidance import GUIDING
 from asterism.deepstellar.model.trace_model import TraceModel
 from asterism.deepstellar.seeding.seeds import SeedInputs
+from asterism.report.answers.stateful import Campaign, RecurrentResults, answer
 from asterism.report.campaigns import (
     CampaignSummary,
     distinct_crashes,
@@ -111,6 +113,38 @@ def stateful(workspace: Path) -> ReportSection | None:
         body=body,
         order=10,
         contents=contents,
+        answers=(answer(_results(training, chain, coverage, campaigns)),),
+    )
+
+
+def _results(
+    training: Any,
+    chain: Any,
+    coverage: Any,
+    campaigns: Sequence[CampaignSummary],
+) -> RecurrentResults:
+    """What the front page says of these results."""
+    return RecurrentResults(
+        train_accuracy=training["train_accuracy"],
+        test_accuracy=training["test_accuracy"],
+        inputs=coverage["test"]["inputs"],
+        states=chain["states"],
+        transitions=chain["transitions"],
+        covered_states=coverage["test"]["basic_state"],
+        covered_transitions=coverage["test"]["basic_transition"],
+        variance=chain["explained_variance"],
+        seeds=coverage["seeds"]["inputs"],
+        broken_seeds=max((c.metrics["seeds_with_crashes"] for c in campaigns), default=0),
+        campaigns=tuple(
+            Campaign(
+                spoken(c.guide),
+                c.guide,
+                c.metrics["crash_groups"],
+                coverage[f"{c.guide}_queue"]["basic_transition"],
+            )
+            for c in campaigns
+        ),
+        same_mutants=alike(campaigns),
     )
 
 
@@ -138,13 +172,20 @@ def _place(name: str) -> tuple[int, int]:
     return ["test", "seeds", "queue", "crashes"].index(kind), place(guide) if guide else 0
 
 
+def alike(campaigns: Sequence[CampaignSummary]) -> bool:
+    """Whether guidance made no difference: all campaigns ran what the unguided one did."""
+    unguided = [c for c in campaigns if c.guide == "none"]
+    guided = [c for c in campaigns if c.guide != "none"]
+    return bool(unguided and guided) and all(c.ran_as(unguided[0]) for c in guided)
+
+
 def finding(campaigns: list[CampaignSummary]) -> str | None:
     """What the guided campaigns have over the unguided one, whatever it is."""
     unguided = [c for c in campaigns if c.guide == "none"]
     guided = [c for c in campaigns if c.guide != "none"]
     if not unguided or not guided:
         return None
-    if all(c.ran_as(unguided[0]) for c in guided):
+    if alike(campaigns):
         return (
             "All campaigns ran the same mutants: the budget ended before anything that they found "
             "became a parent, so this says nothing of guidance. Raise fuzz.mutants."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 from markupsafe import Markup
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -17,9 +18,11 @@ from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
+from asterism.report.answers.importance import Added, ImportanceResults, answer
+from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, ReportSection
-from asterism.report.templating import counted, render
+from asterism.report.section import SECTIONS, KeyFigure, ReportSection
+from asterism.report.templating import counted, render, render_body
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
@@ -56,6 +59,9 @@ CANNOT_RISE = "Here it cannot rise: the test set exercises every combination alr
 #: Up to here the histograms' counts are drawn linearly, from here on logarithmically.
 LINEAR_UP_TO = 10
 
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "data", "classifier", "attack", "importance", "criteria", "driving")
+
 
 class _Named(Params):
     """What was asked for by name; the page keeps its order."""
@@ -76,19 +82,22 @@ def importance(workspace: Path) -> ReportSection | None:
     named = read_params(_Named, workspace / "params.yaml")
     attacks, criteria = named.attack["names"], named.criteria["names"]
     alone, augmentations = metrics["test_set"], _in_order(metrics["augmentations"], attacks)
+    attacked = _in_order(read_json(workspace / "metrics/attack.json"), attacks)
     idc = _idc(alone)
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
-    body = render(
+    body, contents = render_body(
+        render,
         "importance.html.j2",
+        "importance",
         layer=learnt["layer"],
         target_class=learnt["target_class"],
         notes=learnt["notes"],
         heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
         histograms=_histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
-        attacks=_in_order(read_json(workspace / "metrics/attack.json"), attacks),
+        attacks=attacked,
         idc=idc,
         rising=rising,
         combinations=metrics["combinations"],
@@ -107,22 +116,90 @@ def importance(workspace: Path) -> ReportSection | None:
         spoken=_spoken,
         title=_title,
         number=_number,
+        settings=parameters_of(workspace, GROUPS),
     )
     first = idc[0]
+    neurons = _spoken(first)[4:]
     return ReportSection(
         anchor="importance",
         title="Important neurons",
         question="Do the tests exercise the neurons that matter to the decisions, and does adding "
         "inputs make the tests better?",
         headline=(
-            ("subject layer", learnt["layer"]),
-            (f"IDC of the test set, {_spoken(first)[4:]} neurons", _number(alone[first])),
-            ("combinations to exercise", f"{metrics['combinations'][first]:,}"),
-            ("inputs that keep this IDC", f"{metrics['smallest_subset'][first]:,}"),
+            KeyFigure(
+                "subject layer",
+                learnt["layer"],
+                sources=("artifacts/measure_importance/neurons.json: layer",),
+            ),
+            _key(
+                f"IDC of the test set, {neurons} neurons", _number(alone[first]), "test_set", first
+            ),
+            _key(
+                "combinations to exercise",
+                f"{metrics['combinations'][first]:,}",
+                "combinations",
+                first,
+            ),
+            _key(
+                "inputs that keep this IDC",
+                f"{metrics['smallest_subset'][first]:,}",
+                "smallest_subset",
+                first,
+            ),
         ),
         body=body,
         order=30,
+        contents=contents,
+        answers=(answer(_results(learnt, metrics, augmentations, attacked, first)),),
     )
+
+
+def _results(
+    learnt: Any, metrics: Any, augmentations: dict[str, Any], attacked: Any, idc: str
+) -> ImportanceResults:
+    """What the front page says of these results."""
+    new = {name: facts["new_combinations"][idc] for name, facts in augmentations.items()}
+    spreads = [
+        held[f"{control}_std"] / metrics["combinations"][idc]
+        for held in new.values()
+        for control in CONTROLS
+        if held[f"{control}_std"] is not None
+    ]
+    return ImportanceResults(
+        layer=learnt["layer"],
+        idc=idc,
+        neurons=int(idc.removeprefix("idc_")),
+        combinations=metrics["combinations"][idc],
+        covered=metrics["test_set"][idc],
+        inputs=metrics["test_set"]["inputs"],
+        all_covered=metrics["all_tests"][idc],
+        all_inputs=metrics["all_tests"]["inputs"],
+        subset=metrics["smallest_subset"][idc],
+        spread=max(spreads, default=None),
+        draws=max((facts["draws"] for facts in augmentations.values()), default=0),
+        added=tuple(
+            Added(
+                _title(name),
+                facts["inputs"],
+                attacked.get(name, {}).get("success"),
+                attacked.get(name, {}).get("success_rounded"),
+                new[name]["value"],
+                _is_above(new[name]),
+            )
+            for name, facts in augmentations.items()
+        ),
+    )
+
+
+def _is_above(held: dict[str, Any]) -> bool | None:
+    """Whether new combinations are more than both controls'; None without a verdict."""
+    verdict = _verdict(held, 1)
+    return None if verdict == NO_VERDICT else verdict == VERDICTS[True, True]
+
+
+def _key(label: str, value: str, *keys: str) -> KeyFigure:
+    """A number out of the stage's metrics."""
+    return KeyFigure(label, value, sources=(f"metrics/measure_importance.json: {'.'.join(keys)}",))
 
 
 def _in_order(found: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
@@ -261,7 +338,23 @@ def _histograms(neurons: list[dict[str, Any]]) -> Markup:
     for axes in grid[len(neurons) :]:
         axes.set_axis_off()
     figure.supxlabel("activation over the training inputs", fontsize=8)
-    return svg(figure, "Histograms of the important neurons' activations with their centroids")
+    told = ", ".join(
+        f"neuron {n['neuron']} has {counted(len(n['centroids']), 'cluster')}" for n in neurons
+    )
+    alt = (
+        "Histograms of the important neurons' activations over the training inputs, with a line "
+        f"at each cluster's centroid: {told}."
+    )
+    data = pl.DataFrame(
+        [
+            (n["neuron"], low, high, count)
+            for n in neurons
+            for low, high, count in zip(n["edges"], n["edges"][1:], n["histogram"], strict=False)
+        ],
+        schema={"neuron": pl.Int64, "from": pl.Float64, "to": pl.Float64, "inputs": pl.Int64},
+        orient="row",
+    )
+    return svg(figure, alt, "activations", data, "activations of important neurons")
 
 
 def _gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
@@ -284,4 +377,22 @@ def _gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> 
     axes.set_ylim(bottom=0)
     axes.set_ylabel("rise of IDC (points)")
     axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-    return svg(figure, f"Rise of {_spoken(idc)} by each augmentation and by its controls")
+    columns = [key for key, _ in kinds]
+    rises = {
+        name: [100 * (facts[idc][key] - alone[idc]) for key in columns]
+        for name, facts in augmentations.items()
+    }
+    told = "; ".join(
+        f"{_title(name)} {own:.1f} beside {clean:.1f} and {noise:.1f}"
+        for name, (own, clean, noise) in rises.items()
+    )
+    alt = (
+        f"Bar chart: rise of {_spoken(idc)} in points by each augmentation, beside its clean and "
+        f"its random control: {told}."
+    )
+    data = pl.DataFrame(
+        [(name, *values) for name, values in rises.items()],
+        schema={"augmentation": pl.String, **dict.fromkeys(columns, pl.Float64)},
+        orient="row",
+    )
+    return svg(figure, alt, f"rise-{idc}", data, f"rise of {_spoken(idc)}")

@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.libraries.adapters.backends import FLOAT64, REFERENCES
-from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference, spread_of
+from asterism.libraries.judging.compare import d_mad, first_difference, spread_of
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome, is_unsupported, steady
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching

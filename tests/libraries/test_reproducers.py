@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as arrays
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.library import LIBRARIES, Library
-from asterism.libraries.judging.compare import Tolerance, first_difference
+from asterism.libraries.judging.compare import first_difference
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import Report, read_known_issues

@@ -9,7 +9,7 @@ from asterism.core.parameters.registry import closest
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 
 #: Runs in float64 that the oracle compares with; not libraries under test.
-REFERENCES = ("tensorflow:float64", "pytorch:float64")
+REFERENCES = ("pytorch:float64", "tensorflow:float64")
 PERTURBED = "pytorch:perturbed"
 #: All that runs in float64.
 FLOAT64 = (*REFERENCES, PERTURBED)

@@ -23,7 +23,6 @@ from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
     Difference,
-    Tolerance,
     d_mad,
     first_difference,
     spread_of,
@@ -32,6 +31,7 @@ from asterism.libraries.judging.finding import KERAS, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import Graph
 

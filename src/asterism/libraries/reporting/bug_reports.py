@@ -167,7 +167,7 @@ def _script(
         result = worker_pool.run(
             Task(finding.model, graph, {distribution: inputs}, backends=backends)
         )
-        reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
+        reference = next(result.outputs[r] for r in REFERENCES if r in result.outputs)
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
         expected = reference[distribution]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))

@@ -103,11 +103,12 @@ def main() -> None:
         )
         for each in patches:
             each.start()
+        given_inputs = params.execute.distributions, params.execute.special_share
         with open_worker_pool(params.execute, weights) as pool:
             pool.start()
-            parts = len(parts_of(graphs, pool.backends, params.execute.distributions))
+            parts = len(parts_of(graphs, pool.backends, *given_inputs))
             began = time.perf_counter()
-            record = execute(graphs, pool, params.execute.distributions, params.seed, units)
+            record = execute(graphs, pool, given_inputs[0], params.seed, units, given_inputs[1])
             clock.timed(record.save)(Path(folder) / "outputs")
             took = time.perf_counter() - began
         kept = sum(f.stat().st_size for f in (Path(folder) / "outputs").rglob("*.*"))

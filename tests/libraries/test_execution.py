@@ -15,6 +15,11 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import REFERENCES
 from asterism.libraries.running import execution
 from asterism.libraries.running.execution import LiveLine, execute, parts_of
+from asterism.libraries.running.inputs import (
+    SPECIAL_DISTRIBUTIONS,
+    sample_inputs,
+    special_inputs,
+)
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.record import FOLDERS, Record
 from asterism.libraries.running.tolerance import CLOSE_ULPS
@@ -154,6 +159,35 @@ def test_parts_are_smaller_where_a_model_costs_more():
     assert cheap == execution.PART_RUNS // 6 and dear == execution.PART_RUNS // 18
     assert gradients == execution.PART_RUNS // 10  # ONNX Runtime and NumPy do not differentiate
     assert all(len(p) == 1 for p in parts_of(GRAPHS, backends * 1000, ["normal"]).values())
+
+
+def test_special_inputs_are_given_to_a_share_of_the_models(worker_pool):
+    models = range(4000)
+    for share in (0.0, 0.25, 1.0):
+        kinds = [special_inputs(0, i, share) for i in models]
+        assert abs(sum(k is not None for k in kinds) / len(models) - share) < 0.02
+        known = set(kinds) - {None}
+        assert known == (set(SPECIAL_DISTRIBUTIONS) if share else set())
+    more = [special_inputs(0, i, 0.5) for i in models]
+    less = [special_inputs(0, i, 0.25) for i in models]
+    assert all(b == a for a, b in zip(more, less, strict=True) if b is not None)
+    assert less != [special_inputs(1, i, 0.25) for i in models]
+
+    record = execute(GRAPHS, worker_pool, ["normal"], 0, special_share=1.0)
+    ran = [(task["index"], task["distributions"]) for task in record.tasks()]
+    assert ran == [(i, d) for i in range(3) for d in (["normal"], [special_inputs(0, i, 1.0)])]
+    every = execute(GRAPHS, worker_pool, ["normal", *SPECIAL_DISTRIBUTIONS], 0, special_share=1.0)
+    assert len(list(every.tasks())) == 3 * 6, "a kind that all models have is run once"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_denormal_and_largest_inputs_are_what_they_are_called(dtype):
+    graph, limits = sequential(Tensor((40,), dtype), [layer("ReLU")]), np.finfo(dtype)
+    (denormal,), (largest,) = (sample_inputs(graph, 0, 0, d) for d in ("denormal", "largest"))
+    assert denormal.dtype == largest.dtype == dtype
+    assert np.all(denormal != 0) and np.abs(denormal).max() <= limits.tiny
+    assert np.all(np.isfinite(largest)) and np.abs(largest).min() >= 0.09 * float(limits.max)
+    assert (largest > 0).any() and (largest < 0).any()
 
 
 class Finished(WorkUnits):

@@ -19,6 +19,7 @@ from asterism.libraries.running.inputs import (
     SPECIAL_DISTRIBUTIONS,
     compared_nodes,
     sample_inputs,
+    special_inputs,
 )
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.record import FOLDERS, Record
@@ -45,7 +46,10 @@ def backends_of(params: ExecuteParams) -> tuple[str, ...]:
 
 
 def parts_of(
-    graphs: Sequence[Graph], backends: Sequence[str], distributions: Sequence[str]
+    graphs: Sequence[Graph],
+    backends: Sequence[str],
+    distributions: Sequence[str],
+    special_share: float = 0.0,
 ) -> dict[str, dict[int, Graph]]:
     """The models by number, in parts of about equal cost.
 
@@ -56,12 +60,13 @@ def parts_of(
         graphs: the models.
         backends: where they run, references too.
         distributions: names of the inputs to run with.
+        special_share: of the models, those that have special inputs too.
     """
-    runs = sum(
+    runs = special_share * len(backends) + sum(
         len(_differentiating(backends) if group == [GRADIENT] else backends)
         for group in _groups(distributions)
     )
-    size = max(1, PART_RUNS // max(runs, 1))
+    size = max(1, int(PART_RUNS / max(runs, 1)))
     return {
         f"models-{first}": dict(enumerate(graphs[first : first + size], first))
         for first in range(0, len(graphs), size)
@@ -74,6 +79,7 @@ def execute(
     distributions: Sequence[str],
     seed: int,
     units: WorkUnits = ALONE,
+    special_share: float = 0.0,
 ) -> Record:
     """Run every model in every backend.
 
@@ -83,13 +89,15 @@ def execute(
         distributions: names of the inputs to run with.
         seed: of the inputs.
         units: who runs each part of the models.
+        special_share: of the models, those that also run with special inputs of one kind.
     """
-    parts = parts_of(graphs, worker_pool.backends, distributions)
+    parts = parts_of(graphs, worker_pool.backends, distributions, special_share)
     with LiveLine({name: len(part) for name, part in parts.items()}, units) as line:
+        plans = {
+            name: _planned(part, distributions, seed, special_share) for name, part in parts.items()
+        }
         jobs = {
-            name: partial(
-                _execute, part, worker_pool, distributions, seed, partial(line.told, name)
-            )
+            name: partial(_execute, part, worker_pool, plans[name], seed, partial(line.told, name))
             for name, part in parts.items()
         }
         return Record.merged(units.gather(jobs, Record.load))
@@ -98,7 +106,7 @@ def execute(
 def _execute(
     graphs: Mapping[int, Graph],
     worker_pool: WorkerPool,
-    distributions: Sequence[str],
+    plan: Sequence[tuple[int, list[str]]],
     seed: int,
     tell: Callable[[int], None],
     checkpoint: Checkpoint | None,
@@ -108,7 +116,7 @@ def _execute(
     saved = checkpoint.restore(Record.copied) if checkpoint is not None else None
     record = saved if saved is not None else Record()
     tell(len(record))
-    planned = _planned({i: g for i, g in graphs.items() if i not in record}, distributions)
+    before = {i for i in graphs if i in record}
     differentiating = _differentiating(worker_pool.backends)
     tasks = (
         Task(
@@ -117,7 +125,8 @@ def _execute(
             {d: sample_inputs(graphs[i], seed, i, d) for d in group},
             backends=differentiating if GRADIENT in group else None,
         )
-        for i, group in planned
+        for i, group in plan
+        if i not in before
     )
     for model, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
         record.add(graphs[model], list(results))
@@ -199,12 +208,14 @@ def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _planned(
-    graphs: Mapping[int, Graph], distributions: Sequence[str]
+    graphs: Mapping[int, Graph], distributions: Sequence[str], seed: int, special_share: float
 ) -> list[tuple[int, list[str]]]:
     """Which models to run with which inputs at a time."""
-    return [
-        (i, group)
-        for i, graph in graphs.items()
-        for group in _groups(distributions)
-        if compared_nodes(graph, group)  # integers have no gradient
-    ]
+    planned = []
+    for i, graph in graphs.items():
+        special = special_inputs(seed, i, special_share)
+        more = [] if special is None or special in distributions else [special]
+        for group in _groups([*distributions, *more]):
+            if compared_nodes(graph, group):  # integers have no gradient
+                planned.append((i, group))
+    return planned

@@ -16,7 +16,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -42,7 +41,8 @@ from asterism.dflare.domains import build_domain
 from asterism.dflare.lockstep import PairUnderTest
 from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.trigger import SearchSeeds, search_pair
-from asterism.libraries.running.execution import GROUP, STATE, Record, append
+from asterism.libraries.running.execution import backends_of, parts_of
+from asterism.libraries.running.record import FOLDERS, Record
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.light_keras import import_keras
@@ -87,19 +87,22 @@ def generate_models(params: Params, times: int, checkpoint: Counting) -> float:
 
 def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
     """WorkUnits of models that run as long as in the last run; the seconds that it would take."""
-    models = params.generate.executed or params.generate.models
+    graphs = list(read_models(Path("artifacts/generate_models")).values())
+    models = len(graphs)
     known = list(Record.load(Path("artifacts/execute_models")).results(models))
     pace = float(read_json(Path("logs/execute_models.run.json"))["seconds"]) / models
-    count, passed = models * times, 0.0
-    for first in range(0, count, GROUP):
+    run = params.execute
+    parts = parts_of(graphs * times, backends_of(run), run.distributions, run.special_share)
+    passed = 0.0
+    for name, numbers in parts.items():
         record, saved = Record(), passed
-        part = Counting(checkpoint.folder / str(first))
-        for number in range(first, min(first + GROUP, count)):
-            record.add(_another(known[number % len(known)], number))
+        part = Counting(checkpoint.folder / name)
+        for number, graph in numbers.items():
+            record.add(graph, [_another(known[number % len(known)], number)])
             passed += pace
             if passed - saved >= SAVE_EVERY:
                 saved = passed
-                part.save(partial(append, record), STATE)
+                part.save(record.save, FOLDERS)
         checkpoint.count += part.count
         checkpoint.seconds += part.seconds
     return passed

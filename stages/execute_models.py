@@ -14,6 +14,7 @@ from asterism.memo.graphs.store import read_models, read_weights
 ARTIFACTS = Path("artifacts/execute_models")
 MODELS = Path("artifacts/generate_models")
 WEIGHTS = Path("artifacts/reduce_models/weights.npz")
+INPUTS = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
 
 
 class Params(ParameterSection):
@@ -27,15 +28,15 @@ def run(params: Params) -> None:
     """Write outcomes, outputs, and what was left out."""
     graphs = list(read_models(MODELS).values())
     read_weights(WEIGHTS)  # or every backend would be left out, and the stage would end well
-    inputs = [MODELS, WEIGHTS, Path("artifacts/library_versions/env.json")]
-    groups = work_units("execute_models", params, inputs)
+    groups = work_units("execute_models", params, INPUTS)
     with open_worker_pool(params.execute, WEIGHTS) as worker_pool:
-        record = execute(graphs, worker_pool, params.execute.distributions, params.seed, groups)
+        given = params.execute.distributions, params.seed, groups, params.execute.special_share
+        record = execute(graphs, worker_pool, *given)
         left_out = worker_pool.start()  # also where shards ran all models
         seconds = worker_pool.seconds
     record.save(ARTIFACTS)
     write_json(ARTIFACTS / "left_out.json", left_out)
-    counts = Counter((o["backend"], o["status"]) for m in record.tasks for o in m["outcomes"])
+    counts = Counter((o["backend"], o["status"]) for t in record.tasks() for o in t["outcomes"])
     backends = sorted({backend for backend, _ in counts})
     table = {"backend": backends} | {s: [counts[r, s] for r in backends] for s in STATUSES}
     write_table(ARTIFACTS / "outcomes.csv", table)

@@ -5,16 +5,24 @@ import os
 import numpy as np
 import pytest
 
-from asterism.core.files.artifacts import read_arrays, read_json
+from asterism.core.files.artifacts import read_arrays, read_json, write_json
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import read_params
 from asterism.core.resuming import checkpoints
-from asterism.core.resuming.work_units import SharedWorkUnits
+from asterism.core.resuming.work_units import SharedWorkUnits, WorkUnits
 from asterism.core.running.stage import load_script
 from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import REFERENCES
 from asterism.libraries.running import execution
-from asterism.libraries.running.execution import Record, execute
+from asterism.libraries.running.execution import LiveLine, execute, parts_of
+from asterism.libraries.running.inputs import (
+    SPECIAL_DISTRIBUTIONS,
+    sample_inputs,
+    special_inputs,
+)
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.record import FOLDERS, Record
+from asterism.libraries.running.tolerance import CLOSE_ULPS
 from asterism.libraries.running.worker_pool import LayerDescription, Result, WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
@@ -45,10 +53,9 @@ def test_what_is_missing_or_broken_is_left_out_and_the_run_goes_on(worker_pool):
     assert "SIGABRT" in worker_pool.left_out["small:abort"]
     assert worker_pool.usable() == ("small:none",)
     record = execute(GRAPHS, worker_pool, ["normal"], 0)
-    assert [[o["backend"] for o in task["outcomes"]] for task in record.tasks] == [
-        ["small:none"]
-    ] * 3
-    assert {o["status"] for task in record.tasks for o in task["outcomes"]} == {"ok"}
+    outcomes = [task["outcomes"] for task in record.tasks()]
+    assert [[o["backend"] for o in many] for many in outcomes] == [["small:none"]] * 3
+    assert {o["status"] for many in outcomes for o in many} == {"ok"}
 
 
 def test_layers_are_asked_of_the_next_worker_where_one_is_missing(worker_pool):
@@ -60,9 +67,10 @@ def test_a_record_is_read_as_it_was_written(worker_pool, tmp_path):
     record = execute(GRAPHS, worker_pool, ["normal", "wide", "nan"], 0)
     record.save(tmp_path)
     read = Record.load(tmp_path)
-    assert len(read.tasks) == 2 * len(GRAPHS)  # what is special is a task of its own
-    for at in range(len(record.tasks)):
-        one, two = record.result(at), read.result(at)
+    tasks = list(record.tasks())
+    assert tasks == list(read.tasks())
+    assert len(tasks) == 2 * len(GRAPHS)  # what is special is a task of its own
+    for one, two in zip(record.results(3), read.results(3), strict=True):
         assert (one.index, one.distributions, one.outcomes) == (
             two.index,
             two.distributions,
@@ -79,7 +87,13 @@ def test_a_record_is_read_as_it_was_written(worker_pool, tmp_path):
                 np.testing.assert_array_equal(first, second)
 
 
-def test_a_killed_run_is_taken_up_where_it_was(worker_pool, monkeypatch):
+def contents(record, folder):
+    """Bytes of all files of a record, by their path."""
+    record.save(folder)
+    return {f.relative_to(folder).as_posix(): f.read_bytes() for f in folder.rglob("*.*")}
+
+
+def test_a_killed_run_is_taken_up_at_the_model_where_it_was(worker_pool, monkeypatch, tmp_path):
     whole = execute(GRAPHS, worker_pool, ["normal", "nan"], 0)
     monkeypatch.setattr(checkpoints, "SAVE_EVERY", 0)
     run_all, seen = worker_pool.run_all, []
@@ -92,47 +106,166 @@ def test_a_killed_run_is_taken_up_where_it_was(worker_pool, monkeypatch):
                 raise KeyboardInterrupt
 
     monkeypatch.setattr(worker_pool, "run_all", stop_at_four)
+    units = SharedWorkUnits("execute", "key")
     with pytest.raises(KeyboardInterrupt):
-        execute(GRAPHS, worker_pool, ["normal", "nan"], 0, SharedWorkUnits("execute", "key"))
+        execute(GRAPHS, worker_pool, ["normal", "nan"], 0, units)
+    parts = parts_of(GRAPHS, worker_pool.backends, ["normal", "nan"])
+    (so_far,) = units.so_far(parts, Record.copied)
+    assert [task["index"] for task in so_far.tasks()] == [0, 0], "the model that is complete"
     record = execute(GRAPHS, worker_pool, ["normal", "nan"], 0, SharedWorkUnits("execute", "key"))
-    assert seen == [0, 0, 1, 1, 2, 2], "what was saved is not run again"
-    assert record.tasks == whole.tasks
-    assert record.arrays.keys() == whole.arrays.keys()
+    assert seen == [0, 0, 1, 1, 1, 1, 2, 2], "what was saved is not run again"
+    assert contents(record, tmp_path / "one") == contents(whole, tmp_path / "two")
 
 
-def test_a_state_holds_each_output_once_however_often_it_was_saved(worker_pool, tmp_path):
-    record, written = Record(), {}
+def test_so_far_reads_finished_parts_and_waits_for_none(worker_pool, monkeypatch):
+    monkeypatch.setattr(execution, "PART_RUNS", len(BACKENDS))
+    units = SharedWorkUnits("execute", "so-far")
+    parts = parts_of(GRAPHS, worker_pool.backends, ["normal"])
+    assert units.so_far(parts, Record.copied) == [] and units.finished(parts) == set()
+    execute(GRAPHS, worker_pool, ["normal"], 0, units)
+    found = units.so_far(parts, Record.copied)
+    assert [len(record) for record in found] == [1, 1, 1] and units.finished(parts) == set(parts)
+
+
+def test_a_state_gets_each_model_once_however_often_it_is_saved(worker_pool, tmp_path):
+    written = {}
     whole = execute(GRAPHS, worker_pool, ["normal"], 0)
-    for at in [*range(len(whole.tasks)), *range(len(whole.tasks))]:
-        record.add(whole.result(at))
-        execution.append(record, tmp_path)
+    record = Record()
+    for graph, result in zip(GRAPHS, whole.results(3), strict=True):
+        record.add(graph, [result])
+        record.save(tmp_path)
         for path in tmp_path.rglob("*.*"):
             facts = path.stat()
             assert written.setdefault(path, facts.st_mtime_ns) == facts.st_mtime_ns
-    names = [n for path in tmp_path.rglob("*.npz") for n in read_arrays(path)]
-    assert sorted(names) == sorted(whole.arrays)
+    assert len(written) == 2 * len(GRAPHS)
 
 
-@pytest.mark.parametrize("size", [1, 2])
-def test_groups_of_models_give_what_all_together_give(worker_pool, monkeypatch, size):
+@pytest.mark.parametrize("models", [1, 2])
+def test_parts_of_models_give_what_all_together_give(worker_pool, monkeypatch, models, tmp_path):
     whole = execute(GRAPHS, worker_pool, ["normal", "nan"], 0)
-    monkeypatch.setattr(execution, "GROUP", size)
-    grouped = execute(
-        GRAPHS, worker_pool, ["normal", "nan"], 0, SharedWorkUnits("execute", f"by {size}")
+    monkeypatch.setattr(execution, "PART_RUNS", models * 2 * len(BACKENDS))
+    units = SharedWorkUnits("execute", f"by {models}")
+    grouped = execute(GRAPHS, worker_pool, ["normal", "nan"], 0, units)
+    assert len(units.finished([f"models-{at}" for at in range(3)])) == (3, 2)[models - 1]
+    assert contents(grouped, tmp_path / "one") == contents(whole, tmp_path / "two")
+
+
+def test_parts_are_smaller_where_a_model_costs_more():
+    backends = ("tensorflow:eager", "onnxruntime:tf2onnx", *REFERENCES)
+    cheap, dear, gradients = (
+        len(next(iter(parts_of(GRAPHS * 200, backends, d).values())))
+        for d in (["normal", "wide"], ["normal", "nan", "empty"], ["normal", "gradient"])
     )
-    assert [task["index"] for task in grouped.tasks] == [0, 0, 1, 1, 2, 2]
-    assert grouped.tasks == whole.tasks
-    assert grouped.arrays.keys() == whole.arrays.keys()
+    assert cheap == execution.PART_RUNS // 6 and dear == execution.PART_RUNS // 18
+    assert gradients == execution.PART_RUNS // 10  # ONNX Runtime and NumPy do not differentiate
+    assert all(len(p) == 1 for p in parts_of(GRAPHS, backends * 1000, ["normal"]).values())
+
+
+def test_special_inputs_are_given_to_a_share_of_the_models(worker_pool):
+    models = range(4000)
+    for share in (0.0, 0.25, 1.0):
+        kinds = [special_inputs(0, i, share) for i in models]
+        assert abs(sum(k is not None for k in kinds) / len(models) - share) < 0.02
+        known = set(kinds) - {None}
+        assert known == (set(SPECIAL_DISTRIBUTIONS) if share else set())
+    more = [special_inputs(0, i, 0.5) for i in models]
+    less = [special_inputs(0, i, 0.25) for i in models]
+    assert all(b == a for a, b in zip(more, less, strict=True) if b is not None)
+    assert less != [special_inputs(1, i, 0.25) for i in models]
+
+    record = execute(GRAPHS, worker_pool, ["normal"], 0, special_share=1.0)
+    ran = [(task["index"], task["distributions"]) for task in record.tasks()]
+    assert ran == [(i, d) for i in range(3) for d in (["normal"], [special_inputs(0, i, 1.0)])]
+    every = execute(GRAPHS, worker_pool, ["normal", *SPECIAL_DISTRIBUTIONS], 0, special_share=1.0)
+    assert len(list(every.tasks())) == 3 * 6, "a kind that all models have is run once"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_denormal_and_largest_inputs_are_what_they_are_called(dtype):
+    graph, limits = sequential(Tensor((40,), dtype), [layer("ReLU")]), np.finfo(dtype)
+    (denormal,), (largest,) = (sample_inputs(graph, 0, 0, d) for d in ("denormal", "largest"))
+    assert denormal.dtype == largest.dtype == dtype
+    assert np.all(denormal != 0) and np.abs(denormal).max() <= limits.tiny
+    assert np.all(np.isfinite(largest)) and np.abs(largest).min() >= 0.09 * float(limits.max)
+    assert (largest > 0).any() and (largest < 0).any()
+
+
+class Finished(WorkUnits):
+    """Units of which another process finishes one now and then."""
+
+    def __init__(self):
+        self.names = set()
+
+    def finished(self, names):
+        return self.names & set(names)
+
+
+def test_the_live_line_counts_what_others_have_finished_and_says_the_time_left():
+    units = Finished()
+    units.names.add("a")
+    with LiveLine({"a": 10, "b": 20, "c": 70}, units) as line:
+        line.told("b", 5)
+        units.names.add("c")
+        line.told("b", 6)
+        facts = line.facts(10 + 6 + 70, seconds=38.0)
+    assert facts == {"models": "86 of 100", "models_an_hour": "7,200", "minutes_left": "0"}
+
+
+def kept(output, reference, graph=GRAPHS[0]):
+    """What a record gives back for an output beside a float64 one, and its arrays."""
+    record = Record()
+    result = Result(0, ("normal",))
+    result.outputs = {REFERENCES[0]: {"normal": [reference]}, "jax:jit": {"normal": [output]}}
+    record.add(graph, [result])
+    (found,) = record.results(1)
+    (task,) = record.tasks()
+    return found.outputs["jax:jit"]["normal"][0], task["outputs"]["jax:jit"]["normal"][0]
+
+
+REFERENCE = np.array([[1.0, -2.0], [0.1, 3.0]])
+STEP = CLOSE_ULPS * 2.0**-23  # of one layer
+
+
+@pytest.mark.parametrize("special", [0.5, np.nan, np.inf, -np.inf])
+def test_an_output_close_to_a_reference_is_kept_as_its_name(special):
+    reference = np.append(REFERENCE.reshape(-1), special)
+    output = (reference * (1 + STEP / 2)).astype(np.float32)
+    read, name = kept(output, reference)
+    assert name.endswith(" as float32") and read.dtype == np.float32
+    np.testing.assert_array_equal(read, reference.astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        (REFERENCE * (1 + 8 * STEP)).astype(np.float32),
+        REFERENCE[:1].astype(np.float32),
+        np.where(REFERENCE == 3, np.nan, REFERENCE).astype(np.float32),
+        np.where(REFERENCE == 3, np.inf, REFERENCE).astype(np.float32),
+        REFERENCE.astype(np.int32),
+    ],
+)
+def test_an_output_that_differs_is_kept_as_it_is(output):
+    read, name = kept(output, REFERENCE)
+    assert " as " not in name and read.dtype == output.dtype
+    np.testing.assert_array_equal(read, output)
+
+
+def test_too_large_for_the_dtype_is_agreement_only_where_it_is_infinite_in_both():
+    huge = np.array([1e39, 1.0])
+    assert kept(np.array([np.inf, 1.0], np.float32), huge)[1].endswith("float32")
+    assert " as " not in kept(np.array([3e38, 1.0], np.float32), huge)[1]
 
 
 def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch):
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     write_models(tmp_path / "artifacts/generate_models", {"one": branching(), "two": branching()})
-    record = Record()
+    record, results = Record(), []
     for distribution in ("normal", "nan"):
         rejected = ExecutionOutcome(0, "jax:jit", "build", "error", "ValueError", "no")
-        record.add(Result(0, (distribution,), {"jax:jit": rejected}))
+        results.append(Result(0, (distribution,), {"jax:jit": rejected}))
+    record.add(branching(), results)
     record.save(tmp_path / "artifacts/execute_models")
     stage = load_script(ROOT / "stages", "judge_models")
     stage.run(read_params(stage.Params))
@@ -149,14 +282,30 @@ def test_a_rejected_model_is_one_however_often_it_was_run(tmp_path, monkeypatch)
         ("distributions", None, "it is no result"),
         ("outcomes", [{"backend": "jax:jit"}], "Field required"),
         ("outputs", {"jax:jit": {"normal": ["none"]}}, "it is no result"),
+        ("outputs", {"jax:jit": {"normal": ["0" * 20 + " as object"]}}, "it is no result"),
         ("outputs", {"jax:import os": {}}, "no backend"),
     ],
 )
-def test_a_record_of_something_else_is_rejected(key, value, said):
-    outcome = ExecutionOutcome(1, "jax:jit", "run", "ok")
-    task = {"index": 1, "distributions": ["normal"], "outcomes": [outcome.to_json()], "outputs": {}}
-    (result,) = Record([task]).results(2)
+def test_a_record_of_something_else_is_rejected(key, value, said, tmp_path):
+    outcome, record = ExecutionOutcome(1, "jax:jit", "run", "ok"), Record()
+    record.add(GRAPHS[0], [Result(1, ("normal",), {"jax:jit": outcome})])
+    record.save(tmp_path)
+    (result,) = Record.load(tmp_path).results(2)
     assert (result.index, result.outcomes) == (1, {"jax:jit": outcome})
+    (path,) = (tmp_path / FOLDERS[0]).iterdir()
+    write_json(path, [{**read_json(path)[0], key: value}])
     with pytest.raises(UserError, match=said) as error:
-        list(Record([{**task, key: value}]).results(2))
+        list(Record.load(tmp_path).results(2))
     assert "task 0" in str(error.value)
+
+
+def test_a_record_without_outputs_of_a_model_is_rejected(tmp_path):
+    with pytest.raises(UserError, match="no folder 'outcomes'"):
+        Record.load(tmp_path)
+    record = Record()
+    record.add(GRAPHS[0], [Result(1, ("normal",), {})])
+    record.save(tmp_path)
+    assert read_arrays(tmp_path / FOLDERS[1] / "00000001.npz") == {}
+    (tmp_path / FOLDERS[1] / "00000001.npz").unlink()
+    with pytest.raises(UserError, match="no outputs"):
+        Record.load(tmp_path)

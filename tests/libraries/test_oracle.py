@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asterism.libraries.adapters.backends import FLOAT64, REFERENCES
-from asterism.libraries.judging.compare import Tolerance, d_mad, first_difference, spread_of
+from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, PERTURBED_FROM, REFERENCES
+from asterism.libraries.judging.compare import d_mad, first_difference, spread_of
 from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.references import Vote, vote
 from asterism.libraries.running.outcomes import ExecutionOutcome, is_unsupported, steady
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching
@@ -38,7 +40,8 @@ def result(wrong=None, failed=None, distribution="normal"):
     for backend in (*BACKENDS, *FLOAT64):
         reference = backend in FLOAT64
         output = RIGHT if reference else RIGHT.astype(np.float32)
-        output = (wrong or {}).get(backend, output)
+        shares = PERTURBED_FROM if backend == PERTURBED else backend  # a library's own fault
+        output = (wrong or {}).get(backend, (wrong or {}).get(shares, output))
         made.outcomes[backend] = (failed or {}).get(backend) or ExecutionOutcome(
             0, backend, "run", "ok"
         )
@@ -71,8 +74,59 @@ def test_the_spread_is_how_far_rounding_moves_a_finite_element_at_most():
     assert spread_of(reference, None) == [0.0] * 3, "where nothing was moved"
 
 
-def test_a_wrong_reference_blames_nobody_while_the_other_stands():
-    assert findings(wrong={"tensorflow:float64": RIGHT + 1}) == ()
+@pytest.mark.parametrize("reference", REFERENCES)
+@pytest.mark.parametrize("other", [RIGHT + 1, RIGHT[:, :2], np.full((2, 4), np.nan)])
+def test_the_odd_reference_is_named_and_blames_nobody(reference, other):
+    (found,) = findings(wrong={reference: other})
+    assert (found.symptom, found.backends) == ("reference differs", (reference,))
+    assert found.agreeing == tuple(r for r in REFERENCES if r != reference)
+    assert Finding.from_json(found.to_json()).by_values
+
+
+def test_a_reference_that_is_outvoted_excuses_no_backend():
+    off = RIGHT + 1
+    wrong = {"tensorflow:float64": off, "tensorflow:eager": off.astype(np.float32)}
+    odd, found = sorted(findings(wrong=wrong), key=lambda f: f.symptom)
+    assert (odd.symptom, odd.library) == ("reference differs", "tensorflow")
+    assert (found.symptom, found.backends) == ("values differ", ("tensorflow:eager",))
+
+
+def test_of_two_pairs_the_one_with_more_independent_references_is_right():
+    pytorch, jax, numpy, tensorflow = REFERENCES
+    both = dict.fromkeys((pytorch, tensorflow), RIGHT + 1)
+    assert {f.backends for f in findings(wrong=both)} == {(pytorch,), (tensorflow,)}
+    both = dict.fromkeys((jax, numpy), RIGHT + 1)
+    assert {f.backends for f in findings(wrong=both) if f.symptom == "reference differs"} == {
+        (pytorch,),
+        (tensorflow,),
+    }
+
+
+def test_without_a_majority_every_reference_excuses():
+    wrong = {r: RIGHT + 3 * at for at, r in enumerate(REFERENCES)}
+    wrong["jax:jit"] = (RIGHT + 6).astype(np.float32)
+    assert findings(wrong=wrong) == ()
+    wrong["jax:jit"] = (RIGHT + 7).astype(np.float32)
+    assert [f.backends for f in findings(wrong=wrong)] == [("jax:jit",)]
+
+
+def test_what_a_reference_rounds_to_float32_in_between_is_no_disagreement():
+    assert findings(wrong={"jax:float64": RIGHT.astype(np.float32).astype(np.float64)}) == ()
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=4))
+def test_a_vote_against_a_slow_twin(answers):
+    names = list(REFERENCES[: len(answers)])
+    outputs = {n: [RIGHT + a] for n, a in zip(names, answers, strict=True)}
+    said = vote(outputs, [0.0], Tolerance(64, 8, 2.0**-23, 2))
+    counts = {a: answers.count(a) for a in answers}
+    if max(counts.values()) < 2:
+        assert said == Vote(tuple(names), (), False)
+        return
+    most = [a for a in counts if counts[a] == max(counts.values())]
+    best = min(most, key=lambda a: (a == answers[-1] and len(answers) == 4, answers.index(a)))
+    assert said.right == tuple(n for n, a in zip(names, answers, strict=True) if a == best)
+    assert set(said.odd) == set(names) - set(said.right) and said.decided
 
 
 def test_without_an_agreeing_backend_nothing_is_resolved():
@@ -107,7 +161,8 @@ def test_the_difference_is_that_from_the_closest_reference():
         far,
         masked,
     ):  # references have no agreeing backend to lose: the other one is as right
-        (found,) = findings(wrong={"jax:jit": off, "tensorflow:float64": other})
+        wrong = {"jax:jit": off, "tensorflow:float64": other}
+        (found,) = (f for f in findings(wrong=wrong) if f.symptom != "reference differs")
         assert (found.symptom, found.excess) == ("values differ", pytest.approx(expected))
 
 

@@ -12,13 +12,14 @@ from hypothesis.extra import numpy as arrays
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.library import LIBRARIES, Library
-from asterism.libraries.judging.compare import Tolerance, first_difference
+from asterism.libraries.judging.compare import first_difference
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import Report, read_known_issues
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from asterism.core.files.artifacts import read_json, read_table, write_json
-from asterism.libraries.running.execution import Record
+from asterism.libraries.running.record import Record
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
 from libraries.injected_library import SWITCH, TARGET
@@ -92,7 +92,7 @@ def test_from_models_to_a_confirmed_script(project, monkeypatch):
         command(project, ROOT / "stages", name)
     artifacts = project / "artifacts"
     assert read_json(artifacts / "execute_models/left_out.json") == {}
-    assert len(Record.load(artifacts / "execute_models").tasks) == 2
+    assert len(Record.load(artifacts / "execute_models")) == 2
     outcomes = read_table(artifacts / "execute_models/outcomes.csv")
     assert set(outcomes["ok"]) == {2}
     judged = read_json(project / "metrics/judge_models.json")

@@ -125,7 +125,7 @@ def test_a_library_says_how_its_backend_builds_models(folder, monkeypatch, zeros
     monkeypatch.setattr(ModelUnderTest, "keras", lambda self, **given: asked.append(given))
     monkeypatch.setattr(small_library.Small, "zero_initializers", zeros)
     answer = Worker(small_library.Small()).answer(request(folder, "none"))
-    assert (answer["status"], asked) == ("ok", [{"zero_initializers": zeros}])
+    assert (answer["status"], asked) == ("ok", [{"dtype": None, "zero_initializers": zeros}])
 
 
 def test_a_worker_pool_forks_the_workers_that_can_be_forked_and_no_others():

@@ -102,15 +102,17 @@ register(
 
 
 def _read_record(path: Path) -> object:
-    from asterism.libraries.running.execution import Record
+    from asterism.libraries.running.record import Record
 
     return [result.index for result in Record.load(path).results(1)]
 
 
 def _record_seeds(folder: Path) -> None:
-    from asterism.libraries.running.execution import Record
     from asterism.libraries.running.outcomes import ExecutionOutcome
+    from asterism.libraries.running.record import Record
     from asterism.libraries.running.worker_pool import Result
+    from asterism.memo.graphs.graph import Node, sequential
+    from asterism.memo.universe.tensors import Tensor
 
     record = Record()
     one, other = "onnxruntime:tf2onnx", "tensorflow:xla"
@@ -119,7 +121,8 @@ def _record_seeds(folder: Path) -> None:
         one: ExecutionOutcome(0, one, "run", "ok"),
         other: ExecutionOutcome(0, other, "run", "crash"),
     }
-    record.add(Result(0, ("normal",), outcomes, outputs))
+    graph = sequential(Tensor((3,)), [lambda _: Node("ReLU")])
+    record.add(graph, [Result(0, ("normal",), outcomes, outputs)])
     record.save(place(folder, 0))
 
 

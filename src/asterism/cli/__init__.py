@@ -1,12 +1,21 @@
 """The ``asterism`` command."""
 
-from asterism.cli import comparison, diagnosis, models, pipeline, projects, reproduction
+from asterism.cli import (
+    comparison,
+    diagnosis,
+    libraries,
+    models,
+    pipeline,
+    projects,
+    reproduction,
+)
 from asterism.cli.program import app, main
 
 __all__ = [
     "app",
     "comparison",
     "diagnosis",
+    "libraries",
     "main",
     "models",
     "pipeline",

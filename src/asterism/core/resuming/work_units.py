@@ -11,8 +11,8 @@ there were, where they ran, or which of them died.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -34,6 +34,9 @@ class Result(Protocol):
 log = get_logger(__name__)
 
 R = TypeVar("R", bound=Result)
+
+#: How often a unit is looked at that another process is saving.
+_LOOKS = 3
 
 #: Computes one unit. The checkpoint, where there is one, keeps the state of the unfinished unit.
 Job = Callable[[Checkpoint | None], R]
@@ -59,6 +62,10 @@ class WorkUnits:
             load: reads what a result has saved.
         """
         return [compute(None) for compute in jobs.values()]
+
+    def finished(self, names: Iterable[str]) -> set[str]:
+        """Those of some units that are finished and kept, whoever computed them."""
+        return set()
 
     def finish(self) -> None:
         """The stage has written its outputs."""
@@ -99,8 +106,9 @@ class SharedWorkUnits(WorkUnits):
             ShardEnded: this is a shard, and every unit is finished or in another's hands.
         """
         self._using.enter_context(self._run.in_use())
-        if finished := sum(self._is_there(name) for name in jobs):
-            log.info("goes on", stage=self._stage, finished_units=f"{finished} of {len(jobs)}")
+        if finished := self.finished(jobs):
+            there = f"{len(finished)} of {len(jobs)}"
+            log.info("goes on", stage=self._stage, finished_units=there)
         for name, compute in jobs.items():
             if self._is_late():
                 break
@@ -113,6 +121,31 @@ class SharedWorkUnits(WorkUnits):
         if self._is_shard:
             raise ShardEnded
         return [self._result(name, compute, load) for name, compute in jobs.items()]
+
+    def finished(self, names: Iterable[str]) -> set[str]:
+        """See :meth:`WorkUnits.finished`."""
+        return {name for name in names if self._is_there(name)}
+
+    def so_far(self, names: Iterable[str], load: Callable[[Path], R]) -> list[R]:
+        """Results of finished units, and what is saved of those that are being computed.
+
+        Nothing is computed, locked or removed, so it may be called while processes are at work.
+
+        Args:
+            names: of the units.
+            load: reads a finished unit or a saved state, whose folder may be gone afterwards.
+        """
+        found = []
+        for name in names:
+            for _ in range(_LOOKS):  # a state may be replaced by the next one at any moment
+                unit, checkpoint = self._run.unit(name), Checkpoint(self._run.checkpoint(name))
+                folder = unit if self._is_there(name) else checkpoint.latest()
+                if folder is None:
+                    break
+                with suppress(saved_folders.DamagedError):
+                    found.append(saved_folders.read(folder, load))
+                    break
+        return found
 
     def finish(self) -> None:
         """See :meth:`WorkUnits.finish`. It tells shards that are late to leave the units alone."""

@@ -8,9 +8,12 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 
-#: Runs in float64 that the oracle compares with; not libraries under test.
-REFERENCES = ("tensorflow:float64", "pytorch:float64")
-PERTURBED = "pytorch:perturbed"
+#: Runs in float64 that share no kernel with each other: a majority of them says what is right.
+INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
+#: All runs in float64 that the oracle compares with; not libraries under test.
+REFERENCES = (*INDEPENDENT, "tensorflow:float64")
+#: The float64 run whose inputs and weights are off by rounding, and the one without that.
+PERTURBED, PERTURBED_FROM = "pytorch:perturbed", "pytorch:float64"
 #: All that runs in float64.
 FLOAT64 = (*REFERENCES, PERTURBED)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.judging.difference import difference
-from asterism.memo.universe.tensors import EPSILON
+from asterism.libraries.running.tolerance import Tolerance
 
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
@@ -30,33 +30,6 @@ class Difference:
     kind: str
     output: int
     excess: float
-
-
-@dataclass(frozen=True)
-class Tolerance:
-    """What float arithmetic may differ by.
-
-    Args:
-        ulps: roundings per layer, relative to a value and to its tensor's root mean square.
-        conditioning: multiple of ``spread``, what float32's rounding of inputs and weights moves
-            an output.
-        epsilon: of the coarsest dtype in the model.
-        depth: layers on the longest path.
-    """
-
-    ulps: float
-    conditioning: float
-    epsilon: float
-    depth: int
-
-    def of(self, reference: NDArray[Any], spread: float) -> NDArray[np.float64]:
-        """The tolerance of each element of a float64 reference."""
-        finite = np.abs(np.where(np.isfinite(reference), reference, 0.0))
-        scale = finite + np.sqrt(np.mean(finite**2)) if finite.size else finite
-        rounding = self.ulps * self.epsilon * max(self.depth, 1) * scale
-        coarser = self.epsilon / EPSILON["float32"]
-        tolerance: NDArray[np.float64] = rounding + self.conditioning * spread * max(coarser, 1.0)
-        return tolerance + np.finfo(np.float32).tiny
 
 
 def spread_of(

@@ -22,7 +22,9 @@ from asterism.libraries.running.outcomes import STAGES
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
 FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
-SYMPTOMS = (*FAILURES, *DIFFERENCES)
+#: A float64 reference outside of the majority of references.
+ODD_REFERENCE = "reference differs"
+SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE)
 SEVERITIES = ("normal", "special")
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.
@@ -68,7 +70,7 @@ class Finding:
     @property
     def by_values(self) -> bool:
         """Whether outputs differ, rather than something failing."""
-        return self.symptom in DIFFERENCES
+        return self.symptom in (*DIFFERENCES, ODD_REFERENCE)
 
     @property
     def deadly(self) -> bool:

@@ -1,9 +1,10 @@
 """The oracle: from outcomes and outputs to findings. It runs nothing.
 
-A backend is wrong about values when it lies outside the tolerance of every float64 reference while
-a backend of another library lies inside one: that agreeing backend shows that the dtype is enough,
-and the odd one out is named. Where no agreeing backend exists, the disagreement is counted as
-unresolved.
+A backend is wrong about values when it lies outside the tolerance of every float64 reference that
+the majority of references agrees with, while a backend of another library lies inside one: that
+agreeing backend shows that the dtype is enough, and the odd one out is named. Where no agreeing
+backend exists, the disagreement is counted as unresolved. A reference outside of the majority is a
+finding of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import (
     PERTURBED,
+    PERTURBED_FROM,
     REFERENCES,
     converter_of,
     library_of,
@@ -23,15 +25,16 @@ from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
     Difference,
-    Tolerance,
     d_mad,
     first_difference,
     spread_of,
 )
-from asterism.libraries.judging.finding import KERAS, Finding
+from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.references import Vote, vote
 from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import Graph
 
@@ -160,34 +163,46 @@ def tolerance_of(graph: Graph, params: JudgeParams) -> Tolerance:
     return Tolerance(params.ulps, params.conditioning, graph.epsilon, graph.depth)
 
 
+def vote_of(
+    graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
+) -> Vote:
+    """What the references say about a model's outputs, or about some of its nodes."""
+    given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
+    spreads = _spreads(result, distribution) or [0.0] * len(list(outputs))
+    return vote(given, spreads, tolerance_of(graph, params))
+
+
 def differences(
     graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
 ) -> dict[str, Difference | None]:
-    """For each backend that ran, its difference from the reference it is closest to.
+    """For each backend that ran, its difference from the closest reference that is right.
 
-    Empty where no reference ran.
+    References outside of the majority are among the backends. Empty where no reference ran.
     """
-    dtypes = [graph.tensors[i].dtype for i in outputs]
+    nodes = list(outputs)
+    dtypes = [graph.tensors[i].dtype for i in nodes]
     tolerance = tolerance_of(graph, params)
-    moved = result.outputs.get(PERTURBED, {}).get(distribution)
-    references = [result.outputs[r][distribution] for r in REFERENCES if r in result.outputs]
-    base = result.outputs.get("pytorch:float64", {}).get(distribution)
-    spreads = spread_of(base, moved) if base is not None else None
+    said = vote_of(graph, result, distribution, params, nodes)
+    references = {r: result.outputs[r][distribution] for r in said.right}
+    spreads = _spreads(result, distribution)
     found: dict[str, Difference | None] = {}
-    for backend in under_test(result.outputs):
+    for backend in (*under_test(result.outputs), *said.odd):
+        given = result.outputs[backend][distribution]
+        own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
-            first_difference(
-                result.outputs[backend][distribution],
-                reference,
-                dtypes,
-                spreads or [0.0] * len(reference),
-                tolerance,
-            )
-            for reference in references
+            first_difference(given, reference, own, spreads or [0.0] * len(reference), tolerance)
+            for reference in references.values()
         ]
         if each:
             found[backend] = None if None in each else min(each, key=_distance)
     return found
+
+
+def _spreads(result: Result, distribution: str) -> list[float] | None:
+    """How far rounding alone moves each output; None where that was not measured."""
+    base = result.outputs.get(PERTURBED_FROM, {}).get(distribution)
+    moved = result.outputs.get(PERTURBED, {}).get(distribution)
+    return spread_of(base, moved) if base is not None else None
 
 
 def _distance(difference: Difference | None) -> tuple[int, float]:
@@ -206,8 +221,12 @@ def _value_findings(
         found = differences(
             graph, result, distribution, params, compared_nodes(graph, (distribution,))
         )
-        right = sorted(r for r, d in found.items() if d is None)
-        wrong = {r: d for r, d in found.items() if d is not None}
+        odd = {r: d for r, d in found.items() if r in REFERENCES and d is not None}
+        for finding in _odd_references(graph, result, distribution, params, odd):
+            key = (finding.library, finding.symptom, finding.severity)
+            findings[key] = _joined(findings[key], finding) if key in findings else finding
+        right = sorted(r for r, d in found.items() if d is None and r not in REFERENCES)
+        wrong = {r: d for r, d in found.items() if d is not None and r not in REFERENCES}
         agreed += len(right)
         severity = _severity(graph, (distribution,))
         for library, backends in _blamed(wrong, right).items():
@@ -233,6 +252,34 @@ def _value_findings(
             key = (library, difference.kind, severity)
             findings[key] = _joined(findings[key], now) if key in findings else now
     return [findings[k] for k in sorted(findings)], unresolved, agreed
+
+
+def _odd_references(
+    graph: Graph,
+    result: Result,
+    distribution: str,
+    params: JudgeParams,
+    odd: dict[str, Difference],
+) -> list[Finding]:
+    """One finding for each reference outside of the majority, which names it."""
+    if not odd:
+        return []
+    nodes = compared_nodes(graph, (distribution,))
+    said = vote_of(graph, result, distribution, params, nodes)
+    return [
+        Finding(
+            result.index,
+            ODD_REFERENCE,
+            "run",
+            library_of(reference),
+            (reference,),
+            (distribution,),
+            said.right,
+            _severity(graph, (distribution,)),
+            excess=difference.excess,
+        )
+        for reference, difference in odd.items()
+    ]
 
 
 def _d_mad(

@@ -6,7 +6,7 @@ import hashlib
 import textwrap
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import available_threads
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, REFERENCES
+from asterism.libraries.adapters.backends import FLOAT64, PERTURBED
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of
-from asterism.libraries.judging.finding import Finding
-from asterism.libraries.judging.oracle import tolerance_of
+from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
+from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.reproducer import script_of, tolerated
-from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.inputs import compared_nodes, sample_inputs
 from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
 
@@ -163,14 +164,18 @@ def _script(
     expected: Sequence[Any] = []
     tolerances: Sequence[Any] = []
     if finding.by_values:
-        backends = FLOAT64
         result = worker_pool.run(
-            Task(finding.model, graph, {distribution: inputs}, backends=backends)
+            Task(finding.model, graph, {distribution: inputs}, backends=FLOAT64)
         )
-        reference = next(result.outputs[r] for r in reversed(REFERENCES) if r in result.outputs)
+        compared = compared_nodes(graph, (distribution,))
+        said = vote_of(graph, result, distribution, judging, compared)
+        expected = result.outputs[said.right[0]][distribution]
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
-        expected = reference[distribution]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
+    if finding.symptom == ODD_REFERENCE:  # the model as the reference has it
+        graph = with_dtype(graph, "float64")
+        inputs = [i.astype("float64") if i.dtype.kind == "f" else i for i in inputs]
+        found = replace(found, graph=graph)
     return script_of(found, stored, worker_pool.described(graph), inputs, expected, tolerances)
 
 
@@ -237,6 +242,8 @@ def _script_of(folder: Path) -> str:
 
 def _expected(finding: Finding) -> str:
     agreeing = ", ".join(map(shown, finding.agreeing[:3]))
+    if finding.symptom == ODD_REFERENCE:
+        return f"In float64 the output that most libraries give: {agreeing}."
     if finding.by_values:
         return f"The output of a float64 run, within float32's rounding; {agreeing} give it."
     if agreeing:

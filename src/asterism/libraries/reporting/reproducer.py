@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
-from asterism.libraries.judging.compare import Tolerance
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
+from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding

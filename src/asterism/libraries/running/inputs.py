@@ -17,7 +17,7 @@ from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 BATCH = 2
 
 #: Distributions whose findings have a severity of their own: few users rely on what comes out.
-SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty")
+SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty", "denormal", "largest")
 #: Inputs by which outputs are differentiated: their gradients are compared in place of outputs.
 GRADIENT = "gradient"
 DISTRIBUTIONS = get_args(InputDistribution)
@@ -32,7 +32,8 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
         model: index of the model.
         distribution: ``normal`` and ``gradient`` (standard normal), ``wide`` (uniform in [-10,
             10]), ``nan`` and ``infinity`` (normal, with one such number in each item), ``empty``
-            (no items).
+            (no items), ``denormal`` (below the dtype's smallest normal number), ``largest`` (from
+            a tenth of its largest number up to that number, of both signs).
 
     Raises:
         UserError: no distribution has that name.
@@ -54,8 +55,26 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
         if distribution in ("nan", "infinity"):
             flat = values.reshape(BATCH, -1)
             flat[:, int(rng.integers(flat.shape[1]))] = np.nan if distribution == "nan" else np.inf
+        if distribution in ("denormal", "largest"):
+            limits = np.finfo(tensor.dtype)
+            largest = limits.tiny if distribution == "denormal" else limits.max
+            values = np.sign(values) * rng.uniform(0.1, 1.0, shape) * float(largest)
         arrays.append(values.astype(tensor.dtype))
     return arrays
+
+
+def special_inputs(seed: int, model: int, share: float) -> str | None:
+    """The kind of special inputs that a model also runs with; None for the other models.
+
+    Args:
+        seed: the run's seed.
+        model: index of the model.
+        share: of the models that have one.
+    """
+    rng = stream(seed, "special inputs", model)
+    if rng.random() >= share:
+        return None
+    return SPECIAL_DISTRIBUTIONS[int(rng.integers(len(SPECIAL_DISTRIBUTIONS)))]
 
 
 def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:

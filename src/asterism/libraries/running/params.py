@@ -13,7 +13,9 @@ Backends = Annotated[
     Distinct[str], accepted_by("asterism.libraries.adapters.backends:check_backends")
 ]
 #: Kinds of inputs that a model is run on.
-InputDistribution = Literal["normal", "wide", "gradient", "nan", "infinity", "empty"]
+InputDistribution = Literal[
+    "normal", "wide", "gradient", "nan", "infinity", "empty", "denormal", "largest"
+]
 
 
 class ExecuteParams(ParameterSection):
@@ -24,7 +26,15 @@ class ExecuteParams(ParameterSection):
         description="library:option, as many as wanted (docs/libraries.md lists them)",
     )
     distributions: Distinct[InputDistribution] = Field(
-        min_length=1, description="inputs: normal, wide, gradient; special: nan, infinity, empty"
+        min_length=1,
+        description="inputs of every model: normal, wide, gradient; special: nan, infinity, empty, "
+        "denormal, largest",
+    )
+    special_share: float = Field(
+        ge=0,
+        le=1,
+        description="share of the models that also run with one kind of special inputs, drawn "
+        "from the seed",
     )
     hang_seconds: float = Field(
         gt=0, description="a step that takes longer is a hang; generous, so that no sound step is"

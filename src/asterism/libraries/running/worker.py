@@ -56,7 +56,8 @@ class Worker:
                 return {"status": "ok", "stage": "build", **facts}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
-                model_under_test.keras(zero_initializers=self.library.zero_initializers)
+                zeros = self.library.zero_initializers
+                model_under_test.keras(dtype=request.get("dtype"), zero_initializers=zeros)
                 progress["stage"] = "compile"
             compiled = self.library.compile(model_under_test, request["option"])
             progress["stage"] = "run"

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from asterism.libraries.judging.finding import Finding, signature
+from asterism.libraries.judging.finding import ODD_REFERENCE, Finding, signature
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 
@@ -85,4 +85,4 @@ def _harm(finding: Finding) -> int:
         return 0
     if finding.symptom in ("wrong shape", "NaN/Inf mask differs", "values differ"):
         return 1
-    return 3 if finding.symptom in ("wrong dtype", "invalid model") else 2
+    return 3 if finding.symptom in ("wrong dtype", "invalid model", ODD_REFERENCE) else 2

@@ -21,7 +21,7 @@ def first_diverging(
     """
     graph = task.graph
     nodes = tuple(i for i in graph.nodes if graph.nodes[i].type != INPUT)
-    backends = (backend, *FLOAT64)
+    backends = tuple(dict.fromkeys((backend, *FLOAT64)))
     result = worker_pool.run(Task(task.index, graph, task.inputs, nodes, backends))
     for distribution in task.inputs:
         wrong: set[int] = set()

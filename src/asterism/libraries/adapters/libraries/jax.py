@@ -1,4 +1,4 @@
-"""JAX through Keras' backend, compiled by XLA."""
+"""JAX through Keras' backend, compiled by XLA or not; float64 as a reference."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Jax(Library):
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
     forks = True
-    options = ("jit", "eager")
+    options = ("jit", "eager", "float64")
     zero_initializers = True
     differentiates = True
 
@@ -44,7 +44,7 @@ class Jax(Library):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        function = "jax.jit(call)" if option == "jit" else "call"
+        function = "call" if option == "eager" else "jax.jit(call)"
         return f"""{_CALL}
     outputs = {function}(inputs if len(inputs) > 1 else inputs[0])
     return outputs if isinstance(outputs, list) else [outputs]
@@ -52,7 +52,7 @@ class Jax(Library):
 
     def gradient_script(self, option: str) -> str:
         """Source of a function that differentiates a Keras model."""
-        function = "jax.jit(call)" if option == "jit" else "call"
+        function = "call" if option == "eager" else "jax.jit(call)"
         return f"""{_CALL}
     def total(floating):
         rest = iter(floating)
@@ -69,14 +69,17 @@ class Jax(Library):
         """A function of the inputs."""
         import jax
 
-        model = model_under_test.keras(zero_initializers=self.zero_initializers)
+        model = model_under_test.keras(
+            dtype="float64" if option == "float64" else None,
+            zero_initializers=self.zero_initializers,
+        )
         trainable = [v.value for v in model.trainable_variables]
         fixed = [v.value for v in model.non_trainable_variables]
 
         def call(inputs: Any) -> Any:
             return model.stateless_call(trainable, fixed, inputs, training=False)[0]
 
-        return jax.jit(call) if option == "jit" else call
+        return call if option == "eager" else jax.jit(call)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

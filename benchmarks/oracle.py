@@ -1,0 +1,230 @@
+"""What the oracle finds of faults seeded into copies of backends, and what it calls a fault.
+
+    python benchmarks/oracle.py [--only WORD] [--missed]
+
+Each fault runs in a copy of PyTorch, TensorFlow, JAX or ONNX Runtime beside sound backends and the
+float64 references. A fault counts where the copy's output differs from the sound backend's in any
+bit, or the copy fails; it is found where the oracle blames the copy. Beside it stands the sum of
+the outputs, compared with 5% of tolerance. False alarms are what the oracle says of sound backends
+on the same models: each is listed, to be looked at by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+import numpy as np
+from numpy.typing import NDArray
+from seeding.copies import COPY
+from seeding.layer_faults import LAYER_FAULTS, node
+from seeding.onnx_faults import ONNX_FAULTS
+
+from asterism.core.messages.console import progress
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64, library_of, option_of
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
+from asterism.memo.graphs.graph import Graph, sequential
+from asterism.memo.universe.tensors import Tensor
+
+#: Workers find the copies, too.
+ENVIRONMENT = {
+    "ASTERISM_LIBRARIES": "seeding.copies",
+    "PYTHONPATH": os.pathsep.join(sys.path[:2]),
+}
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+
+#: Sound backends: what is copied, one for each copy.
+SOUND = {
+    f"{COPY}pytorch": "pytorch:eager",
+    f"{COPY}tensorflow": "tensorflow:eager",
+    f"{COPY}jax": "jax:eager",
+    f"{COPY}onnxruntime": "onnxruntime:keras_onnx",
+}
+#: Defects that the libraries really have, on these models: symptom, whom the oracle blames, and
+#: what was seen when the case was looked at by hand.
+DEFECTS = {
+    ("converter crash", "keras_onnx"): "the exporter fails on Keras' layer normalisation",
+    ("runtime crash", "onnxruntime:keras_onnx"): "the exporter's file of a bidirectional layer has "
+    "a node that ONNX Runtime rejects; PyTorch, JAX and TensorFlow run the model",
+    ("NaN/Inf mask differs", "onnxruntime:keras_onnx"): "max pooling leaves out NaN, which NumPy, "
+    "PyTorch and JAX hand on",
+    ("NaN/Inf mask differs", "tensorflow:eager"): "max pooling leaves out NaN, as above",
+    ("reference differs", "tensorflow:float64"): "the same in float64",
+}
+
+KERAS_COPIES = tuple(name for name in SOUND if name != f"{COPY}onnxruntime")
+
+#: Models whose files are edited.
+ONNX_MODELS: dict[str, Graph] = {
+    "images": sequential(
+        Tensor((8, 8, 3)),
+        [
+            node("Conv2D", filters=4, kernel_size=[3, 3], padding="same", activation="relu"),
+            node("BatchNormalization"),
+            node("MaxPooling2D"),
+            node("Conv2D", filters=4, kernel_size=[2, 2], dilation_rate=[2, 2], padding="same"),
+            node("LeakyReLU"),
+            node("Flatten"),
+            node("Dense", units=5, activation="softmax"),
+        ],
+    ),
+    "numbers": sequential(
+        Tensor((6, 6)),
+        [
+            node("Dense", units=6, activation="tanh"),
+            node("UnitNormalization"),
+            node("Dense", units=6, activation="sigmoid"),
+            node("Softmax"),
+            node("Permute", dims=[2, 1]),
+            node("Dense", units=6, activation="relu"),
+        ],
+    ),
+    "sequences": sequential(
+        Tensor((4, 5)),
+        [
+            node("GRU", units=4, return_sequences=True),
+            node("LSTM", units=3),
+            node("Dense", units=3),
+        ],
+    ),
+}
+
+
+def cases() -> Iterator[tuple[str, Graph, tuple[str, ...], tuple[str, ...]]]:
+    """Models with the inputs to run with, and the copies to run in."""
+    alike: dict[str, tuple[Graph, set[str], list[str]]] = {}
+    for name, fault in LAYER_FAULTS.items():
+        graph = fault.graph()
+        known = alike.setdefault(str(graph.to_json()), (graph, {"normal"}, []))
+        known[1].add(fault.distribution)
+        known[2].extend(f"{copy}:{name}" for copy in KERAS_COPIES)
+    for graph, distributions, copies in alike.values():
+        yield copies[0].partition(":")[2], graph, tuple(sorted(distributions)), tuple(copies)
+    copies = [f"{COPY}onnxruntime:keras_onnx+{fault}" for fault in ONNX_FAULTS]
+    for name, graph in ONNX_MODELS.items():
+        yield name, graph, ("nan", "normal"), tuple(copies)
+
+
+def distribution_of(backend: str) -> str:
+    """The inputs that show a copy's fault."""
+    option = option_of(backend)
+    if library_of(backend) in KERAS_COPIES:
+        return LAYER_FAULTS[option].distribution
+    return ONNX_FAULTS[option.partition("+")[2]][1]
+
+
+def only(result: Result, distribution: str, *backends: str) -> Result:
+    """What some backends did with one kind of inputs."""
+    kept = [b for b in result.outcomes if b in backends]
+    return Result(
+        result.index,
+        (distribution,),
+        {b: result.outcomes[b] for b in kept},
+        {b: {distribution: result.outputs[b][distribution]} for b in kept if b in result.outputs},
+    )
+
+
+def differ(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> bool:
+    """Whether outputs differ in any bit."""
+    return len(one) != len(other) or any(
+        a.dtype != b.dtype or a.shape != b.shape or a.tobytes() != b.tobytes()
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def sums_differ(one: list[NDArray[Any]], other: list[NDArray[Any]]) -> bool:
+    """Whether the sums of all outputs differ by more than 5%."""
+    first, second = (float(sum(a.astype(np.float64).sum() for a in many)) for many in (one, other))
+    return not np.isclose(first, second, rtol=0.05, atol=0.0, equal_nan=True)
+
+
+def main() -> None:
+    """Run all faults and print the figures."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--only", default="", help="models whose name has this word")
+    given = parser.parse_args()
+    chosen = [case for case in cases() if given.only in case[0]]
+    copies = sorted({copy for case in chosen for copy in case[3]})
+    clean = tuple(SOUND.values())
+    kinds: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    by_sum: Counter[str] = Counter()
+    unlike, alarms, judged, missed, gone = set(), [], 0, [], []
+    backends = (*FLOAT64, *clean, *copies)
+    with WorkerPool(backends, Limits(120.0, 3000), environment=ENVIRONMENT) as pool:
+        tasks = [
+            Task(
+                at,
+                graph,
+                {d: sample_inputs(graph, 0, at, d) for d in distributions},
+                backends=(*FLOAT64, *clean, *wanted),
+            )
+            for at, (_, graph, distributions, wanted) in enumerate(chosen)
+        ]
+        for result in progress(pool.run_all(tasks), total=len(tasks), label="oracle", unit="model"):
+            name, graph, distributions, wanted = chosen[result.index]
+            sound = {*FLOAT64, *clean, "keras_onnx"}
+            for distribution in distributions:
+                part = only(result, distribution, *sound)
+                judged += sum(b in part.outputs for b in clean)
+                said = judge(graph, part, JUDGE, 0).findings
+                alarms += [(name, distribution, f.symptom, f.backends) for f in said]
+            for copy in wanted:
+                distribution, original = distribution_of(copy), SOUND[library_of(copy)]
+                if result.outcomes[copy].status in ("unsupported", "blocked"):
+                    gone.append(f"{copy} on {name}: {result.outcomes[copy].message[:80]}")
+                    continue
+                if original not in result.outputs:
+                    continue
+                expected = result.outputs[original][distribution]
+                actual = result.outputs.get(copy, {}).get(distribution)
+                if actual is not None and not differ(actual, expected):
+                    gone.append(f"{copy} on {name}: the output is the same")
+                    continue
+                others = [b for b in clean if b != original]
+                part = only(result, distribution, *FLOAT64, *others, copy, "keras_onnx")
+                blamed = {b for f in judge(graph, part, JUDGE, 0).findings for b in f.backends}
+                kinds[library_of(copy)] += 1
+                unlike.add(option_of(copy).partition("+")[2] or option_of(copy))
+                found[library_of(copy)] += copy in blamed
+                by_sum[library_of(copy)] += actual is None or sums_differ(actual, expected)
+                if copy not in blamed:
+                    missed.append(f"{copy} on {name}")
+    print(f"{'copy of':24}{'faults':>8}{'found':>8}{'by the sum':>12}")
+    for name in SOUND:
+        print(f"{SOUND[name]:24}{kinds[name]:8}{found[name]:8}{by_sum[name]:12}")
+    total = max(sum(kinds.values()), 1)
+    print(f"{'all':24}{total:8}{sum(found.values()):8}{sum(by_sum.values()):12}")
+    print(
+        f"{len(unlike)} different faults; found {sum(found.values()) / total:.1%}, "
+        f"by the sum of outputs with 5% {sum(by_sum.values()) / total:.1%}"
+    )
+    false = [a for a in alarms if (a[2], a[3][0]) not in DEFECTS]
+    print(
+        f"{judged} outputs of sound backends: {len(alarms)} findings, {len(false)} of them false "
+        f"({len(false) / max(judged, 1):.2%})"
+    )
+    for missing in missed:
+        print(f"missed: {missing}")
+    for alarm in alarms:
+        why = DEFECTS.get((alarm[2], alarm[3][0]), "FALSE")
+        print(f"finding of {alarm[3][0]} on {alarm[0]}, {alarm[1]}: {alarm[2]}: {why}")
+    print(f"{len(gone)} left out, since they change nothing there:")
+    for line in gone:
+        print(f"  {line}")
+
+
+if __name__ == "__main__":
+    main()

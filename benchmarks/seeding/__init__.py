@@ -1,0 +1,1 @@
+"""Faults seeded into copies of backends, to measure what the oracle finds."""

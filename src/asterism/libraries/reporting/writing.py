@@ -1,0 +1,68 @@
+"""Triage of findings, and a folder with script, report and model for each unique one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
+from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.libraries.running.execution import open_worker_pool
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.store import read_weights
+
+
+def triage_and_write(
+    findings: Sequence[Finding],
+    graphs: Sequence[Graph],
+    weights: Path,
+    execution: ExecuteParams,
+    judging: JudgeParams,
+    triage: TriageParams,
+    seed: int,
+    target: Path,
+) -> dict[str, Any]:
+    """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
+
+    Args:
+        findings: of all models, in their order.
+        graphs: the models.
+        weights: file of the arrays that nodes may name.
+        execution: backends and limits of the workers.
+        judging: tolerances.
+        triage: budgets.
+        seed: of the inputs.
+        target: the folder, which is replaced as a whole.
+
+    Returns:
+        Counts, as a JSON value.
+    """
+    known = read_known_issues(triage.known_issues)
+    stored = read_weights(weights)
+    with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
+        folder.mkdir()
+        if findings:
+            worker_pool.start()
+        steps = Triage(worker_pool, judging, triage, seed)
+        with Reporter(worker_pool, judging, seed, stored, folder, known) as reporter:
+            unique, left = steps.run(findings, graphs, execution.distributions, reporter.start)
+            write_keras_files([folder / folder_name(found) for found in unique], weights)
+            reports = [reporter.finish(found) for found in unique]
+        summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
+        write_json(folder / "unique.json", summary)
+    return {
+        "findings": len(findings),
+        "unique": len(unique),
+        "reproduced_in_three_processes": sum(r.reproduced for r in reports),
+        "known": sum(bool(r.known) for r in reports),
+        "groups_left_by_budget": left,
+        "not_minimal": sum(bool(u.unfinished) for u in unique),
+        "largest_model": max((len(u.graph.layers) for u in unique), default=0),
+    }

@@ -1,0 +1,42 @@
+"""What float arithmetic may differ by from a float64 run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.memo.universe.tensors import EPSILON
+
+#: Roundings per layer within which an output is kept as the float64 output that it agrees with.
+#: The oracle's own tolerance must not be smaller.
+CLOSE_ULPS = 4.0
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """What float arithmetic may differ by.
+
+    Args:
+        ulps: roundings per layer, relative to a value and to its tensor's root mean square.
+        conditioning: multiple of ``spread``, what float32's rounding of inputs and weights moves
+            an output.
+        epsilon: of the coarsest dtype in the model.
+        depth: layers on the longest path.
+    """
+
+    ulps: float
+    conditioning: float
+    epsilon: float
+    depth: int
+
+    def of(self, reference: NDArray[Any], spread: float) -> NDArray[np.float64]:
+        """The tolerance of each element of a float64 reference."""
+        finite = np.abs(np.where(np.isfinite(reference), reference, 0.0))
+        scale = finite + np.sqrt(np.mean(finite**2)) if finite.size else finite
+        rounding = self.ulps * self.epsilon * max(self.depth, 1) * scale
+        coarser = self.epsilon / EPSILON["float32"]
+        tolerance: NDArray[np.float64] = rounding + self.conditioning * spread * max(coarser, 1.0)
+        return tolerance + np.finfo(np.float32).tiny

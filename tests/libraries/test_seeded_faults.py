@@ -1,0 +1,56 @@
+"""The measurement of the oracle: its faults are what it says, and it finds some of them."""
+
+import subprocess
+import sys
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from places import ROOT
+
+sys.path.insert(0, str(ROOT / "benchmarks"))
+from seeding.layer_faults import LAYER_FAULTS
+from seeding.onnx_faults import ONNX_FAULTS, edited
+
+
+def test_there_are_a_hundred_faults_each_in_a_model_that_has_the_layer():
+    assert len(LAYER_FAULTS) + len(ONNX_FAULTS) >= 100
+    for fault in LAYER_FAULTS.values():
+        graph = fault.graph()
+        assert fault.layer in {graph.nodes[i].type for i in graph.layers}
+
+
+def test_an_edited_file_differs_in_what_its_fault_says():
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1),
+        helper.make_node("Relu", ["y"], ["z"]),
+    ]
+    weight = helper.make_tensor("w", TensorProto.FLOAT, (2, 2), [1.0, 2.0, 3.0, 4.0])
+    bias = helper.make_tensor("b", TensorProto.FLOAT, (2,), [1.0, 2.0])
+    sides = [helper.make_tensor_value_info(n, TensorProto.FLOAT, (1, 2)) for n in "xz"]
+    graph = helper.make_graph(nodes, "g", sides[:1], sides[1:], [weight, bias])
+    content = helper.make_model(graph).SerializeToString()
+
+    def model(fault):
+        made = onnx.load_model_from_string(edited(content, fault))
+        onnx.checker.check_model(made, full_check=True)
+        return made
+
+    assert [n.op_type for n in model("lost_relu").graph.node] == ["Gemm", "Identity"]
+    tensors = {
+        t.name: onnx.numpy_helper.to_array(t) for t in model("dropped_bias").graph.initializer
+    }
+    assert tensors["b"].tolist() == [0, 0] and tensors["w"].tolist() == [[1, 2], [3, 4]]
+    tensors = {
+        t.name: onnx.numpy_helper.to_array(t) for t in model("transposed_weights").graph.initializer
+    }
+    assert tensors["w"].tolist() == [[1, 3], [2, 4]]
+    assert edited(content, "padding_off_by_one") is None
+
+
+@pytest.mark.slow
+def test_the_oracle_finds_the_faults_of_one_layer():
+    command = [sys.executable, "benchmarks/oracle.py", "--only", "index_off_by_one"]
+    said = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "1 different faults; found 100.0%" in said and "0 of them false" in said

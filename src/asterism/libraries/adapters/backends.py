@@ -1,4 +1,8 @@
-"""Backends: the ways to run a model, each named ``library:option``."""
+"""Backends: the ways to run a model, each named ``library:option``.
+
+``library@version:option`` is one in an environment of its own (:mod:`.environments`), beside the
+version that is installed here.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +10,38 @@ from collections.abc import Iterable
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.library import (
+    CONVERTERS,
+    GIVEN,
+    LIBRARIES,
+    FileLibrary,
+    Library,
+)
 
 #: Runs in float64 that the oracle compares with; not libraries under test.
 REFERENCES = ("tensorflow:float64", "pytorch:float64")
 PERTURBED = "pytorch:perturbed"
 #: All that runs in float64.
 FLOAT64 = (*REFERENCES, PERTURBED)
+#: The same for models that are given as a file: nothing but the file tells what they compute.
+FILE_REFERENCE = "onnx_reference:float64"
+FILE_PERTURBED = "onnx_reference:perturbed"
+FILE_FLOAT64 = (FILE_REFERENCE, FILE_PERTURBED)
 
 
 def library_of(backend: str) -> str:
-    """The library of a backend."""
+    """The library of a backend, with the environment that it names: ``onnxruntime@1.20``."""
     return backend.partition(":")[0]
+
+
+def product_of(library: str) -> str:
+    """The library without its environment: two versions of it are one product."""
+    return library.partition("@")[0]
+
+
+def plugin_of(library: str) -> type[Library]:
+    """The plug-in of a library, in whatever environment."""
+    return LIBRARIES[product_of(library)]
 
 
 def option_of(backend: str) -> str:
@@ -27,19 +51,30 @@ def option_of(backend: str) -> str:
 
 def converter_of(backend: str) -> str | None:
     """The converter whose file a backend reads, or None."""
-    return LIBRARIES[library_of(backend)]().source(option_of(backend))
+    return plugin_of(library_of(backend))().source(option_of(backend))
+
+
+def reads_given(backend: str) -> bool:
+    """Whether a backend runs a model that is given as a file, and no other."""
+    return option_of(backend).startswith(GIVEN) or backend in FILE_FLOAT64
+
+
+def reads_onnx(backend: str) -> bool:
+    """Whether a backend reads ONNX files."""
+    kind = plugin_of(library_of(backend))
+    return issubclass(kind, FileLibrary) and kind.suffix == ".onnx"
 
 
 def under_test(backends: Iterable[str]) -> list[str]:
     """Backends under test: no references."""
-    return [r for r in backends if r not in FLOAT64]
+    return [r for r in backends if r not in (*FLOAT64, *FILE_FLOAT64)]
 
 
 def is_backend(name: str) -> bool:
     """Whether there is a backend, a reference or a converter of that name."""
-    library, option = library_of(name), option_of(name)
+    product, option = product_of(library_of(name)), option_of(name)
     return name in CONVERTERS or (
-        library in LIBRARIES and option in LIBRARIES[library].all_options()
+        product in LIBRARIES and option in LIBRARIES[product].all_options()
     )
 
 
@@ -51,7 +86,8 @@ def check_backends(backends: Iterable[str]) -> None:
     """
     for backend in backends:
         library, option = library_of(backend), option_of(backend)
-        known = [o for o in LIBRARIES[library].all_options() if f"{library}:{o}" not in FLOAT64]
+        options = plugin_of(library).all_options()
+        known = [o for o in options if under_test([f"{library}:{o}"])]
         if option not in known:
             hint = closest(option, known)
             raise UserError(

@@ -16,8 +16,7 @@ from asterism.core.messages.errors import UserError, concerning
 from asterism.core.resuming.checkpoints import Checkpoint, appended
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, is_backend, library_of
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.backends import FLOAT64, is_backend, library_of, plugin_of
 from asterism.libraries.running.inputs import (
     GRADIENT,
     SPECIAL_DISTRIBUTIONS,
@@ -180,7 +179,7 @@ def _execute(
     record = saved if saved is not None else Record()
     planned = _planned(graphs, distributions)[len(record.tasks) :]
     differentiating = tuple(
-        r for r in worker_pool.backends if LIBRARIES[library_of(r)].differentiates
+        r for r in worker_pool.backends if plugin_of(library_of(r)).differentiates
     )
     tasks = (
         Task(

@@ -60,7 +60,8 @@ def compare_versions(
         Path | None, typer.Option(help="An .npz with your own batch, by the inputs' names.")
     ] = None,
     distribution: Annotated[
-        list[str] | None, typer.Option(help="Inputs that are drawn: normal, wide; repeatable.")
+        list[str] | None,
+        typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable."),
     ] = None,
     explain: Annotated[
         int, typer.Option(min=0, help="Changes whose nodes are looked for, the worst first.")
@@ -77,13 +78,14 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse.
     """
     from asterism.versions.app import Request, compare_versions
-    from asterism.versions.subjects import parse_shapes
+    from asterism.versions.subjects import DISTRIBUTIONS, parse_shapes
 
     require_root("params.yaml")
     drawn = distribution or ["normal", "wide"]
     for name in drawn:
-        if name not in ("normal", "wide"):
-            raise UserError(f"no distribution of inputs is called {name!r} (known: normal, wide)")
+        if name not in DISTRIBUTIONS:
+            known = ", ".join(DISTRIBUTIONS)
+            raise UserError(f"no distribution of inputs is called {name!r} (known: {known})")
     request = Request(
         library=library,
         old=old,

@@ -32,7 +32,7 @@ from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
-from asterism.versions.blaming import Arrays, Blame
+from asterism.versions.blaming import Arrays, Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.scripts import exit_status, script_of
@@ -230,12 +230,22 @@ def _explained(
         place = folder / name
         place.mkdir()
         script = place / "repro.py"
-        title = f"{_title(library_of(change.culprit))}: {change.kind}, {', '.join(part.layers[:3])}"
-        script.write_text(script_of(part, title, params.judge), encoding="utf-8")
+        script.write_text(script_of(part, _headline(part), params.judge), encoding="utf-8")
         (place / "model.onnx").write_bytes(part.subject.content)
         libraries = (library_of(change.pair.old), library_of(change.pair.new))
         old, new = (exit_status(script, interpreter_of(library)) for library in libraries)
         yield Explained(change, part, name, (old, new))
+
+
+def _headline(part: Part) -> str:
+    """What a script is about: the version at fault, what is wrong, and how the other one does."""
+    change = part.change
+    other = change.pair.old if change.culprit == change.pair.new else change.pair.new
+    found = change.old if change.culprit == change.pair.old else change.new
+    what = "fails" if change.said else found.kind if found is not None else change.kind
+    right = "" if change.kind in ("both wrong", "differs") else " is right"
+    culprit, beside = (_title(library_of(backend)) for backend in (change.culprit, other))
+    return f"{culprit}: {what} in {', '.join(part.layers[:3])} ({beside}{right})"
 
 
 def _versions(library: str) -> dict[str, str]:

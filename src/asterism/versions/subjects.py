@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 #: A bound of integers where nothing in the model tells one.
 _INTEGER_BOUND = 10
 
+#: Inputs that can be drawn, and the number that special ones hold.
+DISTRIBUTIONS = ("normal", "wide", "nan", "infinity")
+_SPECIAL = {"nan": np.nan, "infinity": np.inf}
+
 
 @dataclass(frozen=True)
 class InputSpec:
@@ -69,7 +73,8 @@ class Subject:
 
         Args:
             seed: of the run.
-            distribution: ``normal``, or ``wide``: uniform in [-10, 10].
+            distribution: one of :data:`DISTRIBUTIONS`; ``wide`` is uniform in [-10, 10], ``nan``
+                and ``infinity`` are normal with one such number in each item.
         """
         arrays: list[NDArray[Any]] = []
         for spec in self.inputs:
@@ -82,7 +87,11 @@ class Subject:
             elif distribution == "wide":
                 arrays.append(rng.uniform(-10, 10, spec.shape).astype(kind))
             else:
-                arrays.append(rng.normal(size=spec.shape).astype(kind))
+                values = rng.normal(size=spec.shape)
+                if distribution in _SPECIAL and values.size:
+                    items = values.reshape(len(values) if values.ndim > 1 else 1, -1)
+                    items[:, int(rng.integers(items.shape[1]))] = _SPECIAL[distribution]
+                arrays.append(values.astype(kind))
         return arrays
 
 

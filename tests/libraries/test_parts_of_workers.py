@@ -240,7 +240,7 @@ def test_a_worker_that_cannot_serve_is_stopped_and_not_started_again():
 def test_a_workers_environment_is_the_librarys_and_what_is_given(monkeypatch, more):
     made = []
     monkeypatch.setattr(
-        worker_client, "WorkerProcess", lambda *facts: (made.append(facts), Process({}))[1]
+        worker_client, "WorkerProcess", lambda *facts, **_: (made.append(facts), Process({}))[1]
     )
     client = WorkerClient("jax", Limits(5, 600), more)
     ((serve, words, environment, forks),) = made

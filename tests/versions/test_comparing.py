@@ -9,7 +9,15 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.worker_pool import Result
 from asterism.versions.app import pairs_of
-from asterism.versions.comparing import CHANGES, UNCHANGED, Pair, change_of, depth_of
+from asterism.versions.comparing import (
+    CHANGES,
+    UNCHANGED,
+    Pair,
+    change_of,
+    depth_of,
+    off,
+    tolerance_of,
+)
 from asterism.versions.subjects import subject_of
 
 PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
@@ -77,3 +85,13 @@ def test_the_longest_path_counts():
 def test_both_ways_to_run_a_file_are_compared():
     options = [pair.option for pair in pairs_of("onnxruntime@0.1", "onnxruntime")]
     assert options == ["file", "file_optimised"]
+
+
+def test_truth_values_are_compared():
+    """Also with what rounding moves, which is subtracted."""
+    right = [RIGHT > 0]
+    bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
+    assert off(right, right, right, ["bool"], bounds) is None
+    found = off([RIGHT > 0.5], right, right, ["bool"], bounds)
+    assert found is not None and found.kind == "values differ"
+    assert off([RIGHT.astype(np.float32)], right, right, ["bool"], bounds).kind == "wrong dtype"

@@ -159,7 +159,9 @@ def off(
     bounds: Tolerance,
 ) -> Difference | None:
     """How outputs are off the reference by more than rounding explains; None where they are not."""
-    return first_difference(outputs, reference, dtypes, spreads_of(reference, moved), bounds)
+    kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
+    spreads = spreads_of(reference, moved)
+    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds)
 
 
 def spreads_of(
@@ -168,7 +170,12 @@ def spreads_of(
     """How far rounding moves each output; nothing where the moved ones have other shapes."""
     if moved is None or [m.shape for m in moved] != [r.shape for r in reference]:
         return [0.0] * len(reference)
-    return spread_of(reference, moved)
+    return spread_of(_numbers(reference), _numbers(moved))
+
+
+def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Truth values as numbers, which can be subtracted."""
+    return [a.astype(np.uint8) if a.dtype == bool else a for a in arrays]
 
 
 def tolerance_of(subject: Subject, params: JudgeParams) -> Tolerance:

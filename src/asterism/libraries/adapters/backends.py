@@ -79,15 +79,16 @@ def is_backend(name: str) -> bool:
 
 
 def check_backends(backends: Iterable[str]) -> None:
-    """Reject a backend that does not exist, or that is a reference and so not under test.
+    """Reject a backend that does not exist, or that runs no generated models.
 
     Raises:
-        UserError: its library or option is not known.
+        UserError: its library or option is not known, or it is a reference or reads given files.
     """
     for backend in backends:
         library, option = library_of(backend), option_of(backend)
         options = plugin_of(library).all_options()
-        known = [o for o in options if under_test([f"{library}:{o}"])]
+        named = (f"{library}:{o}" for o in options)
+        known = [option_of(b) for b in named if under_test([b]) and not reads_given(b)]
         if option not in known:
             hint = closest(option, known)
             raise UserError(

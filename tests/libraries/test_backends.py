@@ -4,11 +4,14 @@ import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.libraries.adapters.backends import (
+    FILE_FLOAT64,
     FLOAT64,
     check_backends,
     converter_of,
+    is_backend,
     library_of,
     option_of,
+    reads_given,
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
@@ -17,7 +20,13 @@ BACKENDS = [
     (name, option)
     for name in LIBRARIES
     for option in LIBRARIES[name].all_options()
-    if f"{name}:{option}" not in FLOAT64
+    if under_test([f"{name}:{option}"]) and not reads_given(f"{name}:{option}")
+]
+GIVEN = [
+    f"{name}:{option}"
+    for name in LIBRARIES
+    for option in LIBRARIES[name].all_options()
+    if reads_given(f"{name}:{option}")
 ]
 
 
@@ -29,6 +38,14 @@ def test_every_librarys_backends_are_known(library, option):
     source = converter_of(backend)
     # A library that has no Keras of its own reads a file, and the others build.
     assert (source in CONVERTERS) == (LIBRARIES[library].keras_backend is None)
+
+
+@pytest.mark.parametrize("backend", GIVEN)
+def test_backends_of_given_files_run_no_generated_models(backend):
+    assert is_backend(backend) and converter_of(backend) is None
+    assert bool(under_test([backend])) == (backend not in FILE_FLOAT64)
+    with pytest.raises(UserError, match="has no backend"):
+        check_backends([backend])
 
 
 def test_a_converters_step_belongs_to_the_converter():

@@ -12,7 +12,13 @@ from onnx import TensorProto, helper, numpy_helper
 
 from asterism.libraries.adapters import torchvision
 from asterism.libraries.adapters.converters import keras_onnx, tf2onnx, tflite
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, cotangent, numpy_list
+from asterism.libraries.adapters.library import (
+    CONVERTERS,
+    LIBRARIES,
+    FileLibrary,
+    cotangent,
+    numpy_list,
+)
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from models.small_litert import LiteFile
 
@@ -142,7 +148,7 @@ def test_every_script_is_a_function_of_a_model_and_inputs(name):
         for text in texts:
             names = {}
             exec(text, names)
-            model = "model" if adapter.source(option) is None else "path"
+            model = "path" if isinstance(adapter, FileLibrary) else "model"
             assert list(inspect.signature(names["run"]).parameters) == [model, "inputs"]
 
 

@@ -13,7 +13,8 @@ from asterism.libraries.judging.finding import Finding, signature, skeleton
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
-from asterism.libraries.running.outcomes import ExecutionOutcome, is_unsupported, steady
+from asterism.libraries.running.messages import is_unsupported, steady
+from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import WeightEdit

@@ -163,6 +163,7 @@ def request_of(tmp_path):
     np.savez(tmp_path / "inputs.npz", **values)
     facts = {"folder": str(tmp_path), "weights": None, "outputs": None, "opset": 15, "batch": 2}
     facts |= {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
+    facts |= {"differentiated": []}
     return lambda **more: facts | {"dtype": None, "target": "out.npz"} | more
 
 
@@ -239,7 +240,7 @@ def test_a_worker_that_cannot_serve_is_stopped_and_not_started_again():
 def test_a_workers_environment_is_the_librarys_and_what_is_given(monkeypatch, more):
     made = []
     monkeypatch.setattr(
-        worker_client, "WorkerProcess", lambda *facts: (made.append(facts), Process({}))[1]
+        worker_client, "WorkerProcess", lambda *facts, **_: (made.append(facts), Process({}))[1]
     )
     client = WorkerClient("jax", Limits(5, 600), more)
     ((serve, words, environment, forks),) = made

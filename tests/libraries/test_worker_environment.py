@@ -59,6 +59,7 @@ def request(folder, option):
         "backend": f"small:{option}",
         "option": option,
         "distributions": ["normal"],
+        "differentiated": [],
         "dtype": None,
         "target": "out.npz",
     }

@@ -30,6 +30,7 @@ LAYERS = [
     ["libraries/triage"],
     ["libraries/reporting"],
     ["config.py", "report"],
+    ["versions"],
     ["sweep"],
     ["pairs", "project.py", "reproduction"],
     ["doctor", "results"],

@@ -8,6 +8,7 @@ from asterism.cli import (
     pipeline,
     projects,
     reproduction,
+    versions,
 )
 from asterism.cli.program import app, main
 
@@ -21,4 +22,5 @@ __all__ = [
     "pipeline",
     "projects",
     "reproduction",
+    "versions",
 ]

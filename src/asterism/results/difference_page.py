@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from asterism.core.drawing.svg import PALETTE
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
-from asterism.report.section import ReportSection
+from asterism.report.section import KeyFigure, ReportSection
 from asterism.report.templating import counted, renderer
 from asterism.results.differences import Change, Differences, PlotChange
 from asterism.results.runs import SHOWN, spoken
@@ -33,13 +33,16 @@ def write_differences(target: Path, found: Differences) -> None:
         for change in ("new", "gone")
     }
     headline = [
-        ("parameters differ", str(len(found.parameters))),
-        ("metrics differ", f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"),
-        ("plots differ", str(len(found.plots))),
-        ("findings new, gone", f"{counts['new']}, {counts['gone']}"),
+        KeyFigure("parameters differ", str(len(found.parameters))),
+        KeyFigure(
+            "metrics differ", f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"
+        ),
+        KeyFigure("plots differ", str(len(found.plots))),
+        KeyFigure("findings new, gone", f"{counts['new']}, {counts['gone']}"),
     ]
     if any(found.verdict):
-        headline.append(("verdict", " → ".join(word or "–" for word in found.verdict)))
+        words = " → ".join(word or "–" for word in found.verdict)
+        headline.append(KeyFigure("verdict", words))
     body = render(
         "diff.html.j2",
         found=found,
@@ -132,7 +135,9 @@ def _drawn(plot: PlotChange, found: Differences) -> Markup:
     labels = panels[0].get_legend_handles_labels()
     figure.legend(*labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     about = f"{', '.join(drawn)} against {x}: dashed {found.before}, solid {found.after}"
-    return svg(figure, about)
+    named = ((found.before, plot.before), (found.after, plot.after))
+    data = [table.select(pl.lit(name).alias("results of"), pl.all()) for name, table in named]
+    return svg(figure, about, Path(plot.path).stem, pl.concat(data, how="diagonal_relaxed"))
 
 
 def _groups(table: pl.DataFrame, names: list[str]) -> list[tuple[list[str], pl.DataFrame]]:

@@ -13,13 +13,11 @@ import os
 import re
 import resource
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-import platformdirs
-
 from asterism.core.messages.errors import UserError
-from asterism.core.settings.yaml_files import read_yaml
 
 #: Results of training depend on the number of threads, so it is the same on every machine.
 TRAINING_THREADS = 4
@@ -48,12 +46,12 @@ _STATE_DAYS = 14.0
 
 def data_root() -> Path:
     """Folder of data sets: the user's, or where downloads are kept."""
-    return _directory("data.root", Path("data"))
+    return _directory("data.root", lambda: Path("data"))
 
 
 def state_root() -> Path:
     """Folder of checkpoints, outside every workspace so that they outlive it."""
-    return _directory("state.root", Path(platformdirs.user_cache_dir("asterism")))
+    return _directory("state.root", _cache_folder)
 
 
 def state_days() -> float:
@@ -112,7 +110,7 @@ def setting_behind(path: Path) -> str | None:
 
 def spelled(key: str) -> str:
     """Where a user sets a key."""
-    return f"{key} in machine.yaml or by {_variable(key)}"
+    return f"{key} in machine.yaml or by {variable(key)}"
 
 
 def available_threads() -> int:
@@ -134,19 +132,26 @@ def peak_memory_mb() -> int:
     return largest // (1024**2 if sys.platform == "darwin" else 1024)
 
 
-def _directory(key: str, default: Path) -> Path:
+def _directory(key: str, default: Callable[[], Path]) -> Path:
     """The folder that a key names; a relative one lies in the project."""
     project = _project(Path.cwd())
     value = _setting(key, project)
-    return project / (Path(value).expanduser() if value else default)
+    return project / (Path(value).expanduser() if value else default())
+
+
+def _cache_folder() -> Path:
+    import platformdirs  # workers in an environment of their own have only NumPy
+
+    return Path(platformdirs.user_cache_dir("asterism"))
 
 
 def _setting(key: str, project: Path) -> str | None:
     """The user's setting: the environment's, else the file's; None where there is none."""
-    return os.environ.get(_variable(key)) or _settings(project / "machine.yaml").get(key)
+    return os.environ.get(variable(key)) or _settings(project / "machine.yaml").get(key)
 
 
-def _variable(key: str) -> str:
+def variable(key: str) -> str:
+    """The environment variable that sets a key."""
     return "ASTERISM_" + key.upper().replace(".", "_")
 
 
@@ -159,6 +164,8 @@ def _project(folder: Path) -> Path:
 def _settings(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
+    from asterism.core.settings.yaml_files import read_yaml  # as above
+
     document = read_yaml(path) or {}
     flat = _flatten(document) if isinstance(document, dict) else {"": None}
     for key in flat:

@@ -20,6 +20,7 @@ import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -46,6 +47,23 @@ class KilledError(LaunchError):
     """The process that starts workers was killed from outside."""
 
 
+@dataclass(frozen=True)
+class Interpreter:
+    """A Python that workers run in: this process' own, or one with other packages installed.
+
+    Args:
+        executable: the program.
+        source: folder where it finds the package ``asterism``, and nothing that it has itself.
+    """
+
+    executable: str
+    source: str
+
+
+#: The Python and the checkout that this process runs.
+OWN_INTERPRETER = Interpreter(sys.executable, str(Path(asterism.__file__).resolve().parents[1]))
+
+
 class Process(Protocol):
     """A worker process. It leads a process group of its own."""
 
@@ -66,6 +84,7 @@ def spawn(
     environment: Mapping[str, str],
     stdout: int | None,
     stderr: int,
+    interpreter: Interpreter = OWN_INTERPRETER,
 ) -> subprocess.Popen[bytes]:
     """A worker as a process of its own.
 
@@ -76,6 +95,7 @@ def spawn(
         environment: variables beside those of this process.
         stdout: descriptor of its standard output; None for this process' own.
         stderr: descriptor of its standard error.
+        interpreter: the Python that it runs in.
     """
     return _started(
         ["asterism.core.workers.entry", name_of(entry), json.dumps(arguments), str(channel)],
@@ -83,6 +103,7 @@ def spawn(
         environment,
         stdout,
         stderr,
+        interpreter,
     )
 
 
@@ -92,14 +113,15 @@ def _started(
     environment: Mapping[str, str],
     stdout: int | None,
     stderr: int,
+    interpreter: Interpreter = OWN_INTERPRETER,
 ) -> subprocess.Popen[bytes]:
     """A module of this checkout as a process that gets the descriptor, and this process' number."""
-    source = str(Path(asterism.__file__).resolve().parents[1])
     given = {**os.environ, **environment}
-    given["PYTHONPATH"] = os.pathsep.join([source, *filter(None, [given.get("PYTHONPATH")])])
+    paths = [interpreter.source, *filter(None, [given.get("PYTHONPATH")])]
+    given["PYTHONPATH"] = os.pathsep.join(paths)
     return started_to_last(
         lambda: subprocess.Popen(
-            [sys.executable, "-P", "-m", *command, str(os.getpid())],
+            [interpreter.executable, "-P", "-m", *command, str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,

@@ -18,7 +18,13 @@ import psutil
 
 from asterism.core.workers.channel import Bytes, Channel
 from asterism.core.workers.processes import Countdown
-from asterism.core.workers.starting import ForkServer, Process, spawn
+from asterism.core.workers.starting import (
+    OWN_INTERPRETER,
+    ForkServer,
+    Interpreter,
+    Process,
+    spawn,
+)
 
 #: Milliseconds between two looks at the clock and at the worker's memory.
 _LOOK_MS = 100
@@ -72,6 +78,7 @@ class WorkerProcess:
         forks: forks the process; None where it is started anew.
         quiet: whether what it prints on standard output is kept with what it prints on standard
             error, as is always so for forks; otherwise it goes where this process prints.
+        interpreter: the Python that a process runs in that is started anew.
     """
 
     def __init__(
@@ -82,8 +89,10 @@ class WorkerProcess:
         forks: ForkServer | None = None,
         *,
         quiet: bool = True,
+        interpreter: Interpreter = OWN_INTERPRETER,
     ) -> None:
         self._entry, self._arguments = entry, arguments
+        self._interpreter = interpreter
         self._environment = environment or {}
         self._forks = forks
         self._quiet = quiet
@@ -123,6 +132,7 @@ class WorkerProcess:
                         self._environment,
                         log if self._quiet else None,
                         log,
+                        self._interpreter,
                     )
                 )
         except BaseException:

@@ -1,4 +1,8 @@
-"""Backends: the ways to run a model, each named ``library:option``."""
+"""Backends: the ways to run a model, each named ``library:option``.
+
+``library@version:option`` is one in an environment of its own (:mod:`.environments`), beside the
+version that is installed here.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,13 @@ from collections.abc import Iterable
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.library import (
+    CONVERTERS,
+    GIVEN,
+    LIBRARIES,
+    FileLibrary,
+    Library,
+)
 
 #: Runs in float64 that share no kernel with each other: a majority of them says what is right.
 INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
@@ -16,11 +26,25 @@ REFERENCES = (*INDEPENDENT, "tensorflow:float64")
 PERTURBED, PERTURBED_FROM = "pytorch:perturbed", "pytorch:float64"
 #: All that runs in float64.
 FLOAT64 = (*REFERENCES, PERTURBED)
+#: The same for models that are given as a file: nothing but the file tells what they compute.
+FILE_REFERENCE = "onnx_reference:float64"
+FILE_PERTURBED = "onnx_reference:perturbed"
+FILE_FLOAT64 = (FILE_REFERENCE, FILE_PERTURBED)
 
 
 def library_of(backend: str) -> str:
-    """The library of a backend."""
+    """The library of a backend, with the environment that it names: ``onnxruntime@1.20``."""
     return backend.partition(":")[0]
+
+
+def product_of(library: str) -> str:
+    """The library without its environment: two versions of it are one product."""
+    return library.partition("@")[0]
+
+
+def plugin_of(library: str) -> type[Library]:
+    """The plug-in of a library, in whatever environment."""
+    return LIBRARIES[product_of(library)]
 
 
 def option_of(backend: str) -> str:
@@ -30,31 +54,44 @@ def option_of(backend: str) -> str:
 
 def converter_of(backend: str) -> str | None:
     """The converter whose file a backend reads, or None."""
-    return LIBRARIES[library_of(backend)]().source(option_of(backend))
+    return plugin_of(library_of(backend))().source(option_of(backend))
+
+
+def reads_given(backend: str) -> bool:
+    """Whether a backend runs a model that is given as a file, and no other."""
+    return option_of(backend).startswith(GIVEN) or backend in FILE_FLOAT64
+
+
+def reads_onnx(backend: str) -> bool:
+    """Whether a backend reads ONNX files."""
+    kind = plugin_of(library_of(backend))
+    return issubclass(kind, FileLibrary) and kind.suffix == ".onnx"
 
 
 def under_test(backends: Iterable[str]) -> list[str]:
     """Backends under test: no references."""
-    return [r for r in backends if r not in FLOAT64]
+    return [r for r in backends if r not in (*FLOAT64, *FILE_FLOAT64)]
 
 
 def is_backend(name: str) -> bool:
     """Whether there is a backend, a reference or a converter of that name."""
-    library, option = library_of(name), option_of(name)
+    product, option = product_of(library_of(name)), option_of(name)
     return name in CONVERTERS or (
-        library in LIBRARIES and option in LIBRARIES[library].all_options()
+        product in LIBRARIES and option in LIBRARIES[product].all_options()
     )
 
 
 def check_backends(backends: Iterable[str]) -> None:
-    """Reject a backend that does not exist, or that is a reference and so not under test.
+    """Reject a backend that does not exist, or that runs no generated models.
 
     Raises:
-        UserError: its library or option is not known.
+        UserError: its library or option is not known, or it is a reference or reads given files.
     """
     for backend in backends:
         library, option = library_of(backend), option_of(backend)
-        known = [o for o in LIBRARIES[library].all_options() if f"{library}:{o}" not in FLOAT64]
+        options = plugin_of(library).all_options()
+        named = (f"{library}:{o}" for o in options)
+        known = [option_of(b) for b in named if under_test([b]) and not reads_given(b)]
         if option not in known:
             hint = closest(option, known)
             raise UserError(

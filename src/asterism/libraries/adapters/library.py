@@ -136,8 +136,12 @@ CONVERTERS: Registry[type[Converter]] = Registry(
 )
 
 
+#: Option of the backends that run a model which is given as a file, in place of a converter's name.
+GIVEN = "file"
+
+
 class FileLibrary(Library):
-    """A library that runs the files of every converter to its format.
+    """A library that runs the files of every converter to its format, and files of the user's.
 
     So a converter that is added brings a backend in each library that reads what it writes.
     """
@@ -149,12 +153,20 @@ class FileLibrary(Library):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """A backend for each converter to the format, and each way to run its files."""
+        """A backend for each converter to the format, given files, and each way to run them."""
         converters = [name for name in CONVERTERS if CONVERTERS[name].suffix == cls.suffix]
-        return tuple(name + ending for name in converters for ending in cls.endings)
+        return tuple(name + ending for name in (*converters, GIVEN) for ending in cls.endings)
 
-    def source(self, option: str) -> str:
+    def source(self, option: str) -> str | None:
         """The converter whose file the backend reads: the option without its ending."""
+        written = self._written(option)
+        return None if written == GIVEN else written
+
+    def path(self, model_under_test: ModelUnderTest, option: str) -> Path:
+        """The file that the backend reads."""
+        return model_under_test.file(self._written(option), self.suffix)
+
+    def _written(self, option: str) -> str:
         ending = max((e for e in self.endings if option.endswith(e)), key=len)
         return option.removesuffix(ending)
 

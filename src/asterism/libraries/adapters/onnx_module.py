@@ -49,7 +49,7 @@ def run(path, inputs):
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A PyTorch module in inference mode."""
-        return self.load(model_under_test.file(self.source(option), self.suffix)).eval()
+        return self.load(self.path(model_under_test, option)).eval()
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

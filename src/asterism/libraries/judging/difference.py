@@ -24,7 +24,7 @@ def difference(
         judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4))
         wrong = np.isnan(actual) != np.isnan(expected)
         wrong |= np.isinf(actual) != np.isinf(expected)
-        wrong |= np.isinf(expected) & (np.sign(actual) != np.sign(expected))
+        wrong |= np.isinf(expected) & ((actual > 0) != (expected > 0))
         compared = judged & np.isfinite(actual) & np.isfinite(expected)
         deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
         excess = float(np.max(deviation / tolerance, initial=0.0))

@@ -13,7 +13,7 @@ from pydantic import FiniteFloat
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
-from asterism.libraries.adapters.backends import is_backend
+from asterism.libraries.adapters.backends import is_backend, product_of
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.running.inputs import DISTRIBUTIONS, GRADIENT
@@ -100,7 +100,7 @@ class Finding:
             "symptom": finding.symptom in SYMPTOMS,
             "stage": finding.stage in STAGES,
             "severity": finding.severity in SEVERITIES,
-            "library": finding.library in plugins,
+            "library": product_of(finding.library) in plugins,
             "backends": bool(finding.backends) and all(map(is_backend, finding.backends)),
             "agreeing": all(map(is_backend, finding.agreeing)),
             "distributions": all(

@@ -19,6 +19,7 @@ from asterism.libraries.adapters.backends import (
     REFERENCES,
     converter_of,
     library_of,
+    product_of,
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS
@@ -314,7 +315,7 @@ def _blamed(wrong: dict[str, Difference], right: list[str]) -> dict[str, list[st
         source, culprit = sources[backend], library_of(backend)
         if source is not None:
             readers = [r for r in sources if sources[r] == source]
-            libraries = {library_of(r) for r in readers}
+            libraries = {product_of(library_of(r)) for r in readers}  # versions share their faults
             doubted = len(libraries) > 1 or _reads_another(culprit, source, right)
             host_right = any(library_of(r) == CONVERTERS[source].host for r in right)
             if doubted and host_right and all(r in wrong for r in readers):

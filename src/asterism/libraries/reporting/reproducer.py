@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import library_of, option_of
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, Library
+from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.library import CONVERTERS, Library
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
@@ -48,7 +48,7 @@ def script_of(
         tolerances: tolerated deviation of each of their elements.
     """
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
-    library = LIBRARIES[library_of(backend)]() if backend is not None else None
+    library = plugin_of(library_of(backend))() if backend is not None else None
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
@@ -76,9 +76,9 @@ def script_of(
         _build(found.graph, stored, layers),
         converter.script() if converter is not None else "",
         _running(library, option, gradients=found.finding.of_gradients),
-        f"\nINPUTS = {_arrays(inputs)}\n",
-        f"EXPECTED = {_arrays(expected)}  # a float64 run\n" if expected else "",
-        f"TOLERANCES = {_arrays(tolerances)}\n" if expected else "",
+        f"\nINPUTS = {arrays_text(inputs)}\n",
+        f"EXPECTED = {arrays_text(expected)}  # a float64 run\n" if expected else "",
+        f"TOLERANCES = {arrays_text(tolerances)}\n" if expected else "",
         f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
     ]
     check = values_check(steps) if expected else check_of(found.finding, steps)
@@ -125,7 +125,7 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) ->
         lines.append(f"    n{identity} = layer{identity}({f'[{sources}]' if many else sources})")
         if said.variables:
             arrays = layer_weights(node, said.variables, stored)
-            weights.append(f"    layer{identity}.set_weights({_arrays(arrays)})")
+            weights.append(f"    layer{identity}.set_weights({arrays_text(arrays)})")
     given = ", ".join(f"n{i}" for i in graph.inputs)
     results = ", ".join(f"n{i}" for i in graph.outputs)
     one_in, one_out = len(graph.inputs) == 1, len(graph.outputs) == 1
@@ -144,7 +144,8 @@ def _layer(kind: str, config: Config) -> str:
     return call(layer, config)
 
 
-def _arrays(arrays: Sequence[NDArray[Any]]) -> str:
+def arrays_text(arrays: Sequence[NDArray[Any]]) -> str:
+    """A list of arrays in Python."""
     return "[" + ", ".join(map(_array, arrays)) + "]"
 
 

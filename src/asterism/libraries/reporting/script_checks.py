@@ -16,7 +16,7 @@ from asterism.libraries.judging.finding import Finding, skeleton
 PATIENCE = 60
 MEMORY_MB = 3000
 
-#: What :func:`asterism.libraries.running.outcomes.steady` writes in place of what was said.
+#: What :func:`asterism.libraries.running.messages.steady` writes in place of what was said.
 _STAND_INS = ("ADDRESS", "NUMBER")
 
 

@@ -12,8 +12,7 @@ from asterism.core.messages.console import get_logger, progress
 from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, library_of
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.backends import FLOAT64, library_of, plugin_of
 from asterism.libraries.running.inputs import (
     GRADIENT,
     SPECIAL_DISTRIBUTIONS,
@@ -193,7 +192,7 @@ class LiveLine:
 
 def _differentiating(backends: Iterable[str]) -> tuple[str, ...]:
     """The backends that can differentiate a model."""
-    return tuple(r for r in backends if LIBRARIES[library_of(r)].differentiates)
+    return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
 
 
 def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:

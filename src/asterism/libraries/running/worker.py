@@ -20,8 +20,7 @@ from asterism.core.workers.channel import Channel
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.running.branches import SWITCH, BranchMeter
-from asterism.libraries.running.inputs import GRADIENT
-from asterism.libraries.running.outcomes import is_unsupported, steady
+from asterism.libraries.running.messages import is_unsupported, steady
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
@@ -90,7 +89,8 @@ class Worker:
                     i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
                     for i in inputs
                 ]
-            asked = self.library.gradients if distribution == GRADIENT else self.library.run
+            differentiated = distribution in request["differentiated"]
+            asked = self.library.gradients if differentiated else self.library.run
             for at, array in enumerate(asked(compiled, inputs)):
                 results[f"{distribution}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)

@@ -9,10 +9,17 @@ from dataclasses import replace
 from typing import Any
 
 from asterism.core.messages.console import get_logger
-from asterism.core.workers.starting import START_SECONDS, ForkServer, KilledError, LaunchError
+from asterism.core.workers.starting import (
+    OWN_INTERPRETER,
+    START_SECONDS,
+    ForkServer,
+    Interpreter,
+    KilledError,
+    LaunchError,
+)
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
-from asterism.libraries.adapters.library import LIBRARIES
-from asterism.libraries.running.outcomes import steady
+from asterism.libraries.adapters.backends import plugin_of, product_of
+from asterism.libraries.running.messages import steady
 from asterism.libraries.running.worker import serve
 from asterism.libraries.running.worker_environment import variables
 
@@ -25,10 +32,11 @@ class WorkerClient:
     """A long-lived worker process. It is started when it is first needed and after it died.
 
     Args:
-        library: name in :data:`LIBRARIES`.
+        library: name of a plug-in, with its environment where it has one.
         limits: ceilings of a step.
         environment: more variables for the process.
         forks: forks the process; None where it is started anew.
+        interpreter: the Python of a process that is started anew.
     """
 
     def __init__(
@@ -37,6 +45,7 @@ class WorkerClient:
         limits: Limits,
         environment: dict[str, str] | None = None,
         forks: ForkServer | None = None,
+        interpreter: Interpreter = OWN_INTERPRETER,
     ) -> None:
         self.library = library
         self.broken: str | None = None
@@ -45,8 +54,13 @@ class WorkerClient:
         #: What the worker's meter of branches has told, where it has one.
         self.news: list[dict[str, Any]] = []
         self._limits = limits
-        given = {**variables(LIBRARIES[library].keras_backend), **(environment or {})}
-        self._worker = WorkerProcess(serve, [library], given, forks)
+        given = {
+            **variables(plugin_of(library).keras_backend, interpreter),
+            **(environment or {}),
+        }
+        self._worker = WorkerProcess(
+            serve, [product_of(library)], given, forks, interpreter=interpreter
+        )
         self._given_up = False
         self._was_killed = False
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
 
-import asterism
-from asterism.core.workers.starting import ForkServer
-from asterism.libraries.running.outcomes import steady
+from asterism.core.settings import machine
+from asterism.core.workers.starting import OWN_INTERPRETER, ForkServer, Interpreter
+from asterism.libraries.running.messages import steady
 from asterism.memo.graphs.light_keras import import_keras
 
 
@@ -37,9 +36,16 @@ def import_for_workers(backend: str) -> str:
     return ""
 
 
-def variables(backend: str | None) -> dict[str, str]:
-    """One thread for every numeric library, this checkout's source, and the Keras backend."""
-    source = str(Path(asterism.__file__).resolve().parents[1])
+def variables(backend: str | None, interpreter: Interpreter = OWN_INTERPRETER) -> dict[str, str]:
+    """One thread for every numeric library, this checkout's source, and the Keras backend.
+
+    A Python of other packages gets this machine's limits too: it has nothing to read them with.
+    """
+    limits: tuple[machine.Limit, ...] = ("limits.text_mb", "limits.array_mb")
+    elsewhere = {
+        "PYTHONNOUSERSITE": "1",
+        **{machine.variable(key): str(machine.limit(key) // machine.MB) for key in limits},
+    }
     return {
         **{f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "TF_NUM_INTRAOP")},
         "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1",
@@ -48,8 +54,9 @@ def variables(backend: str | None) -> dict[str, str]:
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "TF_ENABLE_ONEDNN_OPTS": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "1"),
         "PYTHONHASHSEED": "0",
-        "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]).rstrip(
-            os.pathsep
-        ),
+        "PYTHONPATH": os.pathsep.join(
+            [interpreter.source, os.environ.get("PYTHONPATH", "")]
+        ).rstrip(os.pathsep),
+        **(elsewhere if interpreter != OWN_INTERPRETER else {}),
         **({"KERAS_BACKEND": backend} if backend is not None else {}),
     }

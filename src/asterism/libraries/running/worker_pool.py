@@ -18,15 +18,20 @@ from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
-    FLOAT64,
     REFERENCES,
     check_backends,
     converter_of,
     library_of,
     option_of,
+    plugin_of,
+    reads_given,
+    reads_onnx,
     under_test,
 )
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.environments import interpreter_of
+from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.adapters.trivial_files import trivial_onnx
+from asterism.libraries.running.inputs import GRADIENT
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import keras_forks
@@ -43,12 +48,25 @@ Outputs = dict[str, list[NDArray[Any]]]
 
 
 @dataclass(frozen=True)
+class GivenFile:
+    """A model as a file, which the backends read that are called ``library:file``.
+
+    Args:
+        content: of the file.
+        suffix: of its name, which says its format.
+    """
+
+    content: bytes
+    suffix: str = ".onnx"
+
+
+@dataclass(frozen=True)
 class Task:
     """A model to run.
 
     Args:
         index: names it in outcomes.
-        graph: the model.
+        graph: the model, or a file that holds one, as it is.
         inputs: a batch for each of its inputs, by distribution.
         outputs: nodes to put out, in place of the graph's own outputs.
         backends: where to run it; None for everywhere.
@@ -57,7 +75,7 @@ class Task:
     """
 
     index: int
-    graph: Graph
+    graph: Graph | GivenFile
     inputs: dict[str, list[NDArray[Any]]]
     outputs: tuple[int, ...] | None = None
     backends: tuple[str, ...] | None = None
@@ -107,7 +125,7 @@ class WorkerPool:
         environment: more variables for the workers.
 
     Raises:
-        UserError: a backend does not exist.
+        UserError: a backend does not exist, or its environment is not made.
     """
 
     def __init__(
@@ -117,7 +135,7 @@ class WorkerPool:
         weights: Path | None = None,
         environment: dict[str, str] | None = None,
     ) -> None:
-        check_backends(under_test(backends))
+        check_backends(b for b in under_test(backends) if not reads_given(b))
         self.backends = tuple(backends)
         self.left_out: dict[str, str] = {}
         self._started = False
@@ -133,7 +151,11 @@ class WorkerPool:
         }
         self._clients = {
             name: WorkerClient(
-                library, limits, more, self._fork_servers.get(_backend_forked_for(library))
+                library,
+                limits,
+                more,
+                self._fork_servers.get(_backend_forked_for(library)),
+                interpreter_of(library),
             )
             for name, library in sorted(workers.items())
         }
@@ -176,18 +198,25 @@ class WorkerPool:
         started = {n: self._threads[n].submit(h.start) for n, h in self._clients.items()}
         for future in started.values():
             future.result()
-        graph = sequential(
-            Tensor((3,)), [lambda _: Node("Dense", {"units": 2, "dtype": "float32"})]
-        )
         inputs = {"normal": [np.ones((1, 3), np.float32)]}
-        result = self.run(Task(-1, graph, inputs))
-        for backend in self.backends:
-            outcome = result.outcomes[backend]
+        outcomes: dict[str, ExecutionOutcome] = {}
+        for model, chosen in self._trivial():
+            outcomes |= self.run(Task(-1, model, inputs, backends=chosen)).outcomes
+        for backend in (b for b in self.backends if b in outcomes):
+            outcome = outcomes[backend]
             if outcome.status != "ok":
                 client = self._clients[library_of(backend)]
                 self.left_out[backend] = client.broken or f"{outcome.exception} {outcome.message}"
                 log.warning("left out", backend=backend, reason=self.left_out[backend])
         return self.left_out
+
+    def _trivial(self) -> Iterator[tuple[Graph | GivenFile, tuple[str, ...]]]:
+        """Models that every backend can run, and which backends are to run each."""
+        if built := tuple(b for b in self.backends if not reads_given(b)):
+            dense = Node("Dense", {"units": 2, "dtype": "float32"})
+            yield sequential(Tensor((3,)), [lambda _: dense]), built
+        if given := tuple(b for b in self.backends if reads_given(b) and reads_onnx(b)):
+            yield GivenFile(trivial_onnx()), given
 
     def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
         """The backends that work, of those that are wanted."""
@@ -228,7 +257,7 @@ class WorkerPool:
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""
         first = [library_of(r) for r in REFERENCES]
-        with_keras = [n for n, h in self._clients.items() if LIBRARIES[h.library].keras_backend]
+        with_keras = [n for n, h in self._clients.items() if plugin_of(h.library).keras_backend]
         return list(dict.fromkeys(n for n in (*first, *with_keras) if n in with_keras))
 
     def run(self, task: Task) -> Result:
@@ -247,13 +276,27 @@ class WorkerPool:
         while waiting:
             yield self._collect(*waiting.pop(0))
 
-    def _folder(self, graph: Graph) -> Path:
+    def _folder(self, graph: Graph | GivenFile) -> Path:
         """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
         self._submitted += 1
         folder = self._scratch / f"task{self._submitted}"
         folder.mkdir()
-        write_json(folder / "graph.json", graph.to_json())
+        if isinstance(graph, GivenFile):
+            (folder / f"{GIVEN}{graph.suffix}").write_bytes(graph.content)
+        else:
+            write_json(folder / "graph.json", graph.to_json())
         return folder
+
+    def converted(self, graph: Graph, converter: str) -> bytes | ExecutionOutcome:
+        """The file that a converter makes of a model, or how it failed."""
+        folder = self._folder(graph)
+        task = Task(-1, graph, {})
+        worker = self._threads[_worker_of(converter)]
+        outcome = worker.submit(self._convert, task, folder, converter).result()
+        path = folder / f"{converter}{CONVERTERS[converter].suffix}"
+        content = path.read_bytes() if outcome.status == "ok" else None
+        shutil.rmtree(folder)
+        return outcome if content is None else content
 
     def _submit(self, task: Task, folder: Path) -> dict[str, Future[ExecutionOutcome]]:
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
@@ -287,7 +330,8 @@ class WorkerPool:
             "backend": backend,
             "option": option_of(backend),
             "distributions": list(task.inputs),
-            "dtype": "float64" if backend in FLOAT64 else None,
+            "differentiated": [d for d in task.inputs if d == GRADIENT],
+            "dtype": "float64" if not under_test([backend]) else None,
             "target": _outputs_file(backend),
         }
         return _outcome(
@@ -335,8 +379,8 @@ def _worker_of(converter: str) -> str:
 
 def _backend_forked_for(library: str) -> str:
     """The Keras backend whose fork server forks a library's worker, or nothing."""
-    kind = LIBRARIES[library]
-    return kind.keras_backend or "" if kind.forks else ""
+    kind = plugin_of(library)
+    return kind.keras_backend or "" if kind.forks and "@" not in library else ""
 
 
 def _outcome(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:

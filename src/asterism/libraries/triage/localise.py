@@ -6,7 +6,7 @@ from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.judging.oracle import differences
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
-from asterism.memo.graphs.graph import INPUT
+from asterism.memo.graphs.graph import INPUT, Graph
 
 
 def first_diverging(
@@ -20,6 +20,7 @@ def first_diverging(
         The layer's node; None where putting out intermediate results hides the difference.
     """
     graph = task.graph
+    assert isinstance(graph, Graph)
     nodes = tuple(i for i in graph.nodes if graph.nodes[i].type != INPUT)
     backends = tuple(dict.fromkeys((backend, *FLOAT64)))
     result = worker_pool.run(Task(task.index, graph, task.inputs, nodes, backends))

@@ -39,9 +39,7 @@ def run(path, inputs):
         """An interpreter of one thread."""
         from ai_edge_litert.interpreter import Interpreter
 
-        return Interpreter(
-            str(model_under_test.file(self.source(option), self.suffix)), num_threads=1
-        )
+        return Interpreter(str(self.path(model_under_test, option)), num_threads=1)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays, by the names in the file's signature.

@@ -16,7 +16,7 @@ class OnnxRuntime(FileLibrary):
     """ONNX Runtime on the CPU."""
 
     name = "onnxruntime"
-    packages = ("onnxruntime", "onnx")
+    packages = ("onnxruntime",)
     suffix = ".onnx"
     endings = ("", "_optimised")
     unsupported = (r"Could not find an implementation", r"NOT_IMPLEMENTED")
@@ -47,7 +47,7 @@ def run(path, inputs):
         settings.graph_optimization_level = (
             level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
         )
-        path = model_under_test.file(self.source(option), self.suffix)
+        path = self.path(model_under_test, option)
         return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:

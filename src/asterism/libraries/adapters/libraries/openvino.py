@@ -39,7 +39,7 @@ def run(path, inputs):
         import openvino as ov
 
         core = ov.Core()
-        model = core.read_model(model_under_test.file(self.source(option), self.suffix))
+        model = core.read_model(self.path(model_under_test, option))
         # By default the plug-in may compute in bfloat16 where the processor can.
         settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
         return core.compile_model(model, "CPU", settings)

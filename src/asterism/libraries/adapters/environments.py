@@ -1,0 +1,154 @@
+"""Environments of their own for libraries: which there are, and where they lie when they are made.
+
+``conf/environment/NAME@VERSION.yaml`` says what is installed, with every package pinned. A backend
+``onnxruntime@1.20:tf2onnx`` runs in the environment of that name, beside the installed version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import asterism
+from asterism.core.files.records import record_from
+from asterism.core.messages.errors import UserError, naming
+from asterism.core.settings import machine
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
+
+FOLDER = Path("conf/environment")
+
+#: Names of environments: they become names of files and folders.
+_NAME = re.compile(r"[a-z0-9_]+@[0-9][0-9a-z.]*")
+#: A requirement with its version: ``numpy==1.26.4``. No options, no files, no addresses.
+_PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[a-z,]+\])?==[A-Za-z0-9.!+]+")
+
+
+@dataclass(frozen=True)
+class Definition:
+    """The content of an environment's file.
+
+    Args:
+        python: version of Python, as ``3.11``.
+        download_mb: what its packages take to download, measured when the file was written.
+        disk_mb: what it takes on the disk, likewise.
+        requirements: every package with its version, those that packages need too.
+    """
+
+    python: str
+    download_mb: int
+    disk_mb: int
+    requirements: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Environment:
+    """An environment: its definition, and where it lies.
+
+    Args:
+        name: library and version: ``onnxruntime@1.20``.
+        definition: what its file says.
+    """
+
+    name: str
+    definition: Definition
+
+    @property
+    def folder(self) -> Path:
+        """Where it lies when it is made; another one where the file changes."""
+        facts = json.dumps([self.definition.python, *self.definition.requirements])
+        digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
+        return machine.state_root() / "environments" / f"{self.name}-{digest}"
+
+    @property
+    def python(self) -> Path:
+        """Its Python."""
+        return self.folder / "bin/python"
+
+    @property
+    def is_made(self) -> bool:
+        """Whether it is there, and whole: it is moved into place when it is complete."""
+        return self.python.exists()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each package."""
+        pairs = (requirement.split("==") for requirement in self.definition.requirements)
+        return {re.sub(r"\[.*", "", name): version for name, version in pairs}
+
+    @property
+    def cost(self) -> str:
+        """What making it costs, in words."""
+        cost = self.definition
+        return f"about {cost.download_mb:,} MB to download and {cost.disk_mb:,} MB of disk"
+
+    def interpreter(self) -> Interpreter:
+        """Its Python, with this checkout's source and nothing else that is installed here.
+
+        Raises:
+            UserError: it is not made.
+        """
+        if not self.is_made:
+            raise UserError(
+                f"the environment {self.name} is not made: run "
+                f"`asterism environments {self.name} --make` ({self.cost})"
+            )
+        return Interpreter(str(self.python), str(_source_alone()))
+
+
+def names(folder: Path = FOLDER) -> list[str]:
+    """Names of the environments that have a file."""
+    return sorted(path.stem for path in folder.glob("*@*.yaml"))
+
+
+def environment(name: str, folder: Path = FOLDER) -> Environment:
+    """The environment of that name.
+
+    Raises:
+        UserError: it has no file, or the file is wrong.
+    """
+    path = folder / f"{name}.yaml"
+    if not _NAME.fullmatch(name) or not path.exists():
+        known = ", ".join(names(folder)) or "none"
+        raise UserError(
+            f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml, "
+            "as docs/libraries.md shows"
+        )
+    with naming(path):
+        definition = record_from(Definition, read_yaml(path))
+        for requirement in definition.requirements:
+            if not _PINNED.fullmatch(requirement):
+                raise UserError(f"{requirement!r} is no package with its version: NAME==VERSION")
+        if not re.fullmatch(r"3\.[0-9]{1,2}", definition.python):
+            raise UserError(f"python is {definition.python!r}: it should be like 3.11")
+    return Environment(name, definition)
+
+
+def interpreter_of(library: str) -> Interpreter:
+    """The Python that a library's workers run in: this one, or that of its environment.
+
+    Raises:
+        UserError: its environment does not exist, or is not made.
+    """
+    return environment(library).interpreter() if "@" in library else OWN_INTERPRETER
+
+
+@cache
+def _source_alone() -> Path:
+    """A folder that holds a link to the package and nothing else.
+
+    The package may be installed beside others, which must not be found by another environment.
+    """
+    package = Path(asterism.__file__).resolve().parent
+    digest = hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    link = machine.state_root() / "environments" / f"source-{digest}" / "asterism"
+    link.parent.mkdir(parents=True, exist_ok=True)
+    if not link.is_symlink():
+        with suppress(FileExistsError):  # another process was faster
+            link.symlink_to(package, target_is_directory=True)
+    return link.parent

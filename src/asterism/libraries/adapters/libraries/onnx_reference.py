@@ -1,0 +1,56 @@
+"""ONNX's own reference evaluator in NumPy: in float64, what a given file computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.onnx_float64 import in_float64
+from asterism.libraries.adapters.reference import perturbed
+
+
+@LIBRARIES.register("onnx_reference")
+class OnnxReference(FileLibrary):
+    """The reference evaluator of the package ``onnx``; no library under test enters."""
+
+    name = "onnx_reference"
+    packages = ("onnx",)
+    suffix = ".onnx"
+    unsupported = (r"No registered implementation for operator", r"OpRunImplementationError")
+
+    @classmethod
+    def all_options(cls) -> tuple[str, ...]:
+        """The file in float64, and the same with weights and inputs off by float32's rounding."""
+        return ("float64", "perturbed")
+
+    def _written(self, option: str) -> str:
+        return GIVEN
+
+    def script(self, option: str) -> str:
+        """Source of a function that runs a file."""
+        return """
+def run(path, inputs):
+    from onnx.reference import ReferenceEvaluator
+
+    evaluator = ReferenceEvaluator(path)
+    return evaluator.run(None, dict(zip(evaluator.input_names, inputs)))
+"""
+
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
+        """The evaluator of the model in float64, and whether its inputs are perturbed."""
+        import onnx
+        from onnx.reference import ReferenceEvaluator
+
+        model = onnx.load(self.path(model_under_test, option))
+        moved = option == "perturbed"
+        return ReferenceEvaluator(in_float64(model, perturbed if moved else None)), moved
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        evaluator, moved = compiled
+        given = [perturbed(i) if moved else i for i in inputs]
+        return list(evaluator.run(None, dict(zip(evaluator.input_names, given, strict=True))))

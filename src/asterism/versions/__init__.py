@@ -1,0 +1,1 @@
+"""Versions of libraries side by side: their environments, and what an upgrade changes."""

@@ -1,0 +1,259 @@
+"""Comparing two versions of a library on a user's models and on generated ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.parameters.registry import closest
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import (
+    FILE_FLOAT64,
+    library_of,
+    option_of,
+    plugin_of,
+    reads_given,
+)
+from asterism.libraries.adapters.environments import environment, interpreter_of
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.branch_params import RewardedGenerateParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.memo.generating.generate import generate
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.reducing.params import ReduceParams
+from asterism.memo.reducing.reduction import reduce_models
+from asterism.versions import making
+from asterism.versions.blaming import Arrays, Blame, Part
+from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.page import Comparison, Explained, write_versions_page
+from asterism.versions.scripts import exit_status, script_of
+from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
+
+#: The converter that makes files of generated models.
+CONVERTER = "tf2onnx"
+
+
+class _Params(ParameterSection):
+    """What is read of ``params.yaml``."""
+
+    seed: Seed
+    reduce: ReduceParams
+    generate: RewardedGenerateParams
+    execute: ExecuteParams
+    judge: JudgeParams
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks.
+
+    Args:
+        library: under test.
+        old: version that is left.
+        new: version that is taken.
+        models: ONNX files.
+        shapes: of inputs by name.
+        size: stands for free sizes.
+        inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
+        generated: number of models to generate beside them.
+        distributions: inputs to draw.
+        explained: changes whose nodes are looked for.
+        steps: parts tried for each of them.
+        target: folder of the page; replaced.
+    """
+
+    library: str
+    old: str
+    new: str
+    models: Sequence[Path]
+    shapes: dict[str, tuple[int, ...]]
+    size: int
+    inputs: Path | None
+    generated: int
+    distributions: Sequence[str]
+    explained: int
+    steps: int
+    target: Path
+
+
+def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison:
+    """Run every model in both versions, look for the nodes to blame, and write the page.
+
+    Raises:
+        UserError: the library, a version or a model is not to be had.
+    """
+    params = read_params(_Params)
+    if not request.models and not request.generated:
+        raise UserError("give models by --model FILE.onnx, or a number by --generated")
+    libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
+    if libraries[0] == libraries[1]:
+        raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
+    subjects = [read_subject(path, request.size, request.shapes) for path in request.models]
+    pairs = pairs_of(*libraries)
+    backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
+    needed = [f"onnxruntime:{CONVERTER}"] if request.generated else []
+    limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
+    old, new = (_title(library) for library in libraries)
+    versions = (_versions(libraries[0]), _versions(libraries[1]))
+    found = Comparison(old, new, versions)
+    with WorkerPool([*backends, *needed, *FILE_FLOAT64], limits) as pool:
+        for backend, reason in pool.start().items():
+            if reads_given(backend):
+                raise UserError(f"{backend} does not work: {reason}")
+        subjects += _generated(request, params, pool, found)
+        for subject in progress(subjects, label="compare", unit="model"):
+            inputs = _inputs(request, params, subject)
+            result = run_subject(pool, subject, inputs, backends)
+            found.subjects.append((subject, changes_of(subject, result, pairs, params.judge)))
+        with replacing(request.target) as folder:
+            folder.mkdir()
+            for explained in _explained(request, params, pool, found, folder):
+                found.explained.append(explained)
+            write_versions_page(folder / "index.html", found, params.judge)
+            write_json(folder / "changes.json", facts_of(found))
+    return found
+
+
+def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
+    """The name of a library in a version: the installed one has none of its own.
+
+    The environment of another one is made where it is missing.
+
+    Raises:
+        UserError: the library reads no files, or there is no such environment.
+    """
+    if library not in LIBRARIES or not issubclass(LIBRARIES[library], FileLibrary):
+        known = [name for name in LIBRARIES if issubclass(LIBRARIES[name], FileLibrary)]
+        known = [name for name in known if f"{name}:float64" not in FILE_FLOAT64]
+        hint = closest(library, known)
+        raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
+    installed = next(iter(LIBRARIES[library]().versions().values()))
+    if f"{installed}.".startswith(f"{version}."):
+        return library
+    wanted = environment(f"{library}@{version}")
+    making.make(wanted, say)
+    return wanted.name
+
+
+def pairs_of(old: str, new: str) -> list[Pair]:
+    """Every way to run a file, in both versions."""
+    options = plugin_of(old).all_options()
+    given = [option for option in options if reads_given(f"{old}:{option}")]
+    return [Pair(f"{old}:{option}", f"{new}:{option}") for option in given]
+
+
+def facts_of(found: Comparison) -> dict[str, object]:
+    """What was found, as a JSON value."""
+    parts = {id(e.change): e for e in found.explained}
+
+    def facts(change: Change) -> dict[str, object]:
+        explained = parts.get(id(change))
+        return {
+            "model": change.subject,
+            "option": change.pair.option,
+            "inputs": change.distribution,
+            "kind": change.kind,
+            "old": None if change.old is None else [change.old.kind, min(change.old.excess, 1e30)],
+            "new": None if change.new is None else [change.new.kind, min(change.new.excess, 1e30)],
+            "said": change.said,
+            "nodes": None if explained is None else explained.part.layers,
+            "script": None if explained is None else f"{explained.folder}/repro.py",
+            "statuses": None if explained is None else list(explained.statuses),
+        }
+
+    return {
+        "old": found.old,
+        "new": found.new,
+        "models": len(found.subjects),
+        "changes": [facts(change) for change in found.changes],
+        "refused": [list(pair) for pair in found.refused],
+    }
+
+
+def _generated(
+    request: Request, params: _Params, pool: WorkerPool, found: Comparison
+) -> Iterator[Subject]:
+    """Generated models as files; those that the converter makes none of are noted."""
+    import onnx
+
+    if not request.generated:
+        return
+    import_keras("numpy")
+    seeds = reduce_models(params.reduce.model_copy(update={"timing_runs": 0}), params.seed)
+    campaigns = generate(
+        seeds.models,
+        params.generate.model_copy(update={"compared": []}),
+        params.seed,
+        reward=nullcontext,
+    )
+    main = campaigns[params.generate.strategy]
+    for index in progress(sorted(main.broadest(request.generated)), label="convert", unit="model"):
+        name = f"generated {index:05d}"
+        content = pool.converted(main.mutants[index].graph, CONVERTER)
+        if isinstance(content, ExecutionOutcome):
+            found.refused.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
+            continue
+        yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
+
+
+def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
+    if request.inputs is not None and not subject.name.startswith("generated "):
+        return {request.inputs.stem: read_inputs(request.inputs, subject)}
+    return {d: subject.draw(params.seed, d) for d in request.distributions}
+
+
+def _explained(
+    request: Request, params: _Params, pool: WorkerPool, found: Comparison, folder: Path
+) -> Iterator[Explained]:
+    """The nodes to blame for the worst changes, one for each model and way to run it."""
+    subjects = {subject.name: subject for subject, _ in found.subjects}
+    first: dict[tuple[str, str], Change] = {}
+    for change in found.changes:
+        first.setdefault((change.subject, change.pair.option), change)
+    chosen = list(first.values())[: request.explained]
+    blame = Blame(pool, params.judge, request.steps)
+    for change in progress(chosen, label="blame", unit="change"):
+        subject = subjects[change.subject]
+        inputs = _inputs(request, params, subject)[change.distribution]
+        part = blame.smallest(subject, inputs, change)
+        words = f"{change.subject} {option_of(change.pair.old)} {change.kind}"
+        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        place = folder / name
+        place.mkdir()
+        script = place / "repro.py"
+        script.write_text(script_of(part, _headline(part), params.judge), encoding="utf-8")
+        (place / "model.onnx").write_bytes(part.subject.content)
+        libraries = (library_of(change.pair.old), library_of(change.pair.new))
+        old, new = (exit_status(script, interpreter_of(library)) for library in libraries)
+        yield Explained(change, part, name, (old, new))
+
+
+def _headline(part: Part) -> str:
+    """What a script is about: the version at fault, what is wrong, and how the other one does."""
+    change = part.change
+    other = change.pair.old if change.culprit == change.pair.new else change.pair.new
+    found = change.old if change.culprit == change.pair.old else change.new
+    what = "fails" if change.said else found.kind if found is not None else change.kind
+    right = "" if change.kind in ("both wrong", "differs") else " is right"
+    culprit, beside = (_title(library_of(backend)) for backend in (change.culprit, other))
+    return f"{culprit}: {what} in {', '.join(part.layers[:3])} ({beside}{right})"
+
+
+def _versions(library: str) -> dict[str, str]:
+    """The packages of a library's environment; of the installed one those that it names."""
+    return environment(library).versions if "@" in library else plugin_of(library)().versions()
+
+
+def _title(library: str) -> str:
+    """A library with its full version."""
+    plugin = plugin_of(library)
+    return f"{plugin.name} {_versions(library)[plugin.packages[0]]}"

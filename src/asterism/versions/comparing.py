@@ -1,0 +1,227 @@
+"""What an upgrade of a library changes: both versions run every model, beside a float64 reference.
+
+Each output element has a bound of its own, as for the oracle: what rounding explains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.judging.compare import Difference, first_difference, spread_of
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tolerance import Tolerance
+from asterism.libraries.running.worker_pool import GivenFile, Result, Task, WorkerPool
+from asterism.memo.universe.tensors import EPSILON
+from asterism.versions.subjects import Subject
+
+#: What an upgrade can do to a model, the worst first, and what each word means on the page.
+CHANGES = {
+    "no longer runs": "the old version runs it, and the new one fails",
+    "now wrong": "the old version is within the bound of the reference, the new one is not",
+    "differs": "no reference could run it, and the versions differ by more than the bound",
+    "both wrong": "both versions are outside the bound, and differ from each other",
+    "now right": "the old version is outside the bound of the reference, the new one is within",
+    "now runs": "the old version fails, and the new one runs it",
+    "both wrong alike": "both versions are outside the bound, and give the same",
+    "neither runs": "both versions fail, or do not support it",
+    "within rounding": "the outputs differ by no more than rounding explains",
+    "same": "every output has the same bits",
+}
+#: Those that are no change of what the model computes.
+UNCHANGED = ("both wrong alike", "neither runs", "within rounding", "same")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One way to run a model, in both versions.
+
+    Args:
+        old: backend of the version that is left.
+        new: backend of the version that is taken.
+    """
+
+    old: str
+    new: str
+
+    @property
+    def option(self) -> str:
+        """What both have in common: the way to run a file."""
+        return self.old.partition(":")[2]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What an upgrade does to one model in one way to run it.
+
+    Args:
+        subject: name of the model.
+        pair: the way to run it.
+        distribution: its inputs.
+        kind: one of :data:`CHANGES`.
+        old: how the old version is off, None where it is not.
+        new: the same of the new version.
+        apart: largest difference between the versions' outputs.
+        said: what the failing version said.
+        referee: what the versions were compared with.
+    """
+
+    subject: str
+    pair: Pair
+    distribution: str
+    kind: str
+    old: Difference | None = None
+    new: Difference | None = None
+    apart: float = 0.0
+    said: str = ""
+    referee: str = FILE_REFERENCE
+
+    @property
+    def is_change(self) -> bool:
+        """Whether the model computes something else, or runs where it did not."""
+        return self.kind not in UNCHANGED
+
+    @property
+    def culprit(self) -> str:
+        """The backend that is off, or fails."""
+        return self.pair.new if self.kind in ("no longer runs", "now wrong") else self.pair.old
+
+
+def run_subject(
+    pool: WorkerPool,
+    subject: Subject,
+    inputs: dict[str, list[NDArray[Any]]],
+    backends: Sequence[str],
+) -> Result:
+    """A model in these backends and the references."""
+    wanted = (*backends, FILE_REFERENCE, FILE_PERTURBED)
+    chosen = tuple(b for b in wanted if b in pool.usable())
+    return pool.run(Task(0, GivenFile(subject.content), inputs, backends=chosen))
+
+
+def changes_of(
+    subject: Subject, result: Result, pairs: Sequence[Pair], params: JudgeParams
+) -> list[Change]:
+    """What the upgrade does to a model, for each way to run it and each kind of inputs."""
+    return [
+        change_of(subject, result, pair, distribution, params)
+        for pair in pairs
+        if pair.old in result.outcomes and pair.new in result.outcomes
+        for distribution in result.distributions
+    ]
+
+
+def change_of(
+    subject: Subject, result: Result, pair: Pair, distribution: str, params: JudgeParams
+) -> Change:
+    """What the upgrade does to a model in one way to run it."""
+
+    def change(kind: str, **facts: object) -> Change:
+        return Change(subject.name, pair, distribution, kind, **facts)  # type: ignore[arg-type]
+
+    before, after = result.outcomes[pair.old], result.outcomes[pair.new]
+    if before.status != "ok" or after.status != "ok":
+        if before.status == "ok":
+            return change("no longer runs", said=_said(after))
+        return change("now runs" if after.status == "ok" else "neither runs", said=_said(before))
+    old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
+    apart, bounds = _apart(old, new), tolerance_of(subject, params)
+    reference = result.outputs.get(FILE_REFERENCE, {}).get(distribution)
+    if reference is None:
+        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
+        return change(kind, apart=apart, referee=pair.new)
+    moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
+    was, now = (off(o, reference, moved, dtypes_of(subject, o), bounds) for o in (old, new))
+    if was is None or now is None:
+        right = "same" if _same(old, new) else "within rounding"
+        kind = "now right" if was else "now wrong" if now else right
+    else:
+        kind = "both wrong alike" if _same(old, new) else "both wrong"
+    return change(kind, old=was, new=now, apart=apart)
+
+
+def off(
+    outputs: Sequence[NDArray[Any]],
+    reference: Sequence[NDArray[Any]],
+    moved: Sequence[NDArray[Any]] | None,
+    dtypes: Sequence[str],
+    bounds: Tolerance,
+) -> Difference | None:
+    """How outputs are off the reference by more than rounding explains; None where they are not."""
+    kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
+    spreads = spreads_of(reference, moved)
+    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds)
+
+
+def spreads_of(
+    reference: Sequence[NDArray[Any]], moved: Sequence[NDArray[Any]] | None
+) -> list[float]:
+    """How far rounding moves each output; nothing where the moved ones have other shapes."""
+    if moved is None or [m.shape for m in moved] != [r.shape for r in reference]:
+        return [0.0] * len(reference)
+    return spread_of(_numbers(reference), _numbers(moved))
+
+
+def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
+    """Truth values as numbers, which can be subtracted."""
+    return [a.astype(np.uint8) if a.dtype == bool else a for a in arrays]
+
+
+def tolerance_of(subject: Subject, params: JudgeParams) -> Tolerance:
+    """What rounding explains: by the coarsest type of the file, and by its longest path."""
+    from onnx import TensorProto
+
+    graph = subject.model.graph
+    kinds = {constant.data_type for constant in graph.initializer}
+    kinds |= {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
+    kind = "float16" if TensorProto.FLOAT16 in kinds else "float32"
+    return Tolerance(params.ulps, params.conditioning, EPSILON[kind], depth_of(subject))
+
+
+def depth_of(subject: Subject) -> int:
+    """Number of nodes on the longest path."""
+    depths: dict[str, int] = {}
+    for node in subject.model.graph.node:
+        depth = max((depths.get(name, 0) for name in node.input), default=0) + 1
+        depths |= dict.fromkeys(node.output, depth)
+    return max(depths.values(), default=1)
+
+
+def dtypes_of(subject: Subject, outputs: Sequence[NDArray[Any]]) -> list[str]:
+    """The type that the file declares for each output, or what came where it declares none."""
+    from onnx import helper
+
+    declared = [value.type.tensor_type.elem_type for value in subject.model.graph.output]
+    known = [str(np.dtype(helper.tensor_dtype_to_np_dtype(kind))) for kind in declared if kind]
+    return known if len(known) == len(outputs) else [str(output.dtype) for output in outputs]
+
+
+def _same(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> bool:
+    return len(old) == len(new) and all(
+        (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+        for a, b in zip(old, new, strict=True)
+    )
+
+
+def _apart(old: Sequence[NDArray[Any]], new: Sequence[NDArray[Any]]) -> float:
+    """The largest absolute difference of elements that are finite in both; infinity by shape."""
+    largest = 0.0
+    for a, b in zip(old, new, strict=False):
+        if a.shape != b.shape:
+            return float("inf")
+        with np.errstate(all="ignore"):
+            distance = np.abs(a.astype(np.float64) - b.astype(np.float64))
+        finite = distance[np.isfinite(distance)]
+        largest = max(largest, float(finite.max(initial=0.0)))
+    return largest
+
+
+def _said(outcome: ExecutionOutcome) -> str:
+    return f"{outcome.status}: {outcome.exception} {outcome.message}".strip()

@@ -1,0 +1,179 @@
+"""The page that says what an upgrade changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.judging.compare import Difference
+from asterism.libraries.judging.params import JudgeParams
+from asterism.report.document import write_document
+from asterism.report.section import KeyFigure, ReportSection
+from asterism.report.templating import renderer
+from asterism.versions.blaming import Part
+from asterism.versions.comparing import CHANGES, Change
+from asterism.versions.subjects import Subject
+
+_render = renderer("asterism.versions")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A change with the smallest part that shows it.
+
+    Args:
+        change: of the whole model.
+        part: which nodes show it.
+        folder: where its script lies, relative to the page.
+        statuses: of the script, in the old and in the new version.
+    """
+
+    change: Change
+    part: Part
+    folder: str
+    statuses: tuple[int | None, int | None]
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the script shows the bug in the version to blame."""
+        culprit = self.statuses[self.change.culprit == self.change.pair.new]
+        return culprit == 1
+
+
+@dataclass
+class Comparison:
+    """What two versions did.
+
+    Args:
+        old: name of the version that is left.
+        new: name of the version that is taken.
+        versions: of the packages in each.
+        subjects: the models, with the changes of each.
+        explained: changes with the parts that show them.
+        refused: models that were not compared, with the reason.
+    """
+
+    old: str
+    new: str
+    versions: tuple[Mapping[str, str], Mapping[str, str]]
+    subjects: list[tuple[Subject, list[Change]]] = field(default_factory=list)
+    explained: list[Explained] = field(default_factory=list)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def changes(self) -> list[Change]:
+        """All that is a change, the worst kind first."""
+        order = list(CHANGES)
+        found = [c for _, changes in self.subjects for c in changes if c.is_change]
+        return sorted(found, key=lambda c: (order.index(c.kind), c.subject, c.pair.option))
+
+    def worst(self, subject: Subject, option: str) -> str:
+        """What the upgrade does at worst to a model in one way to run it."""
+        order = list(CHANGES)
+        kinds = [
+            change.kind
+            for other, changes in self.subjects
+            for change in changes
+            if other is subject and change.pair.option == option
+        ]
+        return min(kinds, key=order.index, default="–")
+
+
+def write_versions_page(target: Path, found: Comparison, params: JudgeParams) -> None:
+    """Write the page.
+
+    Args:
+        target: an HTML file.
+        found: what was compared.
+        params: the oracle's tolerances.
+    """
+    changed = {c.subject for c in found.changes}
+    options = sorted({c.pair.option for _, changes in found.subjects for c in changes})
+    body = _render(
+        "versions.html.j2",
+        old=found.old,
+        new=found.new,
+        ulps=f"{params.ulps:g}",
+        conditioning=f"{params.conditioning:g}",
+        changes=[_row(change, found.explained) for change in found.changes],
+        options=options,
+        models=[
+            {
+                "name": subject.name,
+                "nodes": len(subject.model.graph.node),
+                "kinds": {option: found.worst(subject, option) for option in options},
+            }
+            for subject, _ in found.subjects
+        ],
+        refused=found.refused,
+        words=list(CHANGES.items()),
+        packages=_packages(*found.versions),
+    )
+    section = ReportSection(
+        anchor="versions",
+        title=f"{found.old} beside {found.new}",
+        question="Does the upgrade change what these models compute?",
+        headline=(
+            KeyFigure("models that change", f"{len(changed)} of {len(found.subjects)}"),
+            KeyFigure("models that were not compared", str(len(found.refused))),
+            *(KeyFigure(kind, str(_count(found, kind))) for kind in CHANGES if _count(found, kind)),
+        ),
+        body=body,
+        order=0,
+    )
+    write_document(target, [section], "")
+
+
+def _count(found: Comparison, kind: str) -> int:
+    """Models whose worst change in any way to run them is of that kind."""
+    order = list(CHANGES)
+    worst = [min((c.kind for c in cs), key=order.index, default="") for _, cs in found.subjects]
+    return worst.count(kind)
+
+
+def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "model": change.subject,
+        "option": change.pair.option,
+        "inputs": change.distribution,
+        "kind": change.kind,
+        "old": _times(change.old, change),
+        "new": _times(change.new, change),
+        "apart": "–" if change.said else f"{change.apart:.3g}",
+        "layers": "",
+        "script": "",
+        "said": change.said,
+    }
+    for one in explained:
+        if one.change is change:
+            part = one.part
+            size = len(part.layers)
+            row |= {
+                "layers": ", ".join(part.layers[:3])
+                + (f" and {size - 3} more" if size > 3 else ""),
+                "script": f"{one.folder}/repro.py",
+                "statuses": one.statuses,
+                "confirmed": one.confirmed,
+                "blame": (
+                    f"{size} of {part.nodes} nodes show it by themselves"
+                    f"{'' if part.finished else ' (not the fewest: the steps were used up)'}, "
+                    f"on what reaches them in the model."
+                ),
+            }
+    return row
+
+
+def _times(difference: Difference | None, change: Change) -> str:
+    if change.said:
+        return "–"
+    if difference is None:
+        return "within" if change.referee == FILE_REFERENCE else "no reference"
+    return f"{difference.excess:.3g}" if difference.kind == "values differ" else difference.kind
+
+
+def _packages(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    names = sorted({*old, *new})
+    return [(name, old.get(name, "–"), new.get(name, "–")) for name in names]

@@ -1,0 +1,26 @@
+"""A project with the file of an old runtime's environment."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from old_runtime import install, write_definition
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with parameters and one environment, which is not made; the folder of work."""
+    shutil.copy(ROOT / "params.yaml", tmp_path)
+    write_definition(tmp_path)
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def old_runtime(project):
+    """The same with the environment made."""
+    install(project)
+    return project

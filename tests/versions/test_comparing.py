@@ -1,0 +1,97 @@
+"""What an upgrade does to a model, judged from outputs alone."""
+
+import numpy as np
+import pytest
+from small_files import chain
+
+from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.worker_pool import Result
+from asterism.versions.app import pairs_of
+from asterism.versions.comparing import (
+    CHANGES,
+    UNCHANGED,
+    Pair,
+    change_of,
+    depth_of,
+    off,
+    tolerance_of,
+)
+from asterism.versions.subjects import subject_of
+
+PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")
+PARAMS = JudgeParams(ulps=64, conditioning=8)
+RIGHT = np.linspace(-1, 1, 8).reshape(2, 4)
+WRONG, TINY = RIGHT + 0.01, RIGHT + 1e-7
+
+
+def result(old, new, reference=RIGHT):
+    """Outputs by backend; a text is what a backend failed with."""
+    given = {PAIR.old: old, PAIR.new: new, FILE_REFERENCE: reference, FILE_PERTURBED: reference}
+    outcomes, outputs = {}, {}
+    for backend, value in given.items():
+        if isinstance(value, str):
+            outcomes[backend] = ExecutionOutcome(0, backend, "run", "error", "Broken", value)
+        elif value is not None:
+            outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok")
+            kind = np.float64 if "float64" in backend or "perturbed" in backend else np.float32
+            outputs[backend] = {"normal": [value.astype(kind)]}
+    return Result(0, ("normal",), outcomes, outputs)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reference", "kind"),
+    [
+        (RIGHT, RIGHT, RIGHT, "same"),
+        (RIGHT, TINY, RIGHT, "within rounding"),
+        (RIGHT, WRONG, RIGHT, "now wrong"),
+        (WRONG, RIGHT, RIGHT, "now right"),
+        (WRONG, WRONG + 1, RIGHT, "both wrong"),
+        (WRONG, WRONG, RIGHT, "both wrong alike"),
+        (RIGHT, "no", RIGHT, "no longer runs"),
+        ("no", RIGHT, RIGHT, "now runs"),
+        ("no", "neither", RIGHT, "neither runs"),
+        (RIGHT, WRONG, None, "differs"),
+        (RIGHT, TINY, None, "within rounding"),
+        (RIGHT, RIGHT, None, "same"),
+        (RIGHT, np.where(RIGHT > 0.9, np.nan, RIGHT), RIGHT, "now wrong"),
+        (RIGHT[:1], RIGHT, RIGHT, "now right"),
+    ],
+)
+def test_kinds_of_change(old, new, reference, kind):
+    subject = subject_of("m", chain("Relu"), 4, {})
+    change = change_of(subject, result(old, new, reference), PAIR, "normal", PARAMS)
+    assert change.kind == kind
+    assert change.is_change == (kind not in UNCHANGED)
+    assert bool(change.said) == isinstance(old, str) or isinstance(new, str)
+    assert change.culprit == (PAIR.new if kind in ("no longer runs", "now wrong") else PAIR.old)
+
+
+def test_every_kind_is_explained():
+    assert set(UNCHANGED) < set(CHANGES)
+
+
+def test_a_shape_is_infinitely_far():
+    subject = subject_of("m", chain("Relu"), 4, {})
+    change = change_of(subject, result(RIGHT[:1], RIGHT), PAIR, "normal", PARAMS)
+    assert change.apart == float("inf") and change.old.kind == "wrong shape"
+
+
+def test_the_longest_path_counts():
+    assert depth_of(subject_of("m", chain("Relu", "Exp", "Abs"), 4, {})) == 3
+
+
+def test_both_ways_to_run_a_file_are_compared():
+    options = [pair.option for pair in pairs_of("onnxruntime@0.1", "onnxruntime")]
+    assert options == ["file", "file_optimised"]
+
+
+def test_truth_values_are_compared():
+    """Also with what rounding moves, which is subtracted."""
+    right = [RIGHT > 0]
+    bounds = tolerance_of(subject_of("m", chain("Relu"), 4, {}), PARAMS)
+    assert off(right, right, right, ["bool"], bounds) is None
+    found = off([RIGHT > 0.5], right, right, ["bool"], bounds)
+    assert found is not None and found.kind == "values differ"
+    assert off([RIGHT.astype(np.float32)], right, right, ["bool"], bounds).kind == "wrong dtype"

@@ -1,0 +1,153 @@
+"""Environments of libraries: their files, where they lie, and what workers need of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from old_runtime import DEFINITION, install, write_definition
+
+from asterism.core.messages.errors import UserError
+from asterism.core.workers.starting import OWN_INTERPRETER
+from asterism.libraries.adapters.backends import (
+    check_backends,
+    is_backend,
+    library_of,
+    plugin_of,
+    product_of,
+)
+from asterism.libraries.adapters.environments import environment, interpreter_of, names
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.versions import making
+
+ROOT = Path(__file__).parents[2]
+OWN = [path.stem for path in (ROOT / "conf/environment").glob("*.yaml")]
+
+
+def test_a_backend_may_name_an_environment():
+    backend = "onnxruntime@1.20:tf2onnx_optimised"
+    check_backends([backend])
+    assert is_backend(backend)
+    assert library_of(backend) == "onnxruntime@1.20"
+    assert product_of("onnxruntime@1.20") == product_of("onnxruntime") == "onnxruntime"
+    assert plugin_of("onnxruntime@1.20") is LIBRARIES["onnxruntime"]
+    with pytest.raises(UserError, match="has no backend 'tf2onx'"):
+        check_backends(["onnxruntime@1.20:tf2onx"])
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_each_environment_of_the_project_can_be_read(name):
+    own = environment(name, ROOT / "conf/environment")
+    product, version = name.split("@")
+    installed = own.versions[LIBRARIES[product].packages[0]]
+    assert f"{installed}.".startswith(f"{version}.")
+    assert "MB to download" in own.cost
+    assert own.definition.python == "3.11"
+
+
+def test_an_environment_that_is_not_made_says_how_it_is_made(project):
+    with pytest.raises(UserError) as error:
+        interpreter_of("onnxruntime@0.1")
+    assert "`asterism environments onnxruntime@0.1 --make`" in str(error.value)
+    assert "about 1 MB to download and 2 MB of disk" in str(error.value)
+    assert interpreter_of("onnxruntime") == OWN_INTERPRETER
+
+
+@pytest.mark.parametrize("name", ["onnxruntime@0.2", "../x@1", "onnxruntime"])
+def test_an_unknown_environment_is_rejected(project, name):
+    with pytest.raises(UserError, match=r"there is no environment .*known: onnxruntime@0\.1"):
+        environment(name)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("numpy==1.23.5", "numpy>=1.23"), "is no package with its version"),
+        (("numpy==1.23.5", "--index=x"), "is no package with its version"),
+        (("3.11", "eleven"), "it should be like 3.11"),
+        (("disk_mb: 2", "disk_mb: much"), "'disk_mb'"),
+        (("disk_mb: 2", "disk: 2"), "'disk'"),
+    ],
+)
+def test_a_wrong_file_is_rejected_in_one_line(project, change, said):
+    write_definition(project, text=DEFINITION.replace(*change))
+    with pytest.raises(UserError) as error:
+        environment("onnxruntime@0.1")
+    assert said in str(error.value) and "onnxruntime@0.1.yaml" in str(error.value)
+
+
+def test_another_content_is_another_environment(old_runtime):
+    before = environment("onnxruntime@0.1")
+    assert before.is_made
+    write_definition(old_runtime, text=DEFINITION.replace("1.23.5", "1.23.4"))
+    assert not environment("onnxruntime@0.1").is_made
+    assert names() == ["onnxruntime@0.1"]
+
+
+def test_its_python_finds_nothing_that_is_installed_here(old_runtime):
+    interpreter = interpreter_of("onnxruntime@0.1")
+    assert [path.name for path in Path(interpreter.source).iterdir()] == ["asterism"]
+    assert Path(interpreter.source, "asterism/core").is_dir()
+
+
+def test_a_worker_imports_nothing_but_numpy():
+    """The modules of workers, and every plug-in, where only NumPy is installed."""
+    program = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        top = name.partition(".")[0]
+        if top not in {"asterism", "numpy"} | set(sys.stdlib_module_names) and path is None:
+            raise ModuleNotFoundError(f"no {name}", name=name)
+import numpy
+sys.meta_path.insert(0, Absent())
+import asterism.core.workers.entry
+import asterism.libraries.running.worker
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+print(len([LIBRARIES[n] for n in LIBRARIES]), len([CONVERTERS[n] for n in CONVERTERS]))
+"""
+    given = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    given.pop("ASTERISM_LIBRARIES", None)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=given, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    libraries, converters = map(int, done.stdout.split())
+    assert libraries >= 10 and converters >= 3
+
+
+def test_removing_frees_the_space_and_can_be_repeated(old_runtime):
+    said = []
+    assert environment("onnxruntime@0.1").is_made
+    making.remove(environment("onnxruntime@0.1"), said.append)
+    assert not environment("onnxruntime@0.1").is_made
+    making.remove(environment("onnxruntime@0.1"), said.append)
+    assert said[1] == "onnxruntime@0.1 is not made"
+    assert list((old_runtime / "state/environments").iterdir()) == []
+
+
+def test_what_is_made_is_not_made_again(old_runtime):
+    said = []
+    making.make(environment("onnxruntime@0.1"), said.append)
+    assert said[0].startswith("onnxruntime@0.1 is made: ")
+
+
+def test_a_python_that_is_not_there_is_named(project):
+    write_definition(project, text=DEFINITION.replace("3.11", "3.99"))
+    with pytest.raises(UserError, match=r"there is no python3\.99 on the PATH"):
+        making.make(environment("onnxruntime@0.1"), lambda _: None)
+
+
+@pytest.mark.slow
+def test_a_failed_installation_leaves_no_half_environment(project, monkeypatch):
+    """What was downloaded stays for the next try; the environment is not there."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    wanted = environment("onnxruntime@0.1")
+    with pytest.raises(UserError, match=r"packages of onnxruntime@0\.1 cannot be installed: .*ERR"):
+        making.make(wanted, lambda _: None)
+    assert not wanted.is_made
+    left = {path.name for path in wanted.folder.parent.iterdir()}
+    assert left == {f"{wanted.folder.name}.lock", f"{wanted.folder.name}.downloads"}
+    install(project)
+    assert wanted.is_made

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.program import LIBRARIES, app, require_root
 from asterism.core.messages.errors import UserError
 
 
-@app.command()
+@app.command(rich_help_panel=LIBRARIES)
 def findings(
     triage: Annotated[
         Path | None,

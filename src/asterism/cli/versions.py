@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import app, require_root
+from asterism.cli.program import LIBRARIES, app, require_root
 from asterism.core.messages.errors import UserError
 
 
-@app.command()
+@app.command(rich_help_panel=LIBRARIES)
 def environments(
     names: Annotated[
         list[str] | None, typer.Argument(help="As onnxruntime@1.20; all if none.")
@@ -40,7 +40,7 @@ def environments(
             print(f"{name}: {state}")
 
 
-@app.command("compare-versions")
+@app.command("compare-versions", rich_help_panel=LIBRARIES)
 def compare_versions(
     library: Annotated[
         str, typer.Argument(help="A library that runs files: onnxruntime, openvino.")

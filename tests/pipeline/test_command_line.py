@@ -19,6 +19,7 @@ from asterism.core.resuming import tidying
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
+from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
 from asterism.vetting import certificate, command
@@ -442,3 +443,15 @@ def test_budgets_are_printed_beside_the_last_run(root):
     lines = run("budget").output.splitlines()
     assert lines[1].split() == ["one", "-", "2", "-", "100"]
     assert lines[-1].split() == ["the", "whole", "run", "-", "4", "-", "250"]
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_papers_figures_are_set_beside_the_recorded_runs(here, note, check):
+    note(reproduction_app, "compare")
+    words = ["compare", *["--check"] * check]
+    assert "there is no results here" in str(run(*words).exception)
+    assert note.calls == []
+    (here / "results").mkdir()
+    assert run(*words).exit_code == 0
+    ((_, checked, say),) = note.calls
+    assert checked is check and callable(say)

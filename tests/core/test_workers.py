@@ -1,10 +1,13 @@
 """Worker processes: requests, limits, deaths, forks; whatever a worker does, its parent goes on."""
 
+import gc
 import os
 import signal
 import threading
 import time
+import warnings
 from concurrent.futures import CancelledError, ThreadPoolExecutor
+from contextlib import suppress
 
 import psutil
 import pytest
@@ -234,3 +237,18 @@ def test_imports_that_take_too_long_or_are_no_longer_wanted_end(monkeypatch, giv
         assert server.pid is None
     finally:
         server.stop()
+
+
+def test_a_worker_that_cannot_be_started_leaves_no_socket_open():
+    class Broken:
+        def fork(self, *_):
+            raise LaunchError("no process left")
+
+    worker = WorkerProcess(obey, forks=Broken())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with suppress(LaunchError):
+            worker.start()
+        gc.collect()
+    assert worker.pid is None
+    assert [warning for warning in told if "socket" in str(warning.message)] == []

@@ -2,6 +2,7 @@
 
 import itertools
 from dataclasses import replace
+from types import SimpleNamespace
 
 import keras
 import numpy as np
@@ -14,7 +15,7 @@ from structlog.testing import capture_logs
 from asterism.attacks.augmentation import AugmentationSet, Split
 from asterism.attacks.pixels import as_pixels
 from asterism.config import compose
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.errors import UserError
 from asterism.criteria.criterion import Activations
 from asterism.criteria.layers import find_layer, hidden_layers
@@ -28,7 +29,7 @@ from asterism.deepimportance.keras_layers import network_of
 from asterism.deepimportance.measurement import measure
 from asterism.deepimportance.neurons import neuron_relevance
 from asterism.deepimportance.params import ClusterParams, ImportanceParams, RelevanceParams
-from asterism.deepimportance.results import save_fitted
+from asterism.deepimportance.results import save_combinations, save_fitted
 from asterism.models.keras_models.preprocessing import PreprocessingParams
 from asterism.models.layers.logits import FROM_PROBABILITIES
 from places import ROOT
@@ -429,3 +430,25 @@ def test_the_criteria_work_on_a_regressor():
     assert metrics["likelihood_surprise"] > 0
     assert 0 < metrics["idc_4"] <= 1
     assert fitted.relevance.inputs.tolist() == [200]
+
+
+def test_combinations_are_kept_by_coverage_and_augmentation(tmp_path):
+    def exercised(first):
+        new = SimpleNamespace(combinations=np.array([[first, 1]], np.uint8), inputs=np.array([2]))
+        return SimpleNamespace(
+            subset=np.array([0, 2]), subsets={"fgsm": np.array([first])}, new={"fgsm": new}
+        )
+
+    measured = SimpleNamespace(exercised={"idc_4": exercised(4), "idc_6": exercised(6)})
+    save_combinations(measured, np.array([10, 11, 12]), tmp_path)
+    for name, first in (("idc_4", 4), ("idc_6", 6)):
+        smallest = read_arrays(tmp_path / name / "smallest_subset.npz")
+        assert {key: array.tolist() for key, array in smallest.items()} == {
+            "positions": [10, 12],
+            "fgsm": [first],
+        }
+        new = read_arrays(tmp_path / name / "new_combinations.npz")
+        assert {key: array.tolist() for key, array in new.items()} == {
+            "fgsm_combinations": [[first, 1]],
+            "fgsm_inputs": [2],
+        }

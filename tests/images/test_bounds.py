@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from asterism.images import Images
-from asterism.images.bounds import acceptable, changed_values, largest_change
+from asterism.images.bounds import (
+    acceptable,
+    are_images,
+    changed_values,
+    differing,
+    largest_change,
+)
 
 
 def slow_acceptable(image: Images, reference: Images) -> bool:
@@ -62,3 +68,26 @@ def test_limits_themselves_are_accepted() -> None:
     faint[:] = 51  # a fifth of 255, exactly
     assert acceptable(faint, reference, linf_share=0.2).all()
     assert not acceptable(faint + np.uint8(1), reference, linf_share=0.2).any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "images"),
+    [
+        (np.uint8, (2, 3, 3, 1), True),
+        (np.uint8, (2, 3, 3), False),
+        (np.float32, (2, 3, 3, 1), False),
+        (np.int8, (2, 3, 3, 1), False),
+    ],
+)
+def test_images_are_known_by_their_type_and_axes(
+    dtype: type, shape: tuple[int, ...], images: bool
+) -> None:
+    assert are_images(np.zeros(shape, dtype)) is images
+
+
+def test_inputs_differ_where_any_value_does() -> None:
+    references = np.arange(24).reshape(4, 3, 2)
+    inputs = references.copy()
+    inputs[1, 2, 1] += 1
+    inputs[3] = 0
+    assert differing(inputs, references).tolist() == [False, True, False, True]

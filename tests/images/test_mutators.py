@@ -455,6 +455,7 @@ def test_mutators_from_configuration() -> None:
         ({"translation": {"low": "x"}}, "translation.low is 'x'"),
         ({"scale": {"low": 0}}, "above 0"),
         ({"median_blur": {"sizes": [2]}}, "odd"),
+        ({"median_blur": {"sizes": [3, 2]}}, "odd"),
         ({"gaussian_blur": {"sizes": []}}, "at least one kernel size"),
         ({"average_blur": {"sizes": [0]}}, "at least 1"),
         ({"bilateral_blur": {"diameter": 4}}, "odd"),

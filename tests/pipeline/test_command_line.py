@@ -21,6 +21,7 @@ from asterism.core.resuming import tidying
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
+from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, sharing
 from asterism.sweep.workspace import git
@@ -519,3 +520,15 @@ def test_outside_of_a_project_nothing_is_completed(here, monkeypatch, capsys):
     for words in ("asterism repro ", "asterism diff "):
         completed(monkeypatch, words)
         assert capsys.readouterr().out.split() == []
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_the_papers_figures_are_set_beside_the_recorded_runs(here, note, check):
+    note(reproduction_app, "compare")
+    words = ["compare", *["--check"] * check]
+    assert "there is no results here" in str(run(*words).exception)
+    assert note.calls == []
+    (here / "results").mkdir()
+    assert run(*words).exit_code == 0
+    ((_, checked, say),) = note.calls
+    assert checked is check and callable(say)

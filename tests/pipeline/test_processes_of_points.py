@@ -416,7 +416,8 @@ class TestStages:
     """Stages that DVC runs in this process."""
 
     @pytest.fixture
-    def root(self, tmp_path, monkeypatch):
+    def root(self, tmp_path, monkeypatch, caplog):
+        caplog.set_level("INFO", "dvc")  # a plan of points has made it quiet for the whole process
         root = tmp_path / "root"
         root.mkdir()
         monkeypatch.chdir(root)

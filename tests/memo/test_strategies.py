@@ -1,0 +1,370 @@
+"""What strategies propose, learn and remember; words for what Keras configures; drawn weights."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from asterism.memo.generating.campaign import (
+    GenerationCampaign,
+    Mutant,
+    read_state,
+    write_state,
+)
+from asterism.memo.generating.generate import Island, _budgets, unite
+from asterism.memo.generating.strategies.memo import Memo, OlderOperators, UniformMemo
+from asterism.memo.generating.strategies.scratch import Cradle, Muffin
+from asterism.memo.generating.tables import _evenly
+from asterism.memo.graphs import keras_config
+from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
+from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, _cleaned, layer_name
+from asterism.memo.graphs.weights import draw_weights, fit, matched
+from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
+from asterism.memo.universe.parameters import Choice, Number
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import INTEGER, InvalidLayerError
+from asterism.search.metropolis import MetropolisHastings, Uniform
+from memo.small_graphs import branching, convolutional, recurrent
+from memo.test_generation import SEEDS, params
+
+
+def rng(number=0):
+    return np.random.default_rng(number)
+
+
+def mutant(graph, gain, seed="conv", operator="NLA"):
+    return Mutant(graph, seed, operator, gain)
+
+
+class TestSeedsAlone:
+    """CRADLE's strategy."""
+
+    def test_every_seed_is_proposed_once(self):
+        strategy = Cradle(SEEDS, params())
+        assert strategy.limit == 3
+        first = strategy.propose(rng(), Coverage())
+        assert first == Mutant(SEEDS["conv"], "conv", "seed", 0)
+        again = Cradle(SEEDS, params())
+        again.restore(strategy.learnt())
+        assert [again.propose(rng(), Coverage()).seed_model for _ in range(2)] == ["rnn", "add"]
+        assert again.learnt() == []
+        assert strategy.learnt() == ["rnn", "add"]
+
+
+class TestFromScratch:
+    """Muffin's strategy."""
+
+    def test_models_are_chains_or_cells_of_small_layers(self):
+        found = [
+            Muffin({}, params(max_elements=10**6)).propose(rng(n), Coverage()) for n in range(40)
+        ]
+        made = [m for m in found if m is not None]
+        assert len(made) >= 35
+        assert {m.operator for m in made} == {"chain", "cell"}
+        assert {m.seed_model for m in made} == {""} and {m.gain for m in made} == {0}
+        for m in made:
+            (start,) = m.graph.inputs
+            shape = m.graph.tensors[start].shape
+            assert 1 <= len(shape) <= 4 and all(2 <= size <= 8 for size in shape)
+            own = [n for n in m.graph.nodes.values() if not n.repair][1:]
+            assert 1 <= len(own) <= 10
+            assert all(universe()[n.type].dtypes != (INTEGER,) for n in own)
+            if m.operator == "chain":
+                merging = any(universe()[n.type].merges for n in own)
+                assert merging or len(m.graph.outputs) == 1
+        assert max(len(m.graph.layers) for m in made) > 6
+
+    def test_none_is_larger_than_allowed(self):
+        for number in range(12):
+            made = Muffin({}, params(max_layers=3)).propose(rng(number), Coverage())
+            assert made is None or len(made.graph.layers) <= 3
+
+
+class TestMemo:
+    """What guides the choice of models and operators."""
+
+    def test_ablations_differ_in_guidance_operators_and_choice(self):
+        assert (Memo.guided, UniformMemo.guided, OlderOperators.guided) == (True, False, False)
+        made = [kind(SEEDS, params(p=0.25)) for kind in (Memo, UniformMemo, OlderOperators)]
+        assert [type(m._selector) for m in made] == [
+            MetropolisHastings,
+            Uniform,
+            MetropolisHastings,
+        ]
+        assert set(made[0]._operators) == set(made[1]._operators)
+        assert set(made[0]._operators).isdisjoint(made[2]._operators)
+        assert len(made[0]._choices) == 3 * len(made[0]._operators)
+
+    def test_a_choice_is_worth_what_it_brought_for_each_time_it_was_selected(self):
+        memo = Memo(SEEDS, params())
+        memo._model_scores[1], memo._operator_scores["NLA"] = 6.0, 3.0
+        assert memo.fitness((1, "NLA")) == 9.0
+        memo._selected[1, "NLA"] = 2
+        assert memo.fitness((1, "NLA")) == 3.0 and memo.fitness((0, "NLA")) == 3.0
+
+    def test_rewards_are_shared_by_the_operators_that_were_applied(self):
+        memo = Memo(SEEDS, params())
+        memo._slot, memo._applied = 2, ["NLA", "CMode"]
+        memo.reward(mutant(branching(), 5))
+        assert dict(memo._model_scores) == {2: 5.0}
+        assert dict(memo._operator_scores) == {"NLA": 2.5, "CMode": 2.5}
+
+    @pytest.mark.parametrize(
+        ("gain", "pool", "most", "kept"),
+        [
+            (3, "replace", 20, "mutant"),
+            (0, "replace", 20, "before"),
+            (3, "replace", 5, "seed"),
+            (3, "replace", 6, "mutant"),
+            (0, "grow", 20, "before"),
+            (3, "grow", 5, "seed"),
+        ],
+    )
+    def test_a_model_is_kept_where_it_raised_coverage_until_it_is_too_large(
+        self, gain, pool, most, kept
+    ):
+        memo = Memo(SEEDS, params(pool=pool, max_layers=most))
+        before = memo._pool[2] = recurrent()
+        memo._slot, memo._applied = 2, ["NLA"]
+        graph = branching().change(1, seed=99)
+        assert len(graph.layers) == 4
+        memo.reward(mutant(graph, gain))
+        wanted = {"mutant": graph, "before": before, "seed": SEEDS["add"]}
+        assert memo._pool[2] == wanted[kept]
+        assert len(memo._pool) == 3
+
+    def test_a_joining_model_is_chosen_and_falls_back_to_its_seed(self):
+        memo = Memo(SEEDS, params(pool="grow"))
+        operators = len(memo._operators)
+        memo._slot, memo._applied = 1, ["NLA"]
+        memo.reward(mutant(branching(), 4))
+        assert memo._pool[3] == branching() and memo._names == ["conv", "rnn", "add", "rnn"]
+        assert memo._choices[-operators:] == [(3, name) for name in memo._operators]
+        assert memo._origin(3) == SEEDS["rnn"]
+
+    def test_what_it_has_learnt_is_the_same_after_it_was_read_back(self):
+        memo = Memo(SEEDS, params(pool="grow"))
+        for number in range(6):
+            proposed = memo.propose(rng(number), Coverage())
+            if proposed is not None:
+                memo.reward(replace(proposed, gain=number))
+        again = Memo(SEEDS, params(pool="grow"))
+        again.restore(memo.learnt())
+        assert again.learnt() == memo.learnt()
+        assert (again._current, again._choices) == (memo._current, memo._choices)
+        assert again._current in again._choices
+        fresh = Memo(SEEDS, params())
+        fresh.restore(Memo(SEEDS, params()).learnt())
+        assert fresh._current is None
+
+
+class TestCampaigns:
+    """Models of a campaign, on disk and of several islands."""
+
+    def test_a_state_holds_what_came_since_the_last(self, tmp_path):
+        campaign = GenerationCampaign(coverage_of(SEEDS.values()))
+        campaign.add(mutant(branching(), 0))
+        campaign.rejected["no valid draw"] = 3
+        write_state(campaign, 7, {"strategy": [1]})(tmp_path)
+        campaign.add(mutant(recurrent(), 0, "rnn"))
+        write_state(campaign, 9, {"strategy": [2]})(tmp_path)
+        names = sorted(path.name for path in (tmp_path / "mutants").iterdir())
+        assert names == ["00000001.json", "00000002.json"]
+        state = read_state(tmp_path, SEEDS.values())
+        assert (state.proposals, state.learnt) == (9, {"strategy": [2]})
+        assert state.campaign.mutants == campaign.mutants
+        assert state.campaign.growth == campaign.growth
+        assert state.campaign.rejected == Counter({"no valid draw": 3})
+
+    def test_an_island_is_read_as_it_was_saved(self, tmp_path):
+        island = Island([mutant(branching(), 2)], Counter({"x": 1}), {"seen": [1]})
+        island.save(tmp_path)
+        assert Island.load(tmp_path) == island
+
+    def test_islands_are_united_in_turns(self):
+        wide = convolutional()
+        islands = [
+            Island([mutant(branching(), 9), mutant(wide, 9)], Counter(a=1), None),
+            Island([mutant(recurrent(), 9)], Counter(a=2, b=1), {"seen": 1}),
+        ]
+        whole = unite({"add": branching()}, islands)
+        assert [m.graph for m in whole.mutants] == [branching(), recurrent(), wide]
+        assert whole.mutants[0].gain == 0 and whole.mutants[1].gain > 0
+        assert whole.rejected == Counter(a=3, b=1) and whole.rewards == [{"seen": 1}]
+        covered = coverage_of([branching()])
+        assert whole.mutants[1].gain == covered.gain(elements_of(recurrent()))
+
+    @pytest.mark.parametrize(
+        ("strategy", "models", "islands", "shares"),
+        [
+            ("memo", 10, 3, [4, 3, 3]),
+            ("memo", 2, 5, [1, 1]),
+            ("cradle", 10, 3, [10]),
+            ("muffin", 4, 1, [4]),
+        ],
+    )
+    def test_a_budget_is_shared_by_islands_where_proposals_never_end(
+        self, strategy, models, islands, shares
+    ):
+        assert _budgets(strategy, SEEDS, params(models=models, islands=islands)) == shares
+
+    @pytest.mark.parametrize(
+        ("count", "most", "places"),
+        [
+            *((5, 9, [0, 1, 2, 3, 4]), (9, 3, [0, 4, 8]), (10, 4, [0, 3, 6, 9])),
+            *((1, 3, [0]), (0, 3, []), (7, 1, [0])),
+        ],
+    )
+    def test_positions_are_evenly_apart(self, count, most, places):
+        assert _evenly(count, most) == places
+
+
+class TestWords:
+    """Keras' configurations in the universe's words."""
+
+    @pytest.mark.parametrize(
+        ("value", "word"),
+        [
+            ({"class_name": "GlorotUniform", "config": {}}, "glorot_uniform"),
+            ({"class_name": "function", "config": "relu"}, "relu"),
+            (
+                {"class_name": "function", "config": "asterism>keras_2_hard_sigmoid"},
+                "hard_sigmoid",
+            ),
+            *(((1, 2), [1, 2]), ([3], [3]), (["a"], "a"), ([[1, 2]], [[1, 2]]), ("x", "x")),
+            *((None, None), ([1, 2], [1, 2])),
+        ],
+    )
+    def test_an_object_is_called_by_its_name(self, value, word):
+        assert keras_config._word(value) == word
+
+    @pytest.mark.parametrize(
+        ("argument", "value", "defaults", "off"),
+        [
+            ("x", 1, {"x": 1}, False),
+            ("x", 2, {"x": 1}, True),
+            ("x", [1, 1], {"x": 1}, False),
+            ("x", (1, 2), {"x": 1}, True),
+            ("x", None, {"x": 1}, False),
+            ("data_format", "channels_last", {"data_format": None}, False),
+            ("data_format", "channels_first", {"data_format": None}, True),
+            ("x", None, {}, False),
+            ("x", 3, {}, True),
+            ("groups", 1, {}, False),
+            ("groups", 2, {}, True),
+        ],
+    )
+    def test_an_argument_asks_for_the_default_or_not(self, argument, value, defaults, off):
+        assert keras_config._off_default(argument, value, defaults) is off
+
+    @pytest.mark.parametrize(
+        ("value", "dtype"),
+        [
+            (None, "float32"),
+            ("float16", "float16"),
+            ({"class_name": "DTypePolicy", "config": {"name": "float64"}}, "float64"),
+        ],
+    )
+    def test_a_dtype_is_a_name_or_a_policy(self, value, dtype):
+        assert keras_config.dtype_of(value) == dtype
+
+    @pytest.mark.parametrize("value", ["int32", {"class_name": "mixed_float16", "config": {}}])
+    def test_another_dtype_is_rejected(self, value):
+        with pytest.raises(InvalidLayerError, match="which the universe does not declare"):
+            keras_config.dtype_of(value)
+
+    ACTIVATION = Choice("activation", "linear", ("linear", "relu"))
+    AXES = Choice("shared_axes", "none", ("none", [1], [1, 2]))
+    AXIS = Choice("axis", -1, (-1, 1))
+    UNITS = Number("units", 4, 1, 20)
+
+    @pytest.mark.parametrize(
+        ("parameter", "value", "default", "word"),
+        [
+            (ACTIVATION, None, None, "linear"),
+            (ACTIVATION, "relu", None, "relu"),
+            (AXES, None, None, "none"),
+            (AXES, [1], None, [1]),
+            (AXIS, [1], -1, 1),
+            (AXIS, [1, 2], -1, [1, 2]),
+            (UNITS, 7, None, 7),
+            (UNITS, None, None, None),
+        ],
+    )
+    def test_a_declared_parameter_s_value(self, parameter, value, default, word):
+        assert keras_config._declared_word(parameter, value, default) == word
+
+    def test_what_has_no_word_is_rejected(self):
+        with pytest.raises(InvalidLayerError, match="its activation tanh is not declared"):
+            keras_config._declared_word(self.ACTIVATION, "tanh", None)
+        with pytest.raises(InvalidLayerError, match="its units is None"):
+            keras_config._declared_word(self.UNITS, None, 4)
+
+    def test_none_is_spelled_for_keras_at_every_depth(self):
+        given = {"a": "none", "b": {"c": "none", "d": [1]}, "e": "x"}
+        assert _cleaned(given) == {"a": None, "b": {"c": None, "d": [1]}, "e": "x"}
+        assert layer_name(3, SEEDS["add"].nodes[3]) == "n3_add"
+        assert {name for name in universe() if name in TWO_ARGUMENTS} == TWO_ARGUMENTS
+
+
+class TestWeights:
+    """Weights that are drawn, cut, and found by name."""
+
+    def test_a_stored_array_is_cut_or_repeated(self):
+        array = np.arange(6, dtype=np.float32).reshape(2, 3)
+        assert fit(array, (2, 3)) is array
+        assert fit(array, (1, 2)).tolist() == [[0, 1]]
+        assert fit(array, (3, 4)).tolist() == [[0, 1, 2, 0], [3, 4, 5, 3], [0, 1, 2, 0]]
+
+    def test_variables_of_one_name_are_matched_where_as_many_are_stored(self):
+        one, two, three = (np.full(1, n, np.float32) for n in (1, 2, 3))
+        variables = [("kernel", (1,)), ("bias", (1,)), ("kernel", (1,))]
+        assert matched(variables, [("kernel", one), ("kernel", two)]) == [one, None, two]
+        assert matched(variables, [("kernel", one), ("bias", three)]) == [None, three, None]
+        assert matched(variables, []) == [None, None, None]
+
+    @pytest.mark.parametrize(
+        ("name", "shape", "low", "high"),
+        [
+            ("moving_variance", (4000,), 0.5, 1.5),
+            ("gamma", (4000,), 0.5, 1.5),
+            ("scale", (4000,), 0.5, 1.5),
+            ("scaled", (4000,), -0.5, 0.5),
+            ("bias", (4000,), -0.5, 0.5),
+            ("kernel", (50, 100), -0.2, 0.2),
+            ("kernel", (2, 3, 10, 15), -0.2, 0.2),
+        ],
+    )
+    def test_they_are_drawn_from_the_range_of_their_kind(self, name, shape, low, high):
+        drawn = draw_weights(name, shape, rng())
+        assert drawn.dtype == np.float32 and drawn.shape == shape
+        assert low <= drawn.min() < low + 0.02 and high - 0.02 < drawn.max() <= high
+
+
+class TestCutting:
+    """Graphs without some of their layers."""
+
+    def test_a_bypassed_layer_is_gone_with_what_only_it_read(self):
+        graph = branching()
+        shorter = bypass(graph, 1, 3)
+        assert list(shorter.nodes) == [0, 1, 4] and shorter.nodes[4].inputs == (1,)
+        assert list(bypass(graph, 3, 4).nodes) == [0, 1, 2, 3]
+        conv = convolutional()
+        assert bypass(conv, 0, 1).tensors.keys() == conv.tensors.keys() - {1}
+        assert bypass(conv, 4, 5) is None or 5 not in bypass(conv, 4, 5).nodes
+
+    def test_a_merging_layer_without_one_of_two_inputs_goes_too(self):
+        graph = branching()
+        assert list(without_branch(graph, 3, 0).nodes) == [0, 2, 4]
+        assert list(without_branch(graph, 3, 1).nodes) == [0, 1, 4]
+        three = graph.change(3, inputs=(1, 2, 1))
+        assert without_branch(three, 3, 1).nodes[3].inputs == (1, 1)
+
+    def test_identities_begin_at_0_in_their_order(self):
+        graph = bypass(branching(), 2, 3)
+        assert list(graph.nodes) == [0, 2, 4]
+        again = renumbered(graph)
+        assert list(again.nodes) == [0, 1, 2]
+        assert [n.inputs for n in again.nodes.values()] == [(), (0,), (1,)]
+        assert [n.seed for n in again.nodes.values()] == [n.seed for n in graph.nodes.values()]

@@ -10,6 +10,7 @@ from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read
 from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.store import read_models, read_weights
@@ -55,4 +56,5 @@ def run(params: Params) -> None:
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
     }
-    write_json(Path("metrics/triage_findings.json"), metrics)
+    counts = counts_of([u.finding for u in unique], params.execute.backends)
+    write_json(Path("metrics/triage_findings.json"), metrics | counts)

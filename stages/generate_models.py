@@ -40,7 +40,8 @@ def run(params: Params) -> None:
     executed = {i: main.mutants[i].graph for i in sorted(main.broadest(params.generate.executed))}
     write_models(ARTIFACTS, {f"{i:05d}": graph for i, graph in executed.items()})
     write_table(ARTIFACTS / "mutants.csv", mutant_table(main, executed))
-    write_table(ARTIFACTS / "branches.csv", branch_table(main.rewards))
+    branches = branch_table(main.rewards)
+    write_table(ARTIFACTS / "branches.csv", branches)
     write_json(ARTIFACTS / "universe.json", universe_facts())
     write_table(Path("plots/generate_models/growth.csv"), growth_table(campaigns))
     metrics = {
@@ -51,5 +52,8 @@ def run(params: Params) -> None:
         "coverage_of_executed": coverage_of(executed.values()).rates(),
         "rejected_draws": sum(main.rejected.values()),
     }
+    if params.generate.branch_backends:
+        metrics["branches_reached"] = sum(branches["reached"])
+        metrics["branches_in_files_entered"] = sum(branches["branches"])
     write_json(Path("metrics/generate_models.json"), metrics)
     islands.finish()

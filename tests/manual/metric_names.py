@@ -10,8 +10,8 @@ from places import ROOT
 
 PAGE = ROOT / "docs/reference/metrics.md"
 
-#: Below these are names of symptoms, and of directions: right to wrong and others.
-_OPEN = {"by_symptom", "directions"}
+#: Below these are names of symptoms, of libraries, and of directions: right to wrong and others.
+_OPEN = {"by_symptom", "by_library", "directions"}
 
 
 def explained() -> set[str]:

@@ -13,6 +13,7 @@ from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read
 from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph
@@ -65,4 +66,5 @@ def triage_and_write(
         "groups_left_by_budget": left,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
+        **counts_of([u.finding for u in unique], execution.backends),
     }

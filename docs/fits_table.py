@@ -126,7 +126,7 @@ def page() -> str:
 What each lane takes. `asterism check model.onnx` says it of a file of yours, and runs nothing.
 
 {body}
-- **Formats** are file name suffixes. Nothing is unpickled, so no `.pt`, `.pth` or `.joblib` file is read.
+- **Formats** are file name suffixes. Nothing is unpickled: no `.pt` or `.joblib` file is read.
 - **State** is what a streaming model carries from one call to the next.
 - [Kinds of inputs and comparisons](../inputs.md) have a page of their own.
 """

@@ -18,6 +18,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import annotated_types
 import typer
 import yaml
+from fits_table import README, with_table
+from fits_table import page as fits_page
 from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 from reference_introductions import INTRODUCTIONS
@@ -74,6 +76,7 @@ ABSENT = "–"
 def write() -> None:
     """Write every page."""
     PAGES.mkdir(exist_ok=True)
+    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")
     for name, text in pages().items():
         (PAGES / name).write_text(text, encoding="utf-8")
 
@@ -85,6 +88,7 @@ def pages() -> dict[str, str]:
         "plug-ins.md": plugins_page(),
         "stages.md": stages_page(),
         "commands.md": commands_page(),
+        "formats.md": fits_page(),
     }
 
 

@@ -12,10 +12,14 @@ from places import ROOT
 
 sys.path.append(str(ROOT / "docs"))
 
+from fits_table import rows, table, with_table
 from write_reference import ABSENT, PAGES, PLUGINS, pages, rows_of
 
 from asterism.cli import app
 from asterism.config import Params
+from asterism.core.messages.errors import UserError
+from asterism.models.recurrent.opening import open_rnn
+from asterism.models.tensor_models.runtime import open_runtime
 
 WRITTEN = pages()
 
@@ -35,6 +39,32 @@ def meanings(page):
             column = cells.index("meaning")
         elif cells[1] != "---":
             yield cells[column]
+
+
+def test_the_table_of_what_fits_is_current_in_the_readme():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text == with_table(text), "run `make reference`"
+    assert table("") in text and text.count("](docs/vetting.md)") >= 1
+
+
+def test_what_the_table_says_of_formats_is_so(tmp_path):
+    """A file of every suffix is read by its lane's reader, or rejected for what is in it."""
+    for lane, opens in {
+        "vetting": open_runtime,
+        "stateful": lambda path: open_rnn(path, None, isolated=False),
+    }.items():
+        (row,) = [row for row in rows() if lane in row[0]]
+        for suffix in re.findall(r"`(\.\w+)`", row[1]):
+            path = tmp_path / f"model{suffix}"
+            path.write_bytes(b"nothing that a model is")
+            with pytest.raises(UserError) as told:
+                opens(path)
+            said = str(told.value)
+            assert "has that suffix" not in said and "the suffix must" not in said, suffix
+        path = tmp_path / "model.pt"
+        path.write_bytes(b"x")
+        with pytest.raises(UserError, match=r"\.keras"):
+            opens(path)
 
 
 def test_every_parameter_and_every_option_has_a_meaning():

@@ -23,7 +23,7 @@ from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
-from asterism.sweep import pipeline, plan, sharing
+from asterism.sweep import pipeline, plan, run_table, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, command
 from places import ROOT
@@ -342,6 +342,7 @@ def pipeline_of(root, note, monkeypatch):
 
     monkeypatch.setattr(repository, "open_checked_repository", opened)
     monkeypatch.setattr(plan, "read_plan", lambda *given: note.calls.append(given) or ["the plan"])
+    note(run_table, "run_table", "a table")
     note(config, "check_params")
     note(pipeline, "use_this_python")
     note(pipeline, "open_ends", ["stale"])
@@ -359,8 +360,9 @@ def pipeline_of(root, note, monkeypatch):
 def test_repro_runs_what_is_planned_and_records_it(pipeline_of, note):
     root = pipeline_of(["one", "two"])
     ended = run("repro", "one", "--jobs", 2)
-    assert (ended.output, ended.exit_code) == ("2 stages ran\n", 0)
-    checked, python, (opened, targets, _), ends, locks, ran, tidied = note.calls
+    assert (ended.output, ended.exit_code) == ("a table\n2 stages ran\n", 0)
+    checked, python, (opened, targets, _), ends, locks, ran, tidied, tabled = note.calls
+    assert tabled == ("run_table", root, ["the plan"], ["stale"], ["one", "two"])
     assert checked == ("check_params", root)
     assert (python[0], tidied[0]) == ("use_this_python", "tidy")
     assert (opened, targets) == (f"repository of {root}", ["one"])
@@ -377,7 +379,7 @@ def test_repro_keeps_the_page_of_sweeps_and_records_no_run_of_nothing(pipeline_o
     (root / "sweeps").mkdir()
     (root / "sweeps/index.html").write_text("mine")
     ended = run("repro")
-    assert (ended.output, ended.exit_code) == ("Data and pipelines are up to date.\n", 0)
+    assert ended.output.endswith("Data and pipelines are up to date.\n") and ended.exit_code == 0
     assert (root / "sweeps/index.html").read_text() == "mine"
     assert not (root / "logs/repro.run.json").exists()
     assert note.calls[2][1] == [], "all stages"

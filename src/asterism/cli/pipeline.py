@@ -128,6 +128,7 @@ def repro(
         use_this_python,
     )
     from asterism.sweep.plan import read_plan
+    from asterism.sweep.run_table import run_table
     from asterism.sweep.settings import make_shards
     from asterism.sweep.workspace import BACK
 
@@ -154,6 +155,8 @@ def repro(
     if ran:
         seconds = time.perf_counter() - started
         record_run(RUN_LABEL, seconds, footprint.peak_mb(), stages=len(ran), jobs=jobs)
+    if stale:
+        print(run_table(root, plan, stale, ran))
     print(f"{len(ran)} stages ran" if ran else "Data and pipelines are up to date.")
 
 

@@ -14,11 +14,12 @@ import signal
 import sys
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.locks import held
-from asterism.core.messages.console import one_bar, progress
+from asterism.core.messages.console import one_bar
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming.tidying import tidy
 from asterism.core.running.supervision import INTERRUPTED
@@ -32,6 +33,7 @@ from asterism.sweep.interrupt import (
     interruptible,
     serve_run,
 )
+from asterism.sweep.live_lines import INTERVAL, live_lines, watched
 from asterism.sweep.plan import PlannedStage
 from asterism.sweep.shards import Helpers, Shards
 
@@ -52,9 +54,16 @@ class StageFailedError(Exception):
         return StageFailedError, (self.stage, self.exit_code)
 
 
-def run_stage(root: Path, stage: PlannedStage, locks: Path, shards: Shards) -> bool:
-    """Bring one stage of a workspace up to date; see :func:`reproduce`."""
-    with interruptible(), open_repository(root) as repository:
+def run_stage(
+    root: Path, stage: PlannedStage, locks: Path, shards: Shards, lines: Path | None = None
+) -> bool:
+    """Bring one stage of a workspace up to date; see :func:`reproduce`.
+
+    Args:
+        root, stage, locks, shards: see there.
+        lines: folder of :class:`~asterism.sweep.live_lines.LiveLines`; None for none.
+    """
+    with interruptible(), watched(lines, stage.name), open_repository(root) as repository:
         return reproduce(root, repository.stages()[stage.name], stage, locks, shards)
 
 
@@ -212,9 +221,10 @@ def _run_side_by_side(
     working: dict[Future[bool], PlannedStage] = {}
     failure: BaseException | None = None
     context = forkserver()
+    lines, total = live_lines(len(waiting)), len(waiting)
     of_run, _run = context.Pipe(duplex=False)  # held until here is the end
     with (
-        progress(total=len(waiting), label="pipeline", unit="stage") as bar,
+        lines or nullcontext(),
         one_bar(),
         ProcessPoolExecutor(jobs, context, serve_run, (of_run,)) as pool,
     ):
@@ -222,13 +232,16 @@ def _run_side_by_side(
             for stage in [s for s in waiting if done.issuperset(s.upstream)]:
                 if len(working) < jobs and not isinstance(failure, KeyboardInterrupt):
                     waiting.remove(stage)
-                    working[pool.submit(run_stage, root, stage, locks, shards)] = stage
+                    folder = None if lines is None else lines.folder
+                    future = pool.submit(run_stage, root, stage, locks, shards, folder)
+                    working[future] = stage
             if not working:
                 break
-            bar.set_postfix_str(", ".join(s.name for s in working.values()))
-            for future in wait(working, return_when=FIRST_COMPLETED).done:
+            if lines is not None:
+                lines.draw([s.name for s in working.values()], total - len(waiting) - len(working))
+            patience = None if lines is None else INTERVAL
+            for future in wait(working, patience, return_when=FIRST_COMPLETED).done:
                 stage = working.pop(future)
-                bar.update()
                 if (error := future.exception()) is not None:
                     failure = failure or error
                 else:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import faulthandler
+import io
+import json
 import logging
 import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -25,6 +28,71 @@ tqdm.set_lock(threading.RLock())
 _NO_BARS = "ASTERISM_NO_BARS"
 
 
+#: Names the file in which a process leaves how far it is, for one that shows it.
+_REPORT = "ASTERISM_PROGRESS_FILE"
+
+#: Seconds between two reports.
+_REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Share:
+    """How far a process is.
+
+    Attributes:
+        label: what it is at.
+        done: items that are done.
+        total: items in all; None where that is not known.
+        seconds: since the first item.
+    """
+
+    label: str
+    done: float
+    total: float | None
+    seconds: float
+
+
+class _ReportedBar(tqdm):  # type: ignore[type-arg]  # no class of Python's to subscript
+    """A bar that is no line on the screen, but a file for another process."""
+
+    def display(self, msg: str | None = None, pos: int | None = None) -> None:
+        """Leave the bar's state; without a file system that takes it, nothing."""
+        path = os.environ.get(_REPORT)
+        if path is None:
+            return
+        facts = self.format_dict
+        share = [facts["prefix"], facts["n"], facts["total"], facts["elapsed"]]
+        new = f"{path}.{os.getpid()}"
+        with suppress(OSError):
+            Path(new).write_text(json.dumps(share), encoding="utf-8")
+            Path(new).replace(path)
+
+
+class _Nowhere(io.TextIOBase):
+    """Takes what a bar prints."""
+
+    def write(self, text: str) -> int:
+        return len(text)
+
+
+@contextmanager
+def reporting_to(path: Path) -> Iterator[None]:
+    """Bars of this process, and of those that it starts meanwhile, go into a file."""
+    os.environ[_REPORT] = str(path)
+    try:
+        yield
+    finally:
+        del os.environ[_REPORT]
+
+
+def read_share(path: Path) -> Share | None:
+    """What a bar has left under :func:`reporting_to`; None for nothing."""
+    try:
+        return Share(*json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """A structured logger: an event and its facts, ``log.info("trained", epochs=30)``."""
     logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
@@ -38,6 +106,15 @@ def progress(
 
     Iterate over it, or call its ``update(n)`` and ``set_postfix(...)`` by hand.
     """
+    if os.environ.get(_REPORT):
+        return _ReportedBar(
+            items,
+            total=total,
+            desc=label,
+            unit=unit,
+            file=_Nowhere(),
+            mininterval=_REPORT_SECONDS,
+        )
     bar: tqdm[Any] = tqdm(
         items,
         total=total,

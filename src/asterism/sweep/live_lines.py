@@ -1,0 +1,156 @@
+"""What a terminal shows while stages run side by side: a line for each, and their messages above.
+
+Each stage's process leaves how far it is in a file, and its messages in another. So no two
+processes write to the terminal at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TextIO
+
+from asterism.core.messages.console import Share, read_share, reporting_to
+
+#: Seconds between two drawings.
+INTERVAL = 0.5
+
+#: Characters of a stage's name and of its bar.
+_NAME, _BAR = 26, 16
+
+#: Goes up by so many lines, to their beginning, and clears all below.
+_UP, _CLEAR = "\x1b[{}F", "\x1b[J"
+
+
+def label_of(stage: str) -> str:
+    """What a stage's log and record are called: ``fuzz-state`` for ``fuzz@state``."""
+    return stage.replace("@", "-")
+
+
+class LiveLines:
+    """A line for each running stage, drawn anew in its place.
+
+    Args:
+        stream: a terminal.
+        total: how many stages are to run in all.
+    """
+
+    def __init__(self, stream: TextIO, total: int) -> None:
+        self._stream, self._total = stream, total
+        self._begun: dict[str, float] = {}
+        self._read: dict[str, int] = {}
+        self._drawn = 0
+
+    def __enter__(self) -> Self:
+        self.folder = Path(tempfile.mkdtemp(prefix="asterism-live-"))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._replace(self._messages(), [])
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def draw(self, running: Sequence[str], done: int) -> None:
+        """Show the stages that run now.
+
+        Args:
+            running: their names.
+            done: how many have ended.
+        """
+        now = time.monotonic()
+        for stage in running:
+            self._begun.setdefault(stage, now)
+        width = shutil.get_terminal_size().columns - 1
+        lines = [
+            line_of(stage, read_share(self.folder / stage), now - self._begun[stage])
+            for stage in running
+        ]
+        waiting = self._total - done - len(running)
+        lines.append(f"{done} of {self._total} stages done, {waiting} waiting")
+        self._replace(self._messages(), [line[:width] for line in lines])
+
+    def _messages(self) -> str:
+        """What stages have said since the last time."""
+        said = ""
+        for stage in self._begun:
+            file = screen_of(self.folder, stage)
+            if file.exists():
+                with file.open("rb") as stream:
+                    stream.seek(self._read.get(stage, 0))
+                    new = stream.read()
+                self._read[stage] = self._read.get(stage, 0) + len(new)
+                said += new.decode("utf-8", errors="replace")
+        return said
+
+    def _replace(self, said: str, lines: Sequence[str]) -> None:
+        """Put messages in the place of the lines, and the new lines below them."""
+        up = _UP.format(self._drawn) if self._drawn else ""
+        ended = said if not said or said.endswith("\n") else f"{said}\n"
+        block = "".join(f"{line}\n" for line in lines)
+        self._stream.write(f"{up}{_CLEAR}{ended}{block}")
+        self._stream.flush()
+        self._drawn = len(lines)
+
+
+def line_of(stage: str, share: Share | None, seconds: float) -> str:
+    """A stage's line: what it is at, the share done, the time left, and its log.
+
+    Args:
+        stage: its name.
+        share: how far it is; None where it has not said.
+        seconds: since it began.
+    """
+    log = f"logs/{label_of(stage)}.jsonl"
+    if share is None or not share.total:
+        return f"{stage:{_NAME}} {'':{_BAR}}       {clock(seconds):>7} so far   {log}"
+    part = min(1.0, share.done / share.total)
+    bar = "█" * round(_BAR * part) + "░" * (_BAR - round(_BAR * part))
+    left = clock(share.seconds * (1 - part) / part) if part else "?"
+    return f"{stage:{_NAME}} {bar} {100 * part:>4.0f}%  {left:>7} left     {log}  {share.label}"
+
+
+def clock(seconds: float) -> str:
+    """65 seconds as ``1:05``."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def live_lines(total: int) -> LiveLines | None:
+    """Lines on standard error; None where that is no terminal."""
+    return LiveLines(sys.stderr, total) if sys.stderr.isatty() else None
+
+
+def screen_of(folder: Path, stage: str) -> Path:
+    """The file of a stage's messages."""
+    return folder / f"{stage}.screen"
+
+
+@contextmanager
+def watched(folder: Path | None, stage: str) -> Iterator[None]:
+    """What runs in the block, processes too, leaves progress and messages for the lines.
+
+    Args:
+        folder: see :class:`LiveLines`; None for no lines.
+        stage: its name.
+    """
+    if folder is None:
+        yield
+        return
+    before = [os.dup(1), os.dup(2)]
+    try:
+        with screen_of(folder, stage).open("ab") as file, reporting_to(folder / stage):
+            for descriptor in (1, 2):
+                os.dup2(file.fileno(), descriptor)
+            yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for descriptor, saved in enumerate(before, 1):
+            os.dup2(saved, descriptor)
+            os.close(saved)

@@ -47,7 +47,8 @@ class Page:
         """Load a file and wait until the page has drawn."""
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self.call("Page.navigate", url=file.resolve().as_uri())
+        told = self.call("Page.navigate", url=file.resolve().as_uri())
+        assert "errorText" not in told, (file, told)
         self.run(
             "new Promise(done => document.readyState === 'complete' ? done()"
             " : addEventListener('load', done))"

@@ -1,5 +1,6 @@
 """The front page's answers: for each rule, numbers on both sides of it and what is said."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from scipy.stats import beta
 from asterism.report.answers import compressed, importance, libraries, stateful
 from asterism.report.answers.certainty import bounds, listed, of_share, points, quoted
 from asterism.report.section import Level
+from places import ROOT
 
 RECURRENT = stateful.RecurrentResults(
     train_accuracy=0.99,
@@ -117,7 +119,8 @@ UNMEASURED = dict.fromkeys(("deviating", "agreement", "accuracy", "original_accu
         (FEW, Level.LOOK, "Yes, but little on the test images: 1.0% of them are answered"),
         ({"triggered": 1}, Level.LOOK, "while small changes of test images make the models differ"),
         ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "Yes, but little"),
-        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.ACT, "it matters for “small”: 2.3% of"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "too much for “small”: 2.3% of"),
+        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "it matters for “small”: 4.0% of"),
         ({**FEW, "accuracy": 0.955}, Level.ACT, "and accuracy moves by -1.5 points"),
         ({**FEW, "accuracy": 0.9601}, Level.LOOK, "Yes, but little"),
         (UNMEASURED, Level.GOOD, "agreement on test images was not measured"),
@@ -344,3 +347,20 @@ def test_words_of_certainty():
     assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
     assert quoted(["a", "b"]) == "“a” and “b”"
     assert (points(-0.0126), points(0.003)) == ("-1.3", "+0.3")
+
+
+def test_the_manual_names_the_numbers_of_the_rules():
+    rows = (ROOT / "docs/report.md").read_text(encoding="utf-8").splitlines()
+    answers = {
+        "exercise the recurrent network?": (
+            stateful.STATES,
+            stateful.TRANSITIONS,
+            stateful.FEW_STATES,
+        ),
+        "differ, and does it matter?": (compressed.AGREEMENT, compressed.ACCURACY_LOST),
+        "be repaired without retraining?": (compressed.WELL_REPAIRED,),
+        "exercise the neurons that matter?": (importance.WELL, importance.BADLY),
+    }
+    for question, numbers in answers.items():
+        (row,) = (row for row in rows if question in row)
+        assert re.findall(r"\d+%", row) == [f"{100 * number:.0f}%" for number in numbers]

@@ -170,6 +170,7 @@ def _difference(pairs: Sequence[PairResults], measured: Sequence[PairResults]) -
     """The level, and the sentence."""
     shares = sorted(1 - pair.agreement for pair in measured if pair.agreement is not None)
     bad = [pair.name for pair in measured if _matters(pair)]
+    doubtful = [pair.name for pair in measured if _may_matter(pair) and not _matters(pair)]
     searched = any(pair.triggered for pair in pairs)
     small = "small changes of test images make the models differ"
     if not shares:
@@ -177,11 +178,12 @@ def _difference(pairs: Sequence[PairResults], measured: Sequence[PairResults]) -
             return Level.LOOK, f"Yes: {small}. Agreement on test images was not measured."
         return Level.GOOD, "No difference was found; agreement on test images was not measured."
     told = ranged([percent(share) for share in shares])
-    if bad:
+    if bad or doubtful:
         gains = sorted(pair.gained for pair in measured if pair.gained is not None)
         moved = f", and accuracy moves by {ranged([points(g) for g in gains])} points"
-        return Level.ACT, (
-            f"Yes, and it matters for {quoted(bad)}: {told} of the test images are answered "
+        how = f"it matters for {quoted(bad)}" if bad else f"perhaps too much for {quoted(doubtful)}"
+        return Level.ACT if bad else Level.LOOK, (
+            f"Yes, and {how}: {told} of the test images are answered "
             f"otherwise{moved if gains else ''}."
         )
     if shares[-1] > 0 or searched:
@@ -190,21 +192,25 @@ def _difference(pairs: Sequence[PairResults], measured: Sequence[PairResults]) -
     return Level.GOOD, "No: they answer every test image alike, and no change was found to differ."
 
 
+def _may_matter(pair: PairResults) -> bool:
+    """Whether fewer test images are answered alike than should be."""
+    return pair.agreement is not None and pair.agreement < AGREEMENT
+
+
 def _matters(pair: PairResults) -> bool:
-    """Whether a pair differs more, or loses more accuracy, than is allowed."""
+    """Whether agreement is too low with its whole interval, or too much accuracy is lost."""
     lost = pair.gained is not None and -pair.gained > ACCURACY_LOST + _ROUNDING
-    return lost or (pair.agreement is not None and pair.agreement < AGREEMENT)
+    low, _ = bounds(pair.deviating or 0, pair.images or 0)
+    return lost or (_may_matter(pair) and 1 - low < AGREEMENT)
 
 
 def _unusual(pairs: Sequence[PairResults]) -> Iterator[str]:
     for pair in pairs:
-        if pair.agreement is not None and pair.agreement < AGREEMENT and pair.images:
-            low, _ = bounds(pair.deviating or 0, pair.images)
-            if 1 - low >= AGREEMENT:
-                yield (
-                    f"“{pair.name}” agrees on less than {percent(AGREEMENT)} of the test images, "
-                    "but the interval reaches above: more images would decide."
-                )
+        if _may_matter(pair) and 1 - bounds(pair.deviating or 0, pair.images or 0)[0] >= AGREEMENT:
+            yield (
+                f"“{pair.name}” agrees on less than {percent(AGREEMENT)} of the test images, "
+                "but the interval reaches above: more images would decide."
+            )
         if pair.size is not None and pair.size > NOT_SMALLER:
             deflated = f", {percent(pair.deflated_size)} deflated" if pair.deflated_size else ""
             yield f"The file of “{pair.name}” is {percent(pair.size)} of its original's{deflated}."

@@ -21,7 +21,7 @@ _STEPS = {
     "ship": Step("Keep the certificate. This repeats it:", "asterism vet --check certificate.json"),
     "ship with the repair": Step("Take the repaired file instead:", "repaired.onnx"),
     "not enough inputs to say": Step("Give more inputs, and ask again."),
-    "do not ship": Step("See which nodes are to blame, and which file is better, below."),
+    "do not ship": Step("See what matters, what is to blame and what to do, below."),
 }
 
 
@@ -75,3 +75,5 @@ def _unusual(agreement: Agreement, repair: Any) -> Iterator[str]:
         yield "The compressed model is right more often than the original."
     if repair.get("agreement_fell"):
         yield "Agreement fell by the repair, so it is none."
+    elif reason := repair.get("reason"):
+        yield f"{reason[:1].upper()}{reason[1:]}."

@@ -144,15 +144,18 @@ def simplest(
             found = show.look(named, finding, given=given, weights=weights).finding
         return found is not None and found.library == finding.library
 
-    for inputs in _simple_inputs(finding, known):
-        if shows(replace(known, inputs=inputs)):
-            known = replace(known, inputs=inputs)
-            break
+    def with_simple_inputs(numbers: Numbers) -> Numbers:
+        tried = (replace(numbers, inputs=inputs) for inputs in _simple_inputs(finding, numbers))
+        return next(filter(shows, tried), numbers)
+
+    simpler = with_simple_inputs(known)
     for maker in MAKERS[1:]:
-        weights = {i: _like(many, layers[i].variables, maker) for i, many in known.weights.items()}
-        if weights and shows(replace(known, weights=weights)):
-            return replace(known, weights=weights)
-    return known
+        weights = {i: _like(m, layers[i].variables, maker) for i, m in known.weights.items()}
+        if weights and shows(replace(simpler, weights=weights)):
+            simpler = replace(simpler, weights=weights)
+            # Of simple weights simple inputs may show it, which of the others showed nothing.
+            return with_simple_inputs(simpler) if simpler.inputs is known.inputs else simpler
+    return simpler
 
 
 def _simple_inputs(finding: Finding, known: Numbers) -> list[tuple[Array, ...]]:
@@ -179,10 +182,17 @@ def _simple_inputs(finding: Finding, known: Numbers) -> list[tuple[Array, ...]]:
 def _like(
     arrays: Sequence[Array], variables: Sequence[Variable], maker: Maker
 ) -> tuple[Array, ...]:
-    """Simple weights of a layer; variances stay above zero."""
+    """Simple weights of a layer; variances stay above zero, and NaN and infinity what they are."""
     simple = []
     for at, (array, (name, _)) in enumerate(zip(arrays, variables, strict=True)):
         shape = array.values.shape
+        special = array.values[~np.isfinite(array.values)]
+        if special.size:  # it shows with such weights
+            number = special.reshape(-1)[0]
+            text = "np.nan" if np.isnan(number) else "np.inf" if number > 0 else "-np.inf"
+            values = np.full(shape, number, "float32")
+            simple.append(Array(values, f"np.full({shape}, {text}, 'float32')"))
+            continue
         positive = "variance" in name or not shape
         simple.append((_ones if positive else maker)(shape, "float32", at))
     return tuple(simple)

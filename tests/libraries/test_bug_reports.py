@@ -9,8 +9,9 @@ import pytest
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown, _script
+from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
 from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.reporting.script_writer import ScriptWriter
 from asterism.libraries.running.worker_pool import Result
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
@@ -140,12 +141,17 @@ class Ran:
         return Result(task.index, tuple(task.inputs), {}, outputs)
 
 
-def test_a_script_holds_the_reference_and_what_may_differ_from_it():
+def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
     finding = Finding(
         5, "values differ", "run", "x", ("reads_a_file:bytes",), distributions=("wide",)
     )
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
-    text = _script(found, Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    writer = ScriptWriter(Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
+    assert writer.write(found, tmp_path, short=False)
+    assert not writer.write(found, tmp_path, short=False), "it is there already"
+    text = (tmp_path / "check.py").read_text()
+    assert (tmp_path / "repro.py").read_text() == text
+    assert {p.name for p in tmp_path.iterdir()} == {"check.py", "repro.py"}
     stated = [line for line in text.splitlines() if line.startswith(("INPUTS", "EXP", "TOL"))]
     names = {"np": np}
     exec("\n".join(stated), names)

@@ -10,6 +10,7 @@ from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter
 from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.known_issues import KnownIssue
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.libraries.triage.params import TriageParams
@@ -113,7 +114,8 @@ def examine(worker_pool, kind, folder):
         assert one.ablation["injected:eager"] == "shows"
         if one.finding.by_values:
             assert one.signature == f"{SYMPTOM[kind]} | injected | {TARGET}()"
-        with Reporter(worker_pool, JUDGE, 0, {}, folder, {"injected": "a link"}) as reporter:
+        known = {"injected": KnownIssue("a link")}
+        with Reporter(worker_pool, JUDGE, 0, {}, folder, known) as reporter:
             reporter.start(one)
             report = reporter.finish(one)
         assert report.known == "a link"
@@ -123,7 +125,9 @@ def examine(worker_pool, kind, folder):
         if kind != "hang":  # for that one it would have to wait as long as any machine may take
             script = folder / report.folder / "repro.py"
             script.write_text(text.replace(SCRIPTS[kind], SCRIPTS[""]))
-            assert exit_status(script) == 0, "the script must say when the bug is gone"
+            assert exit_status(script.with_name("check.py")) == 0, (
+                "the script must say when the bug is gone"
+            )
     finally:
         worker_pool.switch.write_text("")
 

@@ -17,6 +17,7 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting import bug_reports, confirming, keras_files, repeating
 from asterism.libraries.reporting.bug_reports import Report, Reporter, folder_name
 from asterism.libraries.reporting.confirming import exit_status, exit_statuses
+from asterism.libraries.reporting.known_issues import KnownIssue
 from asterism.libraries.triage.groups import layer_at_fault
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
@@ -55,6 +56,7 @@ def test_the_list_of_findings_tells_all_of_one():
         "signature": "a | b",
         "confirmed": [1, 1, 0],
         "known": "link",
+        "limit": "",
         "layer": "ReLU()",
         "models": [3, 5],
         "layers": 3,
@@ -69,27 +71,54 @@ def test_the_list_of_findings_tells_all_of_one():
     assert Report("f", "s", (1, 1), "").reproduced
 
 
-def test_a_reporter_writes_the_script_confirms_it_and_then_reports(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr(bug_reports, "_script", lambda *facts: (asked.append(facts), "text\n")[1])
+class Writer:
+    """Writes scripts that say which of the two kinds they are."""
+
+    def __init__(self, *given):
+        self.given = given
+
+    def write(self, found, folder, *, short=True):
+        (folder / "repro.py").write_text("short\n" if short else "whole\n")
+        (folder / "check.py").write_text("check\n")
+        return True
+
+
+@pytest.mark.parametrize(
+    ("ends", "limit", "written", "place"),
+    [
+        ([(1, 1)], "", "short", ""),
+        ([(1, 0), (1, 1)], "", "whole", ""),
+        ([(2, 2), (0, 0)], "", "whole", "not-reproduced/"),
+        ([(1, 1)], "it cannot", "short", "known-limits/"),
+        ([(2, 2), (0, 0)], "it cannot", "whole", "known-limits/"),
+    ],
+)
+def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
+    ends, limit, written, place, tmp_path, monkeypatch
+):
+    asked, statuses = [], iter(ends)
+    monkeypatch.setattr(bug_reports, "ScriptWriter", Writer)
     monkeypatch.setattr(
-        bug_reports, "exit_statuses", lambda script, times: (asked.append((script, times)), (1,))[1]
+        bug_reports, "exit_statuses", lambda *given: (asked.append(given), next(statuses))[1]
     )
-    known = {"x": "other", "a |": "the link"}
+    known = {"x": KnownIssue("other"), "a |": KnownIssue("the link", limit)}
     found = unique(ablation={"batch of 1": "gone"})
     with Reporter("pool", JUDGE, 9, {"stored": 1}, tmp_path, known) as reporter:
+        assert reporter._scripts.given == ("pool", JUDGE, 9, {"stored": 1})
         reporter.start(found)
         report = reporter.finish(found)
-    folder = tmp_path / folder_name(found)
-    assert asked == [(found, "pool", JUDGE, 9, {"stored": 1}), (folder / "repro.py", 3)]
-    assert report == Report(folder.name, "a | b", (1,), "the link")
+    assert asked == [(tmp_path / folder_name(found) / "check.py", 3)] * len(ends)
+    assert report == Report(f"{place}{folder_name(found)}", "a | b", ends[-1], "the link", limit)
+    folder = tmp_path / report.folder
+    assert {path.name for path in tmp_path.rglob("*.py")} == {"repro.py", "check.py"}
     assert json.loads((folder / "model.json").read_text()) == json.loads(
         json.dumps(GRAPH.to_json())
     )
-    assert (folder / "repro.py").read_text() == "text\n"
+    assert (folder / "repro.py").read_text() == f"{written}\n"
     text = (folder / "report.md").read_text()
     assert text.startswith("# jax: values differ")
-    assert "the link" in text
+    assert "the link" in text and limit in text
+    assert ("Not reproduced" in text) == (place == "not-reproduced/")
     assert "| batch of 1 | gone |" in text
 
 

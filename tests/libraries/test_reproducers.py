@@ -3,6 +3,7 @@
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ from asterism.libraries.adapters.library import LIBRARIES, Library
 from asterism.libraries.judging.compare import first_difference
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.reporting.bug_reports import Report, read_known_issues
+from asterism.libraries.reporting.bug_reports import Report
 from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.tolerance import Tolerance
@@ -25,6 +27,7 @@ from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
+from places import ROOT
 
 GRAPH = sequential(Tensor((2,)), [layer("ReLU")])
 ENDS = {
@@ -196,18 +199,40 @@ def test_known_issues_are_a_mapping(tmp_path):
     file = tmp_path / "issues.yaml"
     file.write_text("values differ | jax: https://example.org/1\n7: 8\n")
     assert read_known_issues(str(file)) == {
-        "values differ | jax": "https://example.org/1",
-        "7": "8",
+        "values differ | jax": KnownIssue("https://example.org/1"),
+        "7": KnownIssue("8"),
     }
     assert read_known_issues("conf/no_file") == {}
     file.write_text("")
     assert read_known_issues(str(file)) == {}
-    for text, message in (("- a", "must map"), ("a: [", "is not YAML")):
+    wrong = {
+        "- a": "must map",
+        "a: [": "is not YAML",
+        "a: {limit: no}": "'a' needs a `link`",
+        "a: {link: b, more: c}": "'a' needs a `link`",
+        "a: {link: b, inputs: odd}": "there are no inputs 'odd'",
+    }
+    for text, message in wrong.items():
         file.write_text(text)
         with pytest.raises(UserError, match=message):
             read_known_issues(str(file))
     with pytest.raises(UserError, match="cannot read"):
         read_known_issues(str(tmp_path / "none.yaml"))
+
+
+def test_a_known_issue_is_that_of_a_signature_and_of_its_inputs():
+    known = {"a |": KnownIssue("1", "no large numbers", "largest"), "a": KnownIssue("2")}
+    finding = Finding(0, "values differ", "run", "jax", ("jax:jit",), ("normal",))
+    largest = replace(finding, distributions=("normal", "largest"))
+    assert issue_of(known, "a | b", largest) == known["a |"]
+    assert issue_of(known, "a | b", finding) == known["a"]
+    assert issue_of(known, "c", finding) is None
+
+
+def test_the_table_of_this_project_names_links_only():
+    known = read_known_issues(str(ROOT / "conf/known_issues.yaml"))
+    assert all(issue.link.startswith("https://") for issue in known.values())
+    assert any(issue.limit for issue in known.values())
 
 
 def test_only_one_is_a_bug():

@@ -86,7 +86,7 @@ register(Reader("findings.json", "results", "findings.json", _read_findings, _fi
 
 
 def _read_known(path: Path) -> object:
-    from asterism.libraries.reporting.bug_reports import read_known_issues
+    from asterism.libraries.reporting.known_issues import read_known_issues
 
     return read_known_issues(str(path))
 

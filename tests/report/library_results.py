@@ -46,6 +46,7 @@ def finding(library, symptom, graph, distributions):
         "signature": f"{symptom} in {library}",
         "folder": f"{library}-{symptom}",
         "confirmed": [1, 1, 1],
+        "limit": "",
         "known": "",
         "layer": "Dense(units=4)",
         "models": [0, 3],

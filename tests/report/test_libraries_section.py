@@ -10,7 +10,7 @@ from asterism.core.messages.errors import UserError
 from asterism.memo.generating.tables import universe_facts
 from asterism.report.sections.libraries import libraries
 from report.drawings import unfolded
-from report.library_results import write_library_results
+from report.library_results import SCRIPT, write_library_results
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +94,24 @@ def test_the_paper_s_way_of_counting_stands_beside_ours(body):
         assert f"<th>{kind}" in body
     for count in ("pairs", "paper_pairs", "parameters_of_its_families"):
         assert f"{facts[count]:,}" in body
+
+
+def test_limits_and_what_no_script_shows_stand_apart(workspace, tmp_path):
+    copied = shutil.copytree(workspace, tmp_path / "copied")
+    folder = copied / "artifacts/triage_findings"
+    limit, other = read_json(folder / "unique.json")
+    limit |= {"limit": "it computes in bfloat16", "folder": f"known-limits/{limit['folder']}"}
+    other |= {"confirmed": [1, 0, 1], "folder": f"not-reproduced/{other['folder']}"}
+    for one in (limit, other):
+        (folder / one["folder"]).mkdir(parents=True)
+        (folder / one["folder"] / "repro.py").write_text(SCRIPT)
+    write_json(folder / "unique.json", [limit, other])
+    text = unfolded(libraries(copied).body)
+    places = [text.index(t) for t in ("Known limits", "bfloat16", "Not reproduced")]
+    assert places == sorted(places) and "Confirmed by a script" not in text
+    write_json(folder / "unique.json", [{**limit, "limit": ""}])
+    with pytest.raises(UserError, match="no name of a folder"):
+        libraries(copied)
 
 
 @pytest.mark.parametrize(

@@ -1,35 +1,30 @@
-"""Writing a folder for each unique finding: ``repro.py``, ``report.md`` and the minimal model."""
+"""Writing a folder for each unique finding: scripts, ``report.md`` and the minimal model."""
 
 from __future__ import annotations
 
 import hashlib
 import textwrap
-from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.files.user_files import NO_FILE
-from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import available_threads
-from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.adapters.backends import FLOAT64, PERTURBED
 from asterism.libraries.adapters.versions import installed_versions
-from asterism.libraries.judging.compare import spread_of
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
-from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
+from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.markdown import block, cell, code, shown
-from asterism.libraries.reporting.reproducer import script_of, tolerated
-from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
-from asterism.libraries.triage.ablation import with_dtype
+from asterism.libraries.reporting.script_writer import CHECK, REPRO, ScriptWriter
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
+
+#: Folders of findings that stand apart.
+LIMITS, NOT_REPRODUCED = "known-limits", "not-reproduced"
 
 #: Fresh processes that a reproducer is run in.
 CONFIRMATIONS = 3
@@ -40,17 +35,26 @@ LONGEST = 50_000
 
 @dataclass(frozen=True)
 class Report:
-    """What was written about one unique finding."""
+    """What was written about one unique finding.
+
+    Args:
+        folder: where, below the folder of all findings.
+        signature: the finding's.
+        confirmed: how the processes of its script ended.
+        known: a link to an issue or a page; empty where there is none.
+        limit: what the library is documented not to do; empty where it is no known limit.
+    """
 
     folder: str
     signature: str
     confirmed: tuple[int, ...]
     known: str
+    limit: str = ""
 
     @property
     def reproduced(self) -> bool:
         """Whether every fresh process showed it."""
-        return all(status == 1 for status in self.confirmed)
+        return _shows(self.confirmed)
 
     def to_json(self, found: UniqueFinding) -> dict[str, Any]:
         """What the list of unique findings says about this one."""
@@ -59,6 +63,7 @@ class Report:
             "signature": self.signature,
             "confirmed": list(self.confirmed),
             "known": self.known,
+            "limit": self.limit,
             "layer": str(found.layer or ""),
             "models": sorted(found.models),
             "layers": len(found.graph.layers),
@@ -82,7 +87,7 @@ class Reporter:
         seed: of the inputs.
         stored: arrays that nodes may name.
         target: where the folders go.
-        known_issues: links by a part of the signature.
+        known_issues: by a part of the signature.
     """
 
     def __init__(
@@ -92,12 +97,9 @@ class Reporter:
         seed: int,
         stored: Stored,
         target: Path,
-        known_issues: dict[str, str],
+        known_issues: dict[str, KnownIssue],
     ) -> None:
-        self._worker_pool = worker_pool
-        self._judging = judging
-        self._seed = seed
-        self._stored = stored
+        self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
         self._target = target
         self._known_issues = known_issues
         self._pool = ThreadPoolExecutor(available_threads())
@@ -110,25 +112,38 @@ class Reporter:
         self._pool.shutdown(cancel_futures=True)
 
     def start(self, found: UniqueFinding) -> None:
-        """Write the script and the model, and run the script in fresh processes."""
+        """Write the scripts and the model, and run ``check.py`` in fresh processes."""
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
-        script = folder / "repro.py"
-        text = _script(found, self._worker_pool, self._judging, self._seed, self._stored)
-        script.write_text(text, encoding="utf-8")
-        runs = self._pool.submit(exit_statuses, script, CONFIRMATIONS)
+        self._scripts.write(found, folder)
+        runs = self._pool.submit(exit_statuses, folder / CHECK, CONFIRMATIONS)
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
-        """Write the report: how the script's processes ended, and what lies beside it."""
+        """Write the report: how the script's processes ended, and what lies beside it.
+
+        Where the short script does not show the finding, the whole one is written and run in its
+        place. What that does not show either, and known limits, get into folders of their own.
+        """
         name, signature = folder_name(found), found.signature
-        confirmed = self._confirming[signature].result()
-        links = (link for part, link in self._known_issues.items() if part in signature)
-        report = Report(name, signature, confirmed, next(links, ""))
         folder = self._target / name
+        confirmed = self._confirming[signature].result()
+        if not _shows(confirmed) and self._scripts.write(found, folder, short=False):
+            confirmed = exit_statuses(folder / CHECK, CONFIRMATIONS)
+        issue = issue_of(self._known_issues, signature, found.finding)
+        known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
+        apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED
+        report = Report(f"{apart}/{name}" if apart else name, signature, confirmed, known, limit)
         text = _markdown(found, report, folder)
         (folder / "report.md").write_text(text, encoding="utf-8", errors="replace")
+        if apart:
+            (self._target / apart).mkdir(exist_ok=True)
+            folder.rename(self._target / apart / name)
         return report
+
+
+def _shows(statuses: tuple[int, ...]) -> bool:
+    return all(status == 1 for status in statuses)
 
 
 def folder_name(found: UniqueFinding) -> str:
@@ -138,53 +153,16 @@ def folder_name(found: UniqueFinding) -> str:
     return "-".join([*words.split(), digest])
 
 
-def read_known_issues(name: str) -> dict[str, str]:
-    """Links by a part of the signature, from a YAML file; none for the placeholder.
-
-    Raises:
-        UserError: the file is missing or is no mapping of strings.
-    """
-    try:
-        if name == NO_FILE:
-            return {}
-        document = read_yaml(Path(name)) or {}
-    except FileNotFoundError as error:
-        raise UserError(f"cannot read the known issues {name}: {error}") from None
-    if not isinstance(document, dict):
-        raise UserError(f"{name} must map parts of signatures to links")
-    return {str(k): str(v) for k, v in document.items()}
-
-
-def _script(
-    found: UniqueFinding, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
-) -> str:
-    graph, finding = found.graph, found.finding
-    distribution = finding.distributions[0] if finding.distributions else "normal"
-    inputs = sample_inputs(graph, seed, finding.model, distribution)
-    expected: Sequence[Any] = []
-    tolerances: Sequence[Any] = []
-    if finding.by_values:
-        result = worker_pool.run(
-            Task(finding.model, graph, {distribution: inputs}, backends=FLOAT64)
-        )
-        compared = compared_nodes(graph, (distribution,))
-        said = vote_of(graph, result, distribution, judging, compared)
-        expected = result.outputs[said.right[0]][distribution]
-        moved = result.outputs.get(PERTURBED, {}).get(distribution)
-        tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    if finding.symptom == ODD_REFERENCE:  # the model as the reference has it
-        graph = with_dtype(graph, "float64")
-        inputs = [i.astype("float64") if i.dtype.kind == "f" else i for i in inputs]
-        found = replace(found, graph=graph)
-    return script_of(found, stored, worker_pool.described(graph), inputs, expected, tolerances)
-
-
 def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
     statuses = ", ".join(map(str, report.confirmed))
     ablation = "\n".join(f"| {cell(what)} | {cell(a)} |" for what, a in found.ablation.items())
     known = f"\nKnown: {shown(report.known)}\n" if report.known else ""
+    if report.limit:
+        known = f"\nA documented limit: {shown(report.limit)} ({shown(report.known)})\n"
+    elif not report.reproduced:
+        known += "\nNot reproduced: no script in a fresh process shows it.\n"
     packages = "\n".join(f"- {name} {shown(v)}" for name, v in installed_versions().items())
     where = shown(str(found.layer or finding.exception))
     return f"""# {shown(finding.library)}: {shown(finding.symptom)} ({where})
@@ -199,7 +177,8 @@ The model is {found.minimality}. \
 
 ## Steps to reproduce
 
-`python repro.py` (exit statuses in three fresh processes: {statuses}; 1 is the bug).
+`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
+in three fresh processes: {statuses}; 1 is the bug).
 {_model(folder)}
 
 {_script_of(folder)}
@@ -234,7 +213,7 @@ def _model(folder: Path) -> str:
 
 
 def _script_of(folder: Path) -> str:
-    script = (folder / "repro.py").read_text(encoding="utf-8")
+    script = (folder / REPRO).read_text(encoding="utf-8")
     if len(script) > LONGEST:
         return f"The script, of {len(script):,} characters, is too long for an issue: attach it."
     return block(script, "python")

@@ -1,8 +1,8 @@
-"""Writing ``repro.py``: a finding as a script that needs the libraries concerned and nothing else.
+"""Writing ``check.py``: whether a finding still shows, decided as the oracle does.
 
-It builds the minimal model inline, with its weights and inputs as numbers, prints what was
-expected and what came, and exits 1 while the bug lives, 0 when it is gone, 2 when something else
-fails.
+It runs the short script beside it or, where none shows the finding, builds the minimal model
+inline, with its weights and inputs as numbers. It prints what was expected and what came, and exits
+1 while the bug lives, 0 when it is gone, 2 when something else fails.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.library import CONVERTERS, Library
+from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
@@ -36,8 +37,10 @@ def script_of(
     inputs: Sequence[NDArray[Any]],
     expected: Sequence[NDArray[Any]],
     tolerances: Sequence[NDArray[Any]],
+    *,
+    runs: str | None = None,
 ) -> str:
-    """The text of ``repro.py``.
+    """The text of ``check.py``.
 
     Args:
         found: the unique finding.
@@ -46,6 +49,7 @@ def script_of(
         inputs: the batch that shows it.
         expected: outputs of the float64 reference; empty where something failed.
         tolerances: tolerated deviation of each of their elements.
+        runs: name of the script beside it that sets ``outputs``; None where it does all itself.
     """
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None
@@ -55,7 +59,21 @@ def script_of(
     keras_backend = converter.keras_backend if converter is not None else None
     if keras_backend is None and library is not None:
         keras_backend = library.keras_backend
-    compared = compared_nodes(found.graph, found.finding.distributions)
+    if runs is not None:
+        parts = [
+            _HEAD.format(
+                title=in_docstring(found.signature),
+                environment=_assignments(environment_of(keras_backend or "tensorflow")),
+                versions=in_docstring(version_lines(library, converter)),
+                more="import runpy\n",
+                begin=OTHERWISE + watch_of(found.finding),
+            ),
+            _expectation(found, expected, tolerances),
+        ]
+        place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {literal(runs)})"
+        steps = [f'outputs = runpy.run_path({place})["outputs"]']
+        check = values_check(steps) if expected else check_of(found.finding, steps)
+        return "".join(parts) + check
     steps = ["model = build()"]
     if converter is not None:
         steps += [
@@ -68,8 +86,8 @@ def script_of(
     parts = [
         _HEAD.format(
             title=in_docstring(found.signature),
-            environment=_environment(keras_backend or "tensorflow"),
-            versions=in_docstring(_version_lines(library, converter)),
+            environment=_assignments(environment_of(keras_backend or "tensorflow")),
+            versions=in_docstring(version_lines(library, converter)),
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
@@ -77,12 +95,24 @@ def script_of(
         converter.script() if converter is not None else "",
         _running(library, option, gradients=found.finding.of_gradients),
         f"\nINPUTS = {arrays_text(inputs)}\n",
-        f"EXPECTED = {arrays_text(expected)}  # a float64 run\n" if expected else "",
-        f"TOLERANCES = {arrays_text(tolerances)}\n" if expected else "",
-        f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n" if expected else "",
+        _expectation(found, expected, tolerances),
     ]
     check = values_check(steps) if expected else check_of(found.finding, steps)
     return "".join(parts) + check
+
+
+def _expectation(
+    found: UniqueFinding, expected: Sequence[NDArray[Any]], tolerances: Sequence[NDArray[Any]]
+) -> str:
+    """What the outputs must be, where values are compared."""
+    if not expected:
+        return ""
+    compared = compared_nodes(found.graph, found.finding.distributions)
+    return (
+        f"\nEXPECTED = {arrays_text(expected)}  # a float64 run\n"
+        f"TOLERANCES = {arrays_text(tolerances)}\n"
+        f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n"
+    )
 
 
 def _running(library: Library | None, option: str, *, gradients: bool) -> str:
@@ -91,17 +121,22 @@ def _running(library: Library | None, option: str, *, gradients: bool) -> str:
     return library.gradient_script(option) if gradients else library.script(option)
 
 
-def _environment(keras_backend: str) -> str:
+def environment_of(keras_backend: str) -> dict[str, str]:
     """What decides whose kernels run: TensorFlow takes oneDNN's or not, by the processor."""
     names = (
         "KERAS_BACKEND",
         *(("TF_ENABLE_ONEDNN_OPTS",) if keras_backend == "tensorflow" else ()),
     )
     values = variables(keras_backend)
-    return "\n".join(f'os.environ["{name}"] = "{values[name]}"' for name in names)
+    return {name: values[name] for name in names}
 
 
-def _version_lines(*plugins: Any) -> str:
+def _assignments(environment: dict[str, str]) -> str:
+    return "\n".join(f'os.environ["{name}"] = "{value}"' for name, value in environment.items())
+
+
+def version_lines(*plugins: Any) -> str:
+    """Names and versions of the packages of a library and a converter."""
     found: dict[str, str] = {}
     for plugin in plugins:
         if plugin is not None:
@@ -119,7 +154,7 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) ->
             lines.append(f"    n{identity} = {made}, name='n{identity}_input')")
             continue
         said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
-        lines.append(f"    layer{identity} = {_layer(node.type, said.arguments)}")
+        lines.append(f"    layer{identity} = {layer_source(node.type, said.arguments)}")
         sources = ", ".join(f"n{i}" for i in node.inputs)
         many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
         lines.append(f"    n{identity} = layer{identity}({f'[{sources}]' if many else sources})")
@@ -137,7 +172,8 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) ->
     return "\n".join(lines) + "\n\n"
 
 
-def _layer(kind: str, config: Config) -> str:
+def layer_source(kind: str, config: Config) -> str:
+    """The call that makes a layer."""
     layer = f"keras.layers.{universe()[kind].name}"  # one that is declared
     if any(isinstance(v, dict) for v in config.values()):
         return f"{layer}.from_config({literal(config)})"
@@ -146,14 +182,7 @@ def _layer(kind: str, config: Config) -> str:
 
 def arrays_text(arrays: Sequence[NDArray[Any]]) -> str:
     """A list of arrays in Python."""
-    return "[" + ", ".join(map(_array, arrays)) + "]"
-
-
-def _array(array: NDArray[Any]) -> str:
-    if array.size == 0:
-        return f"np.zeros({array.shape}, {str(array.dtype)!r})"
-    numbers = repr(array.reshape(-1).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
-    return f"np.array({numbers}, {str(array.dtype)!r}).reshape({array.shape})"
+    return "[" + ", ".join(literal_array(a).source for a in arrays) + "]"
 
 
 def tolerated(

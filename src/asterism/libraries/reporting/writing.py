@@ -9,8 +9,9 @@ from typing import Any
 from asterism.core.files.artifacts import replacing, write_json
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.reporting.bug_reports import Reporter, folder_name, read_known_issues
+from asterism.libraries.reporting.bug_reports import Reporter, folder_name
 from asterism.libraries.reporting.keras_files import write_keras_files
+from asterism.libraries.reporting.known_issues import read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.counting import counts_of
@@ -63,6 +64,8 @@ def triage_and_write(
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
         "known": sum(bool(r.known) for r in reports),
+        "known_limits": sum(bool(r.limit) for r in reports),
+        "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
         "groups_left_by_budget": left,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),

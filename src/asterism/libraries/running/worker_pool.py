@@ -72,6 +72,7 @@ class Task:
         backends: where to run it; None for everywhere.
         seconds: a step that takes longer hangs; None for the worker pool's own limit.
         opset: version of the format that converters write; None for their own.
+        weights: file of the arrays that nodes may name; None for the worker pool's own.
     """
 
     index: int
@@ -81,6 +82,7 @@ class Task:
     backends: tuple[str, ...] | None = None
     seconds: float | None = None
     opset: int | None = None
+    weights: Path | None = None
 
     @property
     def batch(self) -> int | None:
@@ -339,9 +341,10 @@ class WorkerPool:
         )
 
     def _request(self, task: Task, folder: Path) -> dict[str, Any]:
+        weights = self._weights if task.weights is None else task.weights
         return {
             "folder": str(folder),
-            "weights": None if self._weights is None else str(self._weights.resolve()),
+            "weights": None if weights is None else str(weights.resolve()),
             "outputs": None if task.outputs is None else list(task.outputs),
             "opset": task.opset,
             "batch": task.batch,

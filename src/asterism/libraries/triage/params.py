@@ -17,5 +17,6 @@ class TriageParams(ParameterSection):
         gt=0, description="while a hang is shrunk, a step that takes longer shows it"
     )
     known_issues: File = Field(
-        description="YAML file of issues seen before (signature: link); conf/no_file for none"
+        description="YAML file of what is known: a part of a signature, its link, perhaps a "
+        "documented limit; conf/no_file for none"
     )

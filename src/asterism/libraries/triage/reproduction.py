@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import FLOAT64, converter_of, library_of
 from asterism.libraries.adapters.library import CONVERTERS
@@ -59,6 +63,8 @@ class Reproduction:
         everywhere: bool = False,
         batch: int | None = None,
         opset: int | None = None,
+        given: Sequence[NDArray[Any]] | None = None,
+        weights: Path | None = None,
     ) -> Reproduced:
         """Run another model and look for the finding.
 
@@ -69,9 +75,13 @@ class Reproduction:
                 itself does; otherwise only where the finding shows, with agreeing.
             batch: items in its inputs; None for as many as there are.
             opset: version of the format that converters write; None for their own.
+            given: a batch for each input in place of those that are sampled.
+            weights: file of the arrays that nodes may name; None for the worker pool's own.
         """
         needed = finding.distributions if finding.by_values else finding.distributions[:1]
         task = self.task(finding.model, graph, needed)
+        if given is not None:
+            task = replace(task, inputs={finding.distributions[0]: list(given)})
         hurried = finding.symptom == "hang" and not everywhere
         task = replace(
             task,
@@ -79,6 +89,7 @@ class Reproduction:
             backends=None if everywhere else self._backends(finding),
             seconds=self.hang_seconds if hurried else None,
             opset=opset,
+            weights=weights,
         )
         result = self.worker_pool.run(task)
         judged = judge(graph, result, self.judging, self.seed).findings

@@ -85,7 +85,7 @@ def libraries(workspace: Path) -> ReportSection | None:
         judged=judged,
         triage=triage,
         symptoms=_by_library(unique),
-        unique=[_shown(artifacts / "triage_findings", u) for u in unique],
+        groups=_groups([_shown(artifacts / "triage_findings", u) for u in unique]),
         versions=read_json(artifacts / "library_versions/env.json"),
         settings=parameters_of(workspace, GROUPS),
     )
@@ -180,12 +180,24 @@ def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
     return {"names": symptoms, "rows": [(n, [counts[n, s] for s in symptoms]) for n in names]}
 
 
+def _groups(unique: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Findings under their headlines: confirmed, documented limits, and those not reproduced."""
+    headlines = {
+        "": "Confirmed by a script",
+        "known-limits": "Known limits, which the libraries document",
+        "not-reproduced": "Not reproduced by a script in a fresh process",
+    }
+    found = [(title, [u for u in unique if _apart(u) == kind]) for kind, title in headlines.items()]
+    return [(title, many) for title, many in found if many]
+
+
 def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     """A finding with its picture and its script, which lies in a folder of the stage's own."""
     name = str(unique["folder"])
     with concerning(str(folder / "unique.json")):
         graph = Graph.from_json(unique["graph"])
-        if name in ("", ".", "..") or Path(name).name != name:
+        inside = name.removeprefix(f"{_apart(unique)}/")
+        if inside in ("", ".", "..") or Path(inside).name != inside:
             raise UserError(f"{name!r} is no name of a folder")
     script = folder / name / "repro.py"
     require_file(script, "script")
@@ -195,6 +207,13 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
         "picture": _model(graph, name),
         "script": script.read_text(encoding="utf-8", errors="replace"),
     }
+
+
+def _apart(unique: dict[str, Any]) -> str:
+    """The folder of findings that stand apart, which this one is in; empty for the others."""
+    if unique.get("limit"):
+        return "known-limits"
+    return "" if all(s == 1 for s in unique["confirmed"]) else "not-reproduced"
 
 
 def _model(graph: Graph, name: str) -> Markup:

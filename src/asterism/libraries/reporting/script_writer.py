@@ -1,0 +1,135 @@
+"""Writing the two scripts of a finding: the short ``repro.py``, and ``check.py`` that decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.backends import FLOAT64, PERTURBED
+from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.judging.compare import spread_of
+from asterism.libraries.judging.finding import ODD_REFERENCE
+from asterism.libraries.judging.oracle import tolerance_of, vote_of
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
+from asterism.libraries.reporting.reproducer import script_of, tolerated
+from asterism.libraries.reporting.script_checks import PATIENCE
+from asterism.libraries.reporting.short_script import short_script
+from asterism.libraries.running.inputs import compared_nodes, sample_inputs
+from asterism.libraries.running.worker_pool import LayerDescription, Task, WorkerPool
+from asterism.libraries.triage.ablation import with_dtype
+from asterism.libraries.triage.reproduction import Reproduction
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.store import write_weights
+from asterism.memo.graphs.weights import Stored
+
+#: The short script, and the one that decides.
+REPRO, CHECK = "repro.py", "check.py"
+
+Arrays = Sequence[NDArray[Any]]
+
+
+class ScriptWriter:
+    """Writes scripts of unique findings.
+
+    Args:
+        worker_pool: started workers.
+        judging: tolerances.
+        seed: of the inputs.
+        stored: arrays that nodes may name.
+    """
+
+    def __init__(
+        self, worker_pool: WorkerPool, judging: JudgeParams, seed: int, stored: Stored
+    ) -> None:
+        self._worker_pool = worker_pool
+        self._judging = judging
+        self._seed = seed
+        self._stored = stored
+
+    def write(self, found: UniqueFinding, folder: Path, *, short: bool = True) -> bool:
+        """Write both scripts of a finding into a folder.
+
+        Args:
+            found: the finding.
+            folder: of the finding.
+            short: whether ``repro.py`` is the short script, with the simplest numbers that show
+                the finding. Otherwise both are the whole one, with all numbers written out.
+
+        Returns:
+            Whether anything was written: not where the whole one is there already.
+        """
+        graph, finding = found.graph, found.finding
+        distribution = finding.distributions[0] if finding.distributions else "normal"
+        inputs = sample_inputs(graph, self._seed, finding.model, distribution)
+        layers = self._worker_pool.described(graph)
+        numbers = literal_numbers(graph, self._stored, layers, inputs)
+        if short:
+            show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
+            simple = simplest(show, graph, finding, numbers, layers)
+            expected, actual, tolerances = self._outputs(found, simple, layers, folder)
+            typed, values = _as_it_is_run(found, simple)
+            text = short_script(typed, layers, values, expected, actual)
+            if text is not None:
+                (folder / REPRO).write_text(text, encoding="utf-8")
+                check = script_of(typed, {}, layers, [], expected, tolerances, runs=REPRO)
+                (folder / CHECK).write_text(check, encoding="utf-8")
+                return True
+        expected, _, tolerances = self._outputs(found, numbers, layers, folder)
+        typed, values = _as_it_is_run(found, numbers)
+        given = [array.values for array in values.inputs]
+        text = script_of(typed, self._stored, layers, given, expected, tolerances)
+        if (folder / REPRO).exists() and (folder / REPRO).read_text(encoding="utf-8") == text:
+            return False
+        for name in (REPRO, CHECK):
+            (folder / name).write_text(text, encoding="utf-8")
+        return True
+
+    def _outputs(
+        self,
+        found: UniqueFinding,
+        numbers: Numbers,
+        layers: dict[int, LayerDescription],
+        folder: Path,
+    ) -> tuple[Arrays, Arrays, Arrays]:
+        """What is right, what the backend gives, and what is tolerated; empty for failures."""
+        finding = found.finding
+        if not finding.by_values:
+            return [], [], []
+        graph, stored = numbers.stored(found.graph, layers)
+        weights = folder / "weights.npz"
+        write_weights(weights, stored)
+        distribution = finding.distributions[0]
+        backends = [r for r in finding.backends[:1] if r not in CONVERTERS]
+        given = {distribution: [array.values for array in numbers.inputs]}
+        wanted = tuple(dict.fromkeys((*FLOAT64, *backends)))
+        task = Task(finding.model, graph, given, backends=wanted, weights=weights)
+        result = self._worker_pool.run(task)
+        weights.unlink()
+        compared = compared_nodes(graph, (distribution,))
+        said = vote_of(graph, result, distribution, self._judging, compared)
+        expected = result.outputs[said.right[0]][distribution]
+        moved = result.outputs.get(PERTURBED, {}).get(distribution)
+        allowed = tolerated(
+            expected, tolerance_of(graph, self._judging), spread_of(expected, moved)
+        )
+        actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
+        return expected, actual, allowed
+
+
+def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding, Numbers]:
+    """The model and the inputs as the finding's backend has them: a reference's are float64."""
+    if found.finding.symptom != ODD_REFERENCE:
+        return found, numbers
+    inputs = tuple(
+        replace(a, values=a.values.astype("float64"), source=f"{a.source}.astype('float64')")
+        if a.values.dtype.kind == "f"
+        else a
+        for a in numbers.inputs
+    )
+    graph = with_dtype(found.graph, "float64")
+    return replace(found, graph=graph), replace(numbers, inputs=inputs)

@@ -1,0 +1,160 @@
+"""How a short script converts and runs a model: a few lines for each backend that has some.
+
+A backend without lines here gets the longer function that its plug-in gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asterism.libraries.adapters.library import CONVERTERS
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines of Python.
+
+    Args:
+        imports: modules that the lines use, beside Keras and NumPy.
+        lines: what they do. ``GIVEN`` stands for the inputs as the model takes them, ``PATH`` for
+            the name of the file that a converter writes into the current folder.
+    """
+
+    imports: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+_CALL = "keras.tree.flatten({})"
+_AS_ARRAYS = "outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatten({})]"
+
+
+def _called(function: str, *imports: str, before: Sequence[str] = ()) -> Code:
+    return Code(imports, (*before, _AS_ARRAYS.format(f"{function}(GIVEN, training=False)")))
+
+
+_X64 = 'jax.config.update("jax_enable_x64", True)'
+_JIT = "jax.jit(lambda x: model(x, training=False))"
+
+#: By library and option, for models that Keras builds.
+_BUILT = {
+    "tensorflow:eager": _called("model"),
+    "tensorflow:graph": _called("tf.function(model)", "import tensorflow as tf"),
+    "tensorflow:xla": _called("tf.function(model, jit_compile=True)", "import tensorflow as tf"),
+    "tensorflow:float64": _called("model"),
+    "pytorch:eager": _called("model"),
+    "pytorch:compile": _called("torch.compile(model)", "import torch"),
+    "pytorch:float64": _called("model"),
+    "jax:eager": _called("model", "import jax", before=(_X64,)),
+    "jax:jit": Code(("import jax",), (_X64, _AS_ARRAYS.format(f"{_JIT}(GIVEN)"))),
+    "jax:float64": Code(("import jax",), (_X64, _AS_ARRAYS.format(f"{_JIT}(GIVEN)"))),
+    "numpy:float64": _called("model"),
+    "openvino_keras:predict": Code(
+        (), (f"outputs = {_CALL.format('model.predict_on_batch(GIVEN)')}",)
+    ),
+}
+
+#: By converter: they write the file ``PATH``.
+_CONVERTED = {
+    "keras_onnx": Code(
+        (),
+        (
+            "model(GIVEN, training=False)",
+            'model.export(PATH, format="onnx", verbose=False)',
+        ),
+    ),
+    "tf2onnx": Code(
+        ("import tensorflow as tf", "import tf2onnx"),
+        (
+            "spec = [tf.TensorSpec((None, *i.shape[1:]), i.dtype) for i in model.inputs]",
+            "function = tf.function(lambda *inputs: model(GIVEN, training=False), spec)",
+            "tf2onnx.convert.from_function(function, spec, opset=18, output_path=PATH)",
+        ),
+    ),
+    "tflite": Code(
+        ("import tensorflow as tf",),
+        (
+            "fixed = [keras.Input(batch_shape=x.shape, dtype=x.dtype.name) for x in inputs]",
+            "model = keras.Model(fixed, model(fixed if len(fixed) > 1 else fixed[0]))",
+            "content = tf.lite.TFLiteConverter.from_keras_model(model).convert()",
+            'open(PATH, "wb").write(content)',
+        ),
+    ),
+}
+
+
+_SESSION_RUN = (
+    "names = [i.name for i in session.get_inputs()]",
+    "outputs = session.run(None, dict(zip(names, inputs)))",
+)
+
+_NO_GRAD = (
+    "with torch.no_grad():",
+    "    outputs = module.eval()(*(torch.from_numpy(x) for x in inputs))",
+    "outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]",
+)
+
+#: By library, and the ending of its option: they read the file ``PATH``.
+_READ = {
+    ("onnxruntime", ""): Code(
+        ("import onnxruntime as ort",),
+        (
+            "options = ort.SessionOptions()",
+            "options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL",
+            "session = ort.InferenceSession(PATH, options)",
+            *_SESSION_RUN,
+        ),
+    ),
+    ("onnxruntime", "_optimised"): Code(
+        ("import onnxruntime as ort",),
+        ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
+    ),
+    ("openvino", ""): Code(
+        ("import openvino as ov",),
+        (
+            'hint = {"INFERENCE_PRECISION_HINT": "f32"}',
+            'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
+            "outputs = list(compiled(inputs).to_tuple())",
+        ),
+    ),
+    ("litert", ""): Code(
+        ("from ai_edge_litert.interpreter import Interpreter",),
+        (
+            "runner = Interpreter(PATH).get_signature_runner()",
+            "given = dict(zip(sorted(runner.get_input_details()), inputs))",
+            "outputs = [o for _, o in sorted(runner(**given).items())]",
+        ),
+    ),
+    ("onnx2torch", ""): Code(
+        ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)", *_NO_GRAD)
+    ),
+}
+
+
+def short_code(library: str, option: str, converter: str | None, inputs: int) -> Code | None:
+    """Imports and lines that set ``outputs``; None where there are none for the backend.
+
+    Args:
+        library: that runs the model; empty where only the conversion matters.
+        option: its backend.
+        converter: whose file it reads; None where it runs the Keras model.
+        inputs: how many the model has.
+    """
+    if converter is None:
+        parts = [_BUILT.get(f"{library}:{option}")]
+    else:
+        parts = [_CONVERTED.get(converter)]
+        if library:
+            parts.append(_READ.get((library, option.removeprefix(converter))))
+        else:
+            parts.append(Code((), ("outputs = []",)))
+        if library == "litert" and inputs > 1:  # in the file their order is another one
+            return None
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts):
+        return None
+    given = "inputs" if inputs > 1 else "inputs[0]"
+    path = f'"model{CONVERTERS[converter].suffix}"' if converter is not None else ""
+    named = (line.replace("GIVEN", given) for part in known for line in part.lines)
+    lines = (line.replace("PATH", path) for line in named)
+    return Code(tuple(dict.fromkeys(i for part in known for i in part.imports)), tuple(lines))

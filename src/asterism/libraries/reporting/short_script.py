@@ -1,0 +1,141 @@
+"""Writing ``repro.py``: the bug first, in a script that a maintainer reads at a glance.
+
+A finding of one or two layers takes about 25 lines. Numbers are written out only where simpler ones
+do not show it. Expected and actual outputs are printed; ``check.py`` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.backends import library_of, option_of
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.reporting.numbers import Numbers
+from asterism.libraries.reporting.python_text import in_docstring, literal
+from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
+from asterism.libraries.reporting.short_code import short_code
+from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import INPUT, Graph
+from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
+
+#: Outputs of more numbers are printed where they differ most.
+_SHOWN = 12
+
+
+def short_script(
+    found: UniqueFinding,
+    layers: dict[int, LayerDescription],
+    numbers: Numbers,
+    expected: Sequence[NDArray[Any]],
+    actual: Sequence[NDArray[Any]],
+) -> str | None:
+    """The text of ``repro.py``; None where a backend has no short code, and of gradients.
+
+    Args:
+        found: the unique finding.
+        layers: what Keras says of each layer, by node; empty where it rejects the model.
+        numbers: inputs and weights.
+        expected: outputs of a right float64 reference; empty where something failed.
+        actual: outputs that the backend gave, where it gave some.
+    """
+    if found.finding.of_gradients:
+        return None
+    backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
+    library = LIBRARIES[library_of(backend)]() if backend is not None else None
+    option = option_of(backend) if backend is not None else ""
+    source = library.source(option) if library is not None else found.finding.backends[0]
+    converter = CONVERTERS[source]() if source is not None else None
+    code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
+    if code is None:
+        return None
+    keras_backend = converter.keras_backend if converter is not None else None
+    if keras_backend is None and library is not None:
+        keras_backend = library.keras_backend
+    versions = version_lines(library, converter)
+    settings = environment_of(keras_backend or "tensorflow")
+    environment = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+    lines = [
+        f'"""{in_docstring(found.signature)}. Seen with {in_docstring(versions)}; see check.py."""',
+        "import os",
+        "",
+        f"os.environ.update({environment})",
+        "",
+        "import keras",
+        "import numpy as np",
+        *code.imports,
+        "",
+        f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
+        *_model(found.graph, layers, numbers),
+        *([] if expected else ['print("expected: it runs")']),
+        *code.lines,
+        *_printed(expected, actual),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _model(graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers) -> list[str]:
+    """Lines that build the model and set its weights."""
+    lines, weights = [], []
+    for identity, node in graph.nodes.items():
+        if node.type == INPUT:
+            shape, dtype = tuple(node.config["shape"]), node.config["dtype"]
+            lines.append(f"n{identity} = keras.Input({literal(shape)}, dtype={literal(dtype)})")
+            continue
+        said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
+        layer = layer_source(node.type, said.arguments)
+        if identity in numbers.weights:
+            lines.append(f"layer{identity} = {layer}")
+            layer = f"layer{identity}"
+        sources = ", ".join(f"n{i}" for i in node.inputs)
+        many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
+        lines.append(f"n{identity} = {layer}({f'[{sources}]' if many else sources})")
+        if identity in numbers.weights:
+            arrays = ", ".join(array.source for array in numbers.weights[identity])
+            weights.append(f"layer{identity}.set_weights([{arrays}])")
+    ends = (", ".join(f"n{i}" for i in many) for many in (graph.inputs, graph.outputs))
+    sizes = (len(graph.inputs), len(graph.outputs))
+    given, results = (e if n == 1 else f"[{e}]" for e, n in zip(ends, sizes, strict=True))
+    return [*lines, *weights, f"model = keras.Model({given}, {results})"]
+
+
+def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -> list[str]:
+    """Lines that print what is expected and what came."""
+    if not expected:
+        return ['print("actual: it runs")']
+    at, place = _worst(expected, actual)
+    if sum(array.size for array in expected) <= _SHOWN:
+        text = "; ".join(np.array2string(array, separator=", ") for array in expected)
+        return [
+            f"print({literal('expected ' + ' '.join(text.split()))})",
+            'print("actual  ", *(np.asarray(o).tolist() for o in outputs))',
+        ]
+    index = ", ".join(map(str, place))
+    value = float(expected[at][place])
+    return [
+        f"print({literal(f'expected {value} at [{index}] of output {at}')})",
+        f'print("actual  ", np.asarray(outputs[{at}])[{index}])'
+        if place
+        else f'print("actual  ", outputs[{at}])',
+    ]
+
+
+def _worst(
+    expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]
+) -> tuple[int, tuple[int, ...]]:
+    """The output and the element that differ most, masks of NaN first."""
+    best: tuple[float, int, tuple[int, ...]] = (-1.0, 0, (0,) * expected[0].ndim)
+    for at, (right, wrong) in enumerate(zip(expected, actual, strict=False)):
+        if right.shape != wrong.shape or not right.size:
+            continue
+        with np.errstate(all="ignore"):
+            off = np.abs(right - wrong.astype(np.float64))
+            off = np.where(np.isnan(off) & (np.isnan(right) != np.isnan(wrong)), np.inf, off)
+        off = np.nan_to_num(off, nan=0.0, posinf=np.finfo(np.float64).max)
+        place = tuple(int(i) for i in np.unravel_index(int(np.argmax(off)), off.shape))
+        best = max(best, (float(off[place]), at, place))
+    return best[1], best[2]

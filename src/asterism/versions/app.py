@@ -20,9 +20,10 @@ from asterism.libraries.adapters.backends import (
     plugin_of,
     reads_given,
 )
-from asterism.libraries.adapters.environments import environment, interpreter_of
+from asterism.libraries.adapters.environments import environment, interpreter_of, versions_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
@@ -35,7 +36,7 @@ from asterism.versions import making
 from asterism.versions.blaming import Arrays, Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
 from asterism.versions.page import Comparison, Explained, write_versions_page
-from asterism.versions.scripts import exit_status, script_of
+from asterism.versions.scripts import script_of
 from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
 
 #: The converter that makes files of generated models.
@@ -233,7 +234,7 @@ def _explained(
         script.write_text(script_of(part, _headline(part), params.judge), encoding="utf-8")
         (place / "model.onnx").write_bytes(part.subject.content)
         libraries = (library_of(change.pair.old), library_of(change.pair.new))
-        old, new = (exit_status(script, interpreter_of(library)) for library in libraries)
+        old, new = (exit_statuses(script, 1, interpreter_of(library))[0] for library in libraries)
         yield Explained(change, part, name, (old, new))
 
 
@@ -256,4 +257,4 @@ def _versions(library: str) -> dict[str, str]:
 def _title(library: str) -> str:
     """A library with its full version."""
     plugin = plugin_of(library)
-    return f"{plugin.name} {_versions(library)[plugin.packages[0]]}"
+    return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"

@@ -34,7 +34,7 @@ class Explained:
     change: Change
     part: Part
     folder: str
-    statuses: tuple[int | None, int | None]
+    statuses: tuple[int, int]
 
     @property
     def confirmed(self) -> bool:

@@ -15,13 +15,24 @@ from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.machine import available_threads
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.libraries.adapters.backends import FLOAT64, PERTURBED, REFERENCES
+from asterism.libraries.adapters.backends import (
+    FLOAT64,
+    PERTURBED,
+    REFERENCES,
+    converter_of,
+    library_of,
+    option_of,
+    plugin_of,
+)
+from asterism.libraries.adapters.environments import interpreter_of, versions_of
+from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.compare import spread_of
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import tolerance_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
+from asterism.libraries.reporting.file_scripts import file_script
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.reproducer import script_of, tolerated
@@ -115,7 +126,8 @@ class Reporter:
         script = folder / "repro.py"
         text = _script(found, self._worker_pool, self._judging, self._seed, self._stored)
         script.write_text(text, encoding="utf-8")
-        runs = self._pool.submit(exit_statuses, script, CONFIRMATIONS)
+        python = interpreter_of(_environment_of(found.finding) or "")
+        runs = self._pool.submit(exit_statuses, script, CONFIRMATIONS, python)
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
@@ -171,7 +183,46 @@ def _script(
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
         expected = reference[distribution]
         tolerances = tolerated(expected, tolerance_of(graph, judging), spread_of(expected, moved))
-    return script_of(found, stored, worker_pool.described(graph), inputs, expected, tolerances)
+    return _of_file(found, worker_pool, inputs, expected, tolerances) or script_of(
+        found, stored, worker_pool.described(graph), inputs, expected, tolerances
+    )
+
+
+def _of_file(
+    found: UniqueFinding,
+    worker_pool: WorkerPool,
+    inputs: Sequence[Any],
+    expected: Sequence[Any],
+    tolerances: Sequence[Any],
+) -> str | None:
+    """The script with the model's file, where the library has an environment of its own.
+
+    There the converter is not installed; None where the library is here, or builds from Keras.
+    """
+    library, finding = _environment_of(found.finding), found.finding
+    backend = next((b for b in finding.backends if library_of(b) == library), "")
+    source = converter_of(backend) if backend else None
+    if library is None or source is None:
+        return None
+    content = worker_pool.converted(found.graph, source)
+    plugin = plugin_of(library)()
+    if not isinstance(content, bytes) or not isinstance(plugin, FileLibrary):
+        return None
+    dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
+    right = (expected, tolerances, dtypes) if expected else None
+    title, option = f"{found.signature}\n\nSeen with {_named(library)}.", option_of(backend)
+    return file_script(title, plugin, option, content, inputs, right, finding)
+
+
+def _environment_of(finding: Finding) -> str | None:
+    """The library with its environment that a finding's script runs in; None for this Python."""
+    first = next((b for b in finding.backends if b not in CONVERTERS), "")
+    return library_of(first) if "@" in library_of(first) else None
+
+
+def _named(library: str) -> str:
+    """The packages of a library's environment that it names, with their versions."""
+    return ", ".join(f"{package} {v}" for package, v in versions_of(library).items())
 
 
 def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
@@ -181,6 +232,8 @@ def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     ablation = "\n".join(f"| {cell(what)} | {cell(a)} |" for what, a in found.ablation.items())
     known = f"\nKnown: {shown(report.known)}\n" if report.known else ""
     packages = "\n".join(f"- {name} {shown(v)}" for name, v in installed_versions().items())
+    if (library := _environment_of(finding)) is not None:
+        packages = f"- the environment {library}: {shown(_named(library))}\n{packages}"
     where = shown(str(found.layer or finding.exception))
     return f"""# {shown(finding.library)}: {shown(finding.symptom)} ({where})
 {known}

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
-from asterism.libraries.adapters.library import CONVERTERS, Library
+from asterism.libraries.adapters.environments import versions_of
+from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
 from asterism.libraries.judging.compare import Tolerance
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -69,7 +70,7 @@ def script_of(
         _HEAD.format(
             title=in_docstring(found.signature),
             environment=_environment(keras_backend or "tensorflow"),
-            versions=in_docstring(_version_lines(library, converter)),
+            versions=in_docstring(_version_lines(backend, converter)),
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
@@ -101,11 +102,10 @@ def _environment(keras_backend: str) -> str:
     return "\n".join(f'os.environ["{name}"] = "{values[name]}"' for name in names)
 
 
-def _version_lines(*plugins: Any) -> str:
-    found: dict[str, str] = {}
-    for plugin in plugins:
-        if plugin is not None:
-            found |= plugin.versions()
+def _version_lines(backend: str | None, converter: Converter | None) -> str:
+    found = {} if converter is None else converter.versions()
+    if backend is not None:
+        found |= versions_of(library_of(backend))
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 

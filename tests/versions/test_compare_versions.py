@@ -57,7 +57,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["1", "1"], "give models by --model"),
+        (["1", "1"], "give --model FILE.onnx"),
         (["0.7", "1", "--model", "sound.onnx"], "there is no environment 'onnxruntime@0.7'"),
         (
             ["1", version("onnxruntime"), "--model", "sound.onnx"],

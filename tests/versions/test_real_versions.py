@@ -81,8 +81,8 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
     """From execution to a bug report whose script runs in the environment."""
     graph = Graph(
         {
-            0: input_node((4,)),
-            1: input_node((4,)),
+            0: input_node((5,)),
+            1: input_node((5,)),
             2: Node("ReLU", {"dtype": "float32"}, (0,)),
             3: Node("Maximum", {"dtype": "float32"}, (2, 1)),
         }

@@ -51,6 +51,9 @@ def compare_versions(
         list[Path] | None, typer.Option(help="An ONNX model of yours, as it is; repeatable.")
     ] = None,
     generated: Annotated[int, typer.Option(min=0, help="Generated models to run as well.")] = 0,
+    operators: Annotated[
+        bool, typer.Option("--operators", help="Run a model of each ONNX operator as well.")
+    ] = False,
     input_shape: Annotated[
         list[str] | None,
         typer.Option(help="NAME=2,16,4: the shape of an input, the batch first; repeatable."),
@@ -95,6 +98,7 @@ def compare_versions(
         size=size,
         inputs=inputs,
         generated=generated,
+        operators=operators,
         distributions=drawn,
         explained=explain,
         steps=steps,

@@ -35,6 +35,7 @@ from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Arrays, Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.scripts import script_of
 from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
@@ -66,6 +67,7 @@ class Request:
         size: stands for free sizes.
         inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
         generated: number of models to generate beside them.
+        operators: whether models of one operator each run too.
         distributions: inputs to draw.
         explained: changes whose nodes are looked for.
         steps: parts tried for each of them.
@@ -80,6 +82,7 @@ class Request:
     size: int
     inputs: Path | None
     generated: int
+    operators: bool
     distributions: Sequence[str]
     explained: int
     steps: int
@@ -93,8 +96,8 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
         UserError: the library, a version or a model is not to be had.
     """
     params = read_params(_Params)
-    if not request.models and not request.generated:
-        raise UserError("give models by --model FILE.onnx, or a number by --generated")
+    if not (request.models or request.generated or request.operators):
+        raise UserError("give --model FILE.onnx, a number by --generated, or --operators")
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
     if libraries[0] == libraries[1]:
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
@@ -110,6 +113,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
         for backend, reason in pool.start().items():
             if reads_given(backend):
                 raise UserError(f"{backend} does not work: {reason}")
+        subjects += operator_subjects() if request.operators else ()
         subjects += _generated(request, params, pool, found)
         for subject in progress(subjects, label="compare", unit="model"):
             inputs = _inputs(request, params, subject)
@@ -207,7 +211,7 @@ def _generated(
 
 
 def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
-    if request.inputs is not None and not subject.name.startswith("generated "):
+    if request.inputs is not None and subject.name in {path.stem for path in request.models}:
         return {request.inputs.stem: read_inputs(request.inputs, subject)}
     return {d: subject.draw(params.seed, d) for d in request.distributions}
 

@@ -180,7 +180,7 @@ def facts_of(found: Comparison) -> dict[str, object]:
         "new": found.new,
         "models": len(found.subjects),
         "changes": [facts(change) for change in found.changes],
-        "refused": [list(pair) for pair in found.refused],
+        "rejected": [list(pair) for pair in found.rejected],
     }
 
 
@@ -205,7 +205,7 @@ def _generated(
         name = f"generated {index:05d}"
         content = pool.converted(main.mutants[index].graph, CONVERTER)
         if isinstance(content, ExecutionOutcome):
-            found.refused.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
+            found.rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
             continue
         yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
 

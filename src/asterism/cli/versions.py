@@ -46,7 +46,9 @@ def compare_versions(
         str, typer.Argument(help="A library that runs files: onnxruntime, openvino.")
     ],
     old: Annotated[str, typer.Argument(help="Its version now, as 1.20.")],
-    new: Annotated[str, typer.Argument(help="The version to change to, as 1.31.")],
+    new: Annotated[
+        str, typer.Argument(help="The version to change to, as 1.31, or a library: openvino.")
+    ],
     model: Annotated[
         list[Path] | None, typer.Option(help="An ONNX model of yours, as it is; repeatable.")
     ] = None,

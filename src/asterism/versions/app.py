@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing, write_json
@@ -16,7 +17,6 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
     FILE_FLOAT64,
     library_of,
-    option_of,
     plugin_of,
     reads_given,
 )
@@ -39,6 +39,9 @@ from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, write_versions_page
 from asterism.versions.scripts import script_of
 from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
+
+#: Characters of a folder's name.
+_LONGEST = 60
 
 #: The converter that makes files of generated models.
 CONVERTER = "tf2onnx"
@@ -133,16 +136,22 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
 
     The environment of another one is made where it is missing.
 
+    Args:
+        library: by name.
+        version: of it, or another library: ``openvino``, ``openvino@2024.6``.
+        say: told what making an environment costs.
+
     Raises:
         UserError: the library reads no files, or there is no such environment.
     """
+    if "@" in version or version in LIBRARIES:
+        library, _, version = version.partition("@")
     if library not in LIBRARIES or not issubclass(LIBRARIES[library], FileLibrary):
         known = [name for name in LIBRARIES if issubclass(LIBRARIES[name], FileLibrary)]
         known = [name for name in known if f"{name}:float64" not in FILE_FLOAT64]
         hint = closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
-    installed = next(iter(LIBRARIES[library]().versions().values()))
-    if f"{installed}.".startswith(f"{version}."):
+    if not version or f"{_installed(library)}.".startswith(f"{version}."):
         return library
     wanted = environment(f"{library}@{version}")
     making.make(wanted, say)
@@ -150,10 +159,32 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
 
 
 def pairs_of(old: str, new: str) -> list[Pair]:
-    """Every way to run a file, in both versions."""
-    options = plugin_of(old).all_options()
-    given = [option for option in options if reads_given(f"{old}:{option}")]
-    return [Pair(f"{old}:{option}", f"{new}:{option}") for option in given]
+    """Every way to run a file, in both; another library may have only one of its own."""
+    ways = {
+        library: [
+            option
+            for option in plugin_of(library).all_options()
+            if reads_given(f"{library}:{option}")
+        ]
+        for library in (old, new)
+    }
+    more, fewer = sorted(ways.values(), key=len, reverse=True)
+    chosen = {option: option if option in fewer else fewer[0] for option in more}
+    return [
+        Pair(
+            f"{old}:{option if option in ways[old] else chosen[option]}",
+            f"{new}:{option if option in ways[new] else chosen[option]}",
+        )
+        for option in more
+    ]
+
+
+def _installed(library: str) -> str:
+    """The installed version of a library; nothing where it is not installed."""
+    try:
+        return versions_of(library)[plugin_of(library).packages[0]]
+    except PackageNotFoundError:
+        return ""
 
 
 def facts_of(found: Comparison) -> dict[str, object]:
@@ -226,12 +257,12 @@ def _explained(
         first.setdefault((change.subject, change.pair.option), change)
     chosen = list(first.values())[: request.explained]
     blame = Blame(pool, params.judge, request.steps)
-    for change in progress(chosen, label="blame", unit="change"):
+    for number, change in enumerate(progress(chosen, label="blame", unit="change"), 1):
         subject = subjects[change.subject]
         inputs = _inputs(request, params, subject)[change.distribution]
         part = blame.smallest(subject, inputs, change)
-        words = f"{change.subject} {option_of(change.pair.old)} {change.kind}"
-        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        words = f"{number:02d} {change.kind} {change.subject}"
+        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
         place = folder / name
         place.mkdir()
         script = place / "repro.py"

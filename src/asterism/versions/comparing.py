@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE, option_of
 from asterism.libraries.judging.compare import (
     Difference,
     Tolerance,
@@ -56,8 +56,9 @@ class Pair:
 
     @property
     def option(self) -> str:
-        """What both have in common: the way to run a file."""
-        return self.old.partition(":")[2]
+        """The way to run a file, of both."""
+        old, new = option_of(self.old), option_of(self.new)
+        return old if old == new else f"{old} and {new}"
 
 
 @dataclass(frozen=True)

@@ -62,19 +62,23 @@ def run(path, inputs):
         from mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
 
         class Importer(GraphProto):  # type: ignore[misc]
-            """The importer, which says at which operator it stops."""
+            """The importer, which knows at which operator it is."""
+
+            latest = ""
 
             def _convert_operator(self, node_name: Any, op_name: str, *rest: Any) -> Any:
-                try:
-                    return super()._convert_operator(node_name, op_name, *rest)
-                except Exception as error:
-                    raise NotImplementedError(f"{op_name}: {error}") from error
+                self.latest = op_name
+                return super()._convert_operator(node_name, op_name, *rest)
 
         content = self.path(model_under_test, option).read_bytes()
         model = onnx.load_model_from_string(self.readable(content, model_under_test.batch))
         constants = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in constants]
-        symbol, arguments, states = Importer().from_onnx(model.graph, opset_version=8)
+        importer = Importer()
+        try:
+            symbol, arguments, states = importer.from_onnx(model.graph, opset_version=8)
+        except Exception as error:
+            raise NotImplementedError(f"{importer.latest}: {error!r}: not supported") from error
         block = mxnet.gluon.SymbolBlock(symbol, [mxnet.sym.var(name) for name in names])
         for name, parameter in block.collect_params().items():
             value = arguments[name] if name in arguments else states[name]

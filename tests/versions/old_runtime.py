@@ -1,7 +1,7 @@
 """A stand-in for an old ONNX Runtime with known faults, and an environment that has it.
 
 The environment is this Python with a module ``onnxruntime`` in front of the real one: ONNX's
-reference evaluator, in which ``Softplus`` loses its outputs' last digits and ``Elu`` is refused.
+reference evaluator, in which ``Softplus`` loses its outputs' last digits and ``Elu`` is rejected.
 """
 
 import sys

@@ -18,7 +18,7 @@ from asterism.core.messages.errors import UserError
 def models(project):
     files = {
         "faulty": chain("Abs", "Sqrt", "Softplus", "Neg"),
-        "refused": chain("Abs", "Elu", "Neg"),
+        "rejected": chain("Abs", "Elu", "Neg"),
         "sound": chain("Abs", "Neg"),
     }
     for name, model in files.items():
@@ -37,13 +37,13 @@ def test_an_upgrade_is_explained(old_runtime, models):
     assert "2 of 3 models change" in done.output
     found = json.loads((old_runtime / "page/changes.json").read_text())
     facts = {(c["model"], c["option"]): c for c in found["changes"]}
-    assert {m for m, _ in facts} == {"faulty", "refused"}
+    assert {m for m, _ in facts} == {"faulty", "rejected"}
     for option in ("file", "file_optimised"):
-        faulty, refused = facts["faulty", option], facts["refused", option]
+        faulty, rejected = facts["faulty", option], facts["rejected", option]
         assert faulty["kind"] == "now right" and faulty["nodes"] == ["Softplus node2"]
         assert faulty["old"][0] == "values differ" and faulty["new"] is None
-        assert refused["kind"] == "now runs" and refused["nodes"] == ["Elu node1"]
-        assert faulty["statuses"] == refused["statuses"] == [1, 0]
+        assert rejected["kind"] == "now runs" and rejected["nodes"] == ["Elu node1"]
+        assert faulty["statuses"] == rejected["statuses"] == [1, 0]
         script = (old_runtime / "page" / faulty["script"]).read_text()
         assert "v2 = Softplus (v1)" in script and "asterism" not in script
     page = (old_runtime / "page/index.html").read_text()
@@ -57,7 +57,7 @@ def test_an_upgrade_is_explained(old_runtime, models):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["1", "1"], "give models by --model"),
+        (["1", "1"], "give --model FILE.onnx"),
         (["0.7", "1", "--model", "sound.onnx"], "there is no environment 'onnxruntime@0.7'"),
         (
             ["1", version("onnxruntime"), "--model", "sound.onnx"],

@@ -48,7 +48,8 @@ def result(old, new, reference=RIGHT):
         (RIGHT, WRONG, RIGHT, "now wrong"),
         (WRONG, RIGHT, RIGHT, "now right"),
         (WRONG, WRONG + 1, RIGHT, "both wrong"),
-        (WRONG, WRONG, RIGHT, "both wrong alike"),
+        (WRONG, WRONG, RIGHT, "both off alike"),
+        (WRONG, WRONG + 1e-7, RIGHT, "both off alike"),
         (RIGHT, "no", RIGHT, "no longer runs"),
         ("no", RIGHT, RIGHT, "now runs"),
         ("no", "neither", RIGHT, "neither runs"),
@@ -80,6 +81,16 @@ def test_a_shape_is_infinitely_far():
 
 def test_the_longest_path_counts():
     assert depth_of(subject_of("m", chain("Relu", "Exp", "Abs"), 4, {})) == 3
+
+
+def test_another_library_may_have_one_way_only():
+    assert pairs_of("onnxruntime", "openvino") == [
+        Pair("onnxruntime:file", "openvino:file"),
+        Pair("onnxruntime:file_optimised", "openvino:file"),
+    ]
+    assert pairs_of("openvino", "onnxruntime")[1] == Pair(
+        "openvino:file", "onnxruntime:file_optimised"
+    )
 
 
 def test_both_ways_to_run_a_file_are_compared():

@@ -46,11 +46,16 @@ def compare_versions(
         str, typer.Argument(help="A library that runs files: onnxruntime, openvino.")
     ],
     old: Annotated[str, typer.Argument(help="Its version now, as 1.20.")],
-    new: Annotated[str, typer.Argument(help="The version to change to, as 1.31.")],
+    new: Annotated[
+        str, typer.Argument(help="The version to change to, as 1.31, or a library: openvino.")
+    ],
     model: Annotated[
         list[Path] | None, typer.Option(help="An ONNX model of yours, as it is; repeatable.")
     ] = None,
     generated: Annotated[int, typer.Option(min=0, help="Generated models to run as well.")] = 0,
+    operators: Annotated[
+        bool, typer.Option("--operators", help="Run a model of each ONNX operator as well.")
+    ] = False,
     input_shape: Annotated[
         list[str] | None,
         typer.Option(help="NAME=2,16,4: the shape of an input, the batch first; repeatable."),
@@ -95,6 +100,7 @@ def compare_versions(
         size=size,
         inputs=inputs,
         generated=generated,
+        operators=operators,
         distributions=drawn,
         explained=explain,
         steps=steps,

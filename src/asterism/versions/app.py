@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing, write_json
@@ -16,13 +17,13 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
     FILE_FLOAT64,
     library_of,
-    option_of,
     plugin_of,
     reads_given,
 )
-from asterism.libraries.adapters.environments import environment, interpreter_of
+from asterism.libraries.adapters.environments import environment, interpreter_of, versions_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
@@ -34,9 +35,13 @@ from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
 from asterism.versions.blaming import Arrays, Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, write_versions_page
-from asterism.versions.scripts import exit_status, script_of
+from asterism.versions.scripts import script_of
 from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
+
+#: Characters of a folder's name.
+_LONGEST = 60
 
 #: The converter that makes files of generated models.
 CONVERTER = "tf2onnx"
@@ -65,6 +70,7 @@ class Request:
         size: stands for free sizes.
         inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
         generated: number of models to generate beside them.
+        operators: whether models of one operator each run too.
         distributions: inputs to draw.
         explained: changes whose nodes are looked for.
         steps: parts tried for each of them.
@@ -79,6 +85,7 @@ class Request:
     size: int
     inputs: Path | None
     generated: int
+    operators: bool
     distributions: Sequence[str]
     explained: int
     steps: int
@@ -92,8 +99,8 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
         UserError: the library, a version or a model is not to be had.
     """
     params = read_params(_Params)
-    if not request.models and not request.generated:
-        raise UserError("give models by --model FILE.onnx, or a number by --generated")
+    if not (request.models or request.generated or request.operators):
+        raise UserError("give --model FILE.onnx, a number by --generated, or --operators")
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
     if libraries[0] == libraries[1]:
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
@@ -109,6 +116,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
         for backend, reason in pool.start().items():
             if reads_given(backend):
                 raise UserError(f"{backend} does not work: {reason}")
+        subjects += operator_subjects() if request.operators else ()
         subjects += _generated(request, params, pool, found)
         for subject in progress(subjects, label="compare", unit="model"):
             inputs = _inputs(request, params, subject)
@@ -128,16 +136,22 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
 
     The environment of another one is made where it is missing.
 
+    Args:
+        library: by name.
+        version: of it, or another library: ``openvino``, ``openvino@2024.6``.
+        say: told what making an environment costs.
+
     Raises:
         UserError: the library reads no files, or there is no such environment.
     """
+    if "@" in version or version in LIBRARIES:
+        library, _, version = version.partition("@")
     if library not in LIBRARIES or not issubclass(LIBRARIES[library], FileLibrary):
         known = [name for name in LIBRARIES if issubclass(LIBRARIES[name], FileLibrary)]
         known = [name for name in known if f"{name}:float64" not in FILE_FLOAT64]
         hint = closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
-    installed = next(iter(LIBRARIES[library]().versions().values()))
-    if f"{installed}.".startswith(f"{version}."):
+    if not version or f"{_installed(library)}.".startswith(f"{version}."):
         return library
     wanted = environment(f"{library}@{version}")
     making.make(wanted, say)
@@ -145,10 +159,32 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
 
 
 def pairs_of(old: str, new: str) -> list[Pair]:
-    """Every way to run a file, in both versions."""
-    options = plugin_of(old).all_options()
-    given = [option for option in options if reads_given(f"{old}:{option}")]
-    return [Pair(f"{old}:{option}", f"{new}:{option}") for option in given]
+    """Every way to run a file, in both; another library may have only one of its own."""
+    ways = {
+        library: [
+            option
+            for option in plugin_of(library).all_options()
+            if reads_given(f"{library}:{option}")
+        ]
+        for library in (old, new)
+    }
+    more, fewer = sorted(ways.values(), key=len, reverse=True)
+    chosen = {option: option if option in fewer else fewer[0] for option in more}
+    return [
+        Pair(
+            f"{old}:{option if option in ways[old] else chosen[option]}",
+            f"{new}:{option if option in ways[new] else chosen[option]}",
+        )
+        for option in more
+    ]
+
+
+def _installed(library: str) -> str:
+    """The installed version of a library; nothing where it is not installed."""
+    try:
+        return versions_of(library)[plugin_of(library).packages[0]]
+    except PackageNotFoundError:
+        return ""
 
 
 def facts_of(found: Comparison) -> dict[str, object]:
@@ -175,7 +211,7 @@ def facts_of(found: Comparison) -> dict[str, object]:
         "new": found.new,
         "models": len(found.subjects),
         "changes": [facts(change) for change in found.changes],
-        "refused": [list(pair) for pair in found.refused],
+        "rejected": [list(pair) for pair in found.rejected],
     }
 
 
@@ -200,13 +236,13 @@ def _generated(
         name = f"generated {index:05d}"
         content = pool.converted(main.mutants[index].graph, CONVERTER)
         if isinstance(content, ExecutionOutcome):
-            found.refused.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
+            found.rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
             continue
         yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
 
 
 def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
-    if request.inputs is not None and not subject.name.startswith("generated "):
+    if request.inputs is not None and subject.name in {path.stem for path in request.models}:
         return {request.inputs.stem: read_inputs(request.inputs, subject)}
     return {d: subject.draw(params.seed, d) for d in request.distributions}
 
@@ -221,19 +257,19 @@ def _explained(
         first.setdefault((change.subject, change.pair.option), change)
     chosen = list(first.values())[: request.explained]
     blame = Blame(pool, params.judge, request.steps)
-    for change in progress(chosen, label="blame", unit="change"):
+    for number, change in enumerate(progress(chosen, label="blame", unit="change"), 1):
         subject = subjects[change.subject]
         inputs = _inputs(request, params, subject)[change.distribution]
         part = blame.smallest(subject, inputs, change)
-        words = f"{change.subject} {option_of(change.pair.old)} {change.kind}"
-        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())
+        words = f"{number:02d} {change.kind} {change.subject}"
+        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
         place = folder / name
         place.mkdir()
         script = place / "repro.py"
         script.write_text(script_of(part, _headline(part), params.judge), encoding="utf-8")
         (place / "model.onnx").write_bytes(part.subject.content)
         libraries = (library_of(change.pair.old), library_of(change.pair.new))
-        old, new = (exit_status(script, interpreter_of(library)) for library in libraries)
+        old, new = (exit_statuses(script, 1, interpreter_of(library))[0] for library in libraries)
         yield Explained(change, part, name, (old, new))
 
 
@@ -256,4 +292,4 @@ def _versions(library: str) -> dict[str, str]:
 def _title(library: str) -> str:
     """A library with its full version."""
     plugin = plugin_of(library)
-    return f"{plugin.name} {_versions(library)[plugin.packages[0]]}"
+    return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE, option_of
 from asterism.libraries.judging.compare import Difference, first_difference, spread_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
@@ -26,16 +26,16 @@ CHANGES = {
     "no longer runs": "the old version runs it, and the new one fails",
     "now wrong": "the old version is within the bound of the reference, the new one is not",
     "differs": "no reference could run it, and the versions differ by more than the bound",
-    "both wrong": "both versions are outside the bound, and differ from each other",
+    "both wrong": "both versions are outside the bound, and differ from each other by more than it",
     "now right": "the old version is outside the bound of the reference, the new one is within",
     "now runs": "the old version fails, and the new one runs it",
-    "both wrong alike": "both versions are outside the bound, and give the same",
+    "both off alike": "both are outside the bound and agree: they or the reference are wrong",
     "neither runs": "both versions fail, or do not support it",
     "within rounding": "the outputs differ by no more than rounding explains",
     "same": "every output has the same bits",
 }
 #: Those that are no change of what the model computes.
-UNCHANGED = ("both wrong alike", "neither runs", "within rounding", "same")
+UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,9 @@ class Pair:
 
     @property
     def option(self) -> str:
-        """What both have in common: the way to run a file."""
-        return self.old.partition(":")[2]
+        """The way to run a file, of both."""
+        old, new = option_of(self.old), option_of(self.new)
+        return old if old == new else f"{old} and {new}"
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,8 @@ def change_of(
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        kind = "both wrong alike" if _same(old, new) else "both wrong"
+        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        kind = "both off alike" if alike else "both wrong"
     return change(kind, old=was, new=now, apart=apart)
 
 

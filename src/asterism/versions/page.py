@@ -34,7 +34,7 @@ class Explained:
     change: Change
     part: Part
     folder: str
-    statuses: tuple[int | None, int | None]
+    statuses: tuple[int, int]
 
     @property
     def confirmed(self) -> bool:
@@ -53,7 +53,7 @@ class Comparison:
         versions: of the packages in each.
         subjects: the models, with the changes of each.
         explained: changes with the parts that show them.
-        refused: models that were not compared, with the reason.
+        rejected: models that were not compared, with the reason.
     """
 
     old: str
@@ -61,7 +61,7 @@ class Comparison:
     versions: tuple[Mapping[str, str], Mapping[str, str]]
     subjects: list[tuple[Subject, list[Change]]] = field(default_factory=list)
     explained: list[Explained] = field(default_factory=list)
-    refused: list[tuple[str, str]] = field(default_factory=list)
+    rejected: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def changes(self) -> list[Change]:
@@ -108,7 +108,7 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
             }
             for subject, _ in found.subjects
         ],
-        refused=found.refused,
+        rejected=found.rejected,
         words=list(CHANGES.items()),
         packages=_packages(*found.versions),
     )
@@ -118,7 +118,7 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
         question="Does the upgrade change what these models compute?",
         headline=(
             KeyFigure("models that change", f"{len(changed)} of {len(found.subjects)}"),
-            KeyFigure("models that were not compared", str(len(found.refused))),
+            KeyFigure("models that were not compared", str(len(found.rejected))),
             *(KeyFigure(kind, str(_count(found, kind))) for kind in CHANGES if _count(found, kind)),
         ),
         body=body,

@@ -20,6 +20,7 @@ from asterism.core.messages.errors import UserError, naming
 from asterism.core.settings import machine
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
+from asterism.libraries.adapters.backends import plugin_of
 
 FOLDER = Path("conf/environment")
 
@@ -136,6 +137,19 @@ def interpreter_of(library: str) -> Interpreter:
         UserError: its environment does not exist, or is not made.
     """
     return environment(library).interpreter() if "@" in library else OWN_INTERPRETER
+
+
+def versions_of(library: str) -> dict[str, str]:
+    """Version of each package that a library names, in its environment or here.
+
+    Raises:
+        UserError: its environment does not exist.
+    """
+    plugin = plugin_of(library)
+    if "@" not in library:
+        return plugin().versions()
+    versions = environment(library).versions
+    return {package: versions[package] for package in plugin.packages if package in versions}
 
 
 @cache

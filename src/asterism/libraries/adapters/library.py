@@ -166,6 +166,10 @@ class FileLibrary(Library):
         """The file that the backend reads."""
         return model_under_test.file(self._written(option), self.suffix)
 
+    def readable(self, content: bytes, batch: int | None) -> bytes:
+        """A file's content as this library reads it, for batches of that size; mostly as it is."""
+        return content
+
     def _written(self, option: str) -> str:
         ending = max((e for e in self.endings if option.endswith(e)), key=len)
         return option.removesuffix(ending)

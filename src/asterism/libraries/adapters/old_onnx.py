@@ -36,8 +36,12 @@ _LAST_AXIS = ("Softmax", "LogSoftmax", "Hardmax")
 _LAST_AXIS_SINCE = 13
 
 
-def for_old_readers(model: Any) -> Any:
+def for_old_readers(model: Any, batch: int | None) -> Any:
     """A copy of an ONNX model that says the same in the words of operators' version 8.
+
+    Args:
+        model: ``onnx.ModelProto``.
+        batch: the size that a free first axis is given: sizes that are computed become constants.
 
     Raises:
         NotImplementedError: an operator is told something that it could not be told then.
@@ -48,12 +52,12 @@ def for_old_readers(model: Any) -> Any:
     copy.CopyFrom(model)
     graph = copy.graph
     version = max((o.version for o in model.opset_import if not o.domain), default=1)
-    nodes = []
-    for node in graph.node:
-        if node.op_type == "Constant":
-            graph.initializer.append(numpy_helper.from_array(_constant(node), node.output[0]))
-        else:
-            nodes.append(node)
+    for value in graph.input:
+        for dim in value.type.tensor_type.shape.dim[:1]:
+            if not dim.HasField("dim_value") and batch is not None:
+                dim.dim_value = batch
+    _fold(copy)
+    nodes = list(graph.node)
     known = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     for node in nodes:
         _put_back(node, known)
@@ -74,15 +78,66 @@ def for_old_readers(model: Any) -> Any:
     return copy
 
 
-def _constant(node: Any) -> NDArray[Any]:
-    from onnx import helper, numpy_helper
+def _fold(model: Any) -> None:
+    """Make constants of all nodes that read nothing but constants and known sizes."""
+    from onnx import numpy_helper, shape_inference
 
-    (attribute,) = node.attribute
-    if attribute.name == "value":
-        array: NDArray[Any] = numpy_helper.to_array(attribute.t)
-        return array
-    kind = np.float32 if "float" in attribute.name else np.int64
-    return np.asarray(helper.get_attribute_value(attribute), kind)
+    graph = model.graph
+    known = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    folded = True
+    while folded:  # constant sizes let more shapes be inferred
+        folded = False
+        del graph.value_info[:]
+        inferred = shape_inference.infer_shapes(model, data_prop=True).graph
+        shapes = {v.name: _shape(v) for v in (*inferred.value_info, *inferred.input)}
+        left = []
+        for node in graph.node:
+            values = _folded(node, known, shapes, model.opset_import)
+            if values is None:
+                left.append(node)
+                continue
+            folded = True
+            for name, value in zip(node.output, values, strict=True):
+                known[name] = value
+                graph.initializer.append(numpy_helper.from_array(value, name))
+        del graph.node[:]
+        graph.node.extend(left)
+
+
+def _folded(
+    node: Any, known: dict[str, NDArray[Any]], shapes: dict[str, list[int] | None], opsets: Any
+) -> list[NDArray[Any]] | None:
+    """What a node gives whatever the model's inputs are; None where it depends on them."""
+    from onnx import helper
+    from onnx.reference import ReferenceEvaluator
+
+    if node.op_type == "Shape" and shapes.get(node.input[0]) is not None:
+        whole = shapes[node.input[0]]
+        given = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+        return [np.asarray(whole, np.int64)[given.get("start", 0) : given.get("end")]]
+    if not all(name in known for name in node.input if name):
+        return None
+    if any(attribute.HasField("g") for attribute in node.attribute):
+        return None
+    names = [name for name in dict.fromkeys(node.input) if name]
+    graph = helper.make_graph(
+        [node],
+        "constant",
+        [helper.make_empty_tensor_value_info(name) for name in names],
+        [helper.make_empty_tensor_value_info(name) for name in node.output],
+    )
+    alone = helper.make_model(graph, opset_imports=opsets)
+    results = ReferenceEvaluator(alone).run(None, {name: known[name] for name in names})
+    return [np.asarray(result) for result in results]
+
+
+def _shape(value: Any) -> list[int] | None:
+    """The sizes of a value, None where one is not known."""
+    tensor = value.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    sizes = [d.dim_value if d.HasField("dim_value") else -1 for d in tensor.shape.dim]
+    return None if -1 in sizes else sizes
 
 
 def _put_back(node: Any, known: dict[str, NDArray[Any]]) -> None:

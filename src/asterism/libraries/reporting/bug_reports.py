@@ -11,10 +11,12 @@ from typing import Any
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.settings.machine import available_threads
+from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
+from asterism.libraries.reporting.file_scripts import own_environment, packages_of
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.markdown import block, cell, code, shown
@@ -116,7 +118,7 @@ class Reporter:
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
         self._scripts.write(found, folder)
-        runs = self._pool.submit(exit_statuses, folder / CHECK, CONFIRMATIONS)
+        runs = self._pool.submit(_confirmed, found.finding, folder)
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
@@ -129,7 +131,7 @@ class Reporter:
         folder = self._target / name
         confirmed = self._confirming[signature].result()
         if not _shows(confirmed) and self._scripts.write(found, folder, short=False):
-            confirmed = exit_statuses(folder / CHECK, CONFIRMATIONS)
+            confirmed = _confirmed(found.finding, folder)
         issue = issue_of(self._known_issues, signature, found.finding)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED
@@ -153,6 +155,12 @@ def folder_name(found: UniqueFinding) -> str:
     return "-".join([*words.split(), digest])
 
 
+def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
+    """How fresh processes end that run ``check.py``, by the Python of the library's environment."""
+    python = interpreter_of(own_environment(finding) or "")
+    return exit_statuses(folder / CHECK, CONFIRMATIONS, python)
+
+
 def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
@@ -164,6 +172,8 @@ def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
     elif not report.reproduced:
         known += "\nNot reproduced: no script in a fresh process shows it.\n"
     packages = "\n".join(f"- {name} {shown(v)}" for name, v in installed_versions().items())
+    if (library := own_environment(finding)) is not None:
+        packages = f"- the environment {library}: {shown(packages_of(library))}\n{packages}"
     where = shown(str(found.layer or finding.exception))
     return f"""# {shown(finding.library)}: {shown(finding.symptom)} ({where})
 {known}

@@ -6,13 +6,13 @@ import ast
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.processes import run_alone
+from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.libraries.reporting import repeating
 from asterism.libraries.reporting.python_text import compiles
 from asterism.libraries.reporting.repeating import TOO_LATE
@@ -31,7 +31,9 @@ def exit_status(script: Path) -> int:
     return exit_statuses(script, 1)[0]
 
 
-def exit_statuses(script: Path, times: int) -> tuple[int, ...]:
+def exit_statuses(
+    script: Path, times: int, interpreter: Interpreter = OWN_INTERPRETER
+) -> tuple[int, ...]:
     """How processes that run a reproducer end: 1 is the bug, 0 none, 124 is too late.
 
     Each run is a process of its own, from the script's first line to its last. They share one
@@ -41,6 +43,7 @@ def exit_statuses(script: Path, times: int) -> tuple[int, ...]:
     Args:
         script: its assignments to ``os.environ`` at the top hold for the shared import too.
         times: how many processes.
+        interpreter: the Python that runs them. Only processes of this one share an import.
     """
     text = script.read_text(encoding="utf-8")
     if not compiles(text):
@@ -48,14 +51,21 @@ def exit_statuses(script: Path, times: int) -> tuple[int, ...]:
         return (2,) * times
     found: list[int] = []
     while len(found) < times:
-        found += _run(script, _environment(text), times if not found else 1)
+        together = times if not found and interpreter == OWN_INTERPRETER else 1
+        found += _run(script, _environment(text), together, interpreter)
     return tuple(found)
 
 
-def _run(script: Path, environment: dict[str, str], times: int) -> list[int]:
+def _run(
+    script: Path, environment: dict[str, str], times: int, interpreter: Interpreter
+) -> list[int]:
     """Run a script once, or as often as is asked for where the runs can share an import."""
     with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
-        command = [sys.executable, str(script.resolve())]
+        command = [interpreter.executable, str(script.resolve())]
+        given = dict(os.environ)
+        if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
+            given.pop("PYTHONPATH", None)
+            given["PYTHONNOUSERSITE"] = "1"
         statuses = Path(folder) / "statuses.json"
         if times > 1:
             command[1:] = ["-m", repeating.__name__, command[1]]
@@ -65,7 +75,7 @@ def _run(script: Path, environment: dict[str, str], times: int) -> list[int]:
             command,
             _SECONDS * times,
             cwd=folder,
-            env={**os.environ, **environment, "TMPDIR": folder},
+            env={**given, **environment, "TMPDIR": folder},
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )

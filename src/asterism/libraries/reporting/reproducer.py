@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
-from asterism.libraries.adapters.library import CONVERTERS, Library
+from asterism.libraries.adapters.environments import versions_of
+from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -64,7 +65,7 @@ def script_of(
             _HEAD.format(
                 title=in_docstring(found.signature),
                 environment=_assignments(environment_of(keras_backend or "tensorflow")),
-                versions=in_docstring(version_lines(library, converter)),
+                versions=in_docstring(version_lines(backend, converter)),
                 more="import runpy\n",
                 begin=OTHERWISE + watch_of(found.finding),
             ),
@@ -87,7 +88,7 @@ def script_of(
         _HEAD.format(
             title=in_docstring(found.signature),
             environment=_assignments(environment_of(keras_backend or "tensorflow")),
-            versions=in_docstring(version_lines(library, converter)),
+            versions=in_docstring(version_lines(backend, converter)),
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
@@ -135,12 +136,11 @@ def _assignments(environment: dict[str, str]) -> str:
     return "\n".join(f'os.environ["{name}"] = "{value}"' for name, value in environment.items())
 
 
-def version_lines(*plugins: Any) -> str:
-    """Names and versions of the packages of a library and a converter."""
-    found: dict[str, str] = {}
-    for plugin in plugins:
-        if plugin is not None:
-            found |= plugin.versions()
+def version_lines(backend: str | None, converter: Converter | None) -> str:
+    """Names and versions of the packages of a backend's library and of a converter."""
+    found = {} if converter is None else converter.versions()
+    if backend is not None:
+        found |= versions_of(library_of(backend))
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 

@@ -9,12 +9,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import FLOAT64, PERTURBED
-from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.adapters.backends import (
+    FLOAT64,
+    PERTURBED,
+    library_of,
+    option_of,
+    plugin_of,
+)
+from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.compare import spread_of
 from asterism.libraries.judging.finding import ODD_REFERENCE
 from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
 from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
@@ -68,6 +75,10 @@ class ScriptWriter:
         inputs = sample_inputs(graph, self._seed, finding.model, distribution)
         layers = self._worker_pool.described(graph)
         numbers = literal_numbers(graph, self._stored, layers, inputs)
+        if own_environment(finding) is not None:
+            text = self._in_its_environment(found, numbers, layers, folder)
+            if text is not None:
+                return _write_both(folder, text)
         if short:
             show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
             simple = simplest(show, graph, finding, numbers, layers)
@@ -83,11 +94,35 @@ class ScriptWriter:
         typed, values = _as_it_is_run(found, numbers)
         given = [array.values for array in values.inputs]
         text = script_of(typed, self._stored, layers, given, expected, tolerances)
-        if (folder / REPRO).exists() and (folder / REPRO).read_text(encoding="utf-8") == text:
-            return False
-        for name in (REPRO, CHECK):
-            (folder / name).write_text(text, encoding="utf-8")
-        return True
+        return _write_both(folder, text)
+
+    def _in_its_environment(
+        self,
+        found: UniqueFinding,
+        numbers: Numbers,
+        layers: dict[int, LayerDescription],
+        folder: Path,
+    ) -> str | None:
+        """The script with the model's file, since a library's own environment has no converter.
+
+        None where the library reads no file, or the converter makes none.
+        """
+        finding = found.finding
+        library = own_environment(finding) or ""
+        backend = next((b for b in finding.backends if library_of(b) == library), "")
+        plugin = plugin_of(library)()
+        source = plugin.source(option_of(backend))
+        if source is None or not isinstance(plugin, FileLibrary):
+            return None
+        content = self._worker_pool.converted(found.graph, source)
+        if not isinstance(content, bytes):
+            return None
+        expected, _, tolerances = self._outputs(found, numbers, layers, folder)
+        dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
+        right = (expected, tolerances, dtypes) if expected else None
+        title = f"{found.signature}\n\nSeen with {packages_of(library)}."
+        inputs = [array.values for array in numbers.inputs]
+        return file_script(title, plugin, option_of(backend), content, inputs, right, finding)
 
     def _outputs(
         self,
@@ -119,6 +154,15 @@ class ScriptWriter:
         )
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
         return expected, actual, allowed
+
+
+def _write_both(folder: Path, text: str) -> bool:
+    """Write one text as both scripts; whether it was not there already."""
+    if (folder / REPRO).exists() and (folder / REPRO).read_text(encoding="utf-8") == text:
+        return False
+    for name in (REPRO, CHECK):
+        (folder / name).write_text(text, encoding="utf-8")
+    return True
 
 
 def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding, Numbers]:

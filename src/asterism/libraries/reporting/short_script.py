@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import library_of, option_of
-from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.reporting.numbers import Numbers
 from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
@@ -46,7 +46,7 @@ def short_script(
     if found.finding.of_gradients:
         return None
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
-    library = LIBRARIES[library_of(backend)]() if backend is not None else None
+    library = plugin_of(library_of(backend))() if backend is not None else None
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
@@ -56,7 +56,7 @@ def short_script(
     keras_backend = converter.keras_backend if converter is not None else None
     if keras_backend is None and library is not None:
         keras_backend = library.keras_backend
-    versions = version_lines(library, converter)
+    versions = version_lines(backend, converter)
     settings = environment_of(keras_backend or "tensorflow")
     environment = ", ".join(f"{name}={value!r}" for name, value in settings.items())
     lines = [

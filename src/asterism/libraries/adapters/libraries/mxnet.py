@@ -26,7 +26,6 @@ class MxNet(FileLibrary):
 def run(path, inputs):
     import mxnet as mx
     from mxnet.contrib.onnx.onnx2mx import import_model
-    from mxnet.contrib.onnx import get_model_metadata
 
     symbol, arguments, states = import_model.import_model(path)
     names = [name for name, *_ in import_model.get_model_metadata(path)["input_tensor_data"]]
@@ -40,6 +39,17 @@ def run(path, inputs):
     return [o.asnumpy() for o in outputs]
 """
 
+    def readable(self, content: bytes, batch: int | None) -> bytes:
+        """The same in the words of operators' version 8.
+
+        Raises:
+            NotImplementedError: an operator is told something that it could not be told then.
+        """
+        import onnx
+
+        model = for_old_readers(onnx.load_model_from_string(content), batch)
+        return bytes(model.SerializeToString())
+
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """A block of the imported symbol.
 
@@ -52,18 +62,23 @@ def run(path, inputs):
         from mxnet.contrib.onnx.onnx2mx.import_onnx import GraphProto
 
         class Importer(GraphProto):  # type: ignore[misc]
-            """The importer, which says at which operator it stops."""
+            """The importer, which knows at which operator it is."""
+
+            latest = ""
 
             def _convert_operator(self, node_name: Any, op_name: str, *rest: Any) -> Any:
-                try:
-                    return super()._convert_operator(node_name, op_name, *rest)
-                except Exception as error:
-                    raise NotImplementedError(f"{op_name}: {error}") from error
+                self.latest = op_name
+                return super()._convert_operator(node_name, op_name, *rest)
 
-        model = for_old_readers(onnx.load(self.path(model_under_test, option)))
+        content = self.path(model_under_test, option).read_bytes()
+        model = onnx.load_model_from_string(self.readable(content, model_under_test.batch))
         constants = {tensor.name for tensor in model.graph.initializer}
         names = [value.name for value in model.graph.input if value.name not in constants]
-        symbol, arguments, states = Importer().from_onnx(model.graph, opset_version=8)
+        importer = Importer()
+        try:
+            symbol, arguments, states = importer.from_onnx(model.graph, opset_version=8)
+        except Exception as error:
+            raise NotImplementedError(f"{importer.latest}: {error!r}: not supported") from error
         block = mxnet.gluon.SymbolBlock(symbol, [mxnet.sym.var(name) for name in names])
         for name, parameter in block.collect_params().items():
             value = arguments[name] if name in arguments else states[name]

@@ -1,0 +1,111 @@
+"""A real second ONNX Runtime: its known faults are found, and the installed version is clean."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from small_files import onnx_model
+from typer.testing import CliRunner
+
+from asterism.cli import app
+from asterism.core.messages.errors import UserError
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.adapters.environments import environment
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.versions import making
+
+ROOT = Path(__file__).parents[2]
+OLD = "onnxruntime@1.17"
+PARAMS = JudgeParams(ulps=64, conditioning=8)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A state root with the environment, made as a user makes it."""
+    folder = tmp_path_factory.mktemp("state")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASTERISM_STATE_ROOT", str(folder))
+        patch.chdir(ROOT)
+        try:
+            making.make(environment(OLD), print)
+        except UserError as error:
+            pytest.skip(f"no package index is reached: {error}")
+    return folder
+
+
+@pytest.fixture
+def state(made, monkeypatch):
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(made))
+    monkeypatch.chdir(ROOT)
+
+
+def test_what_an_upgrade_repairs_is_on_the_page(state, tmp_path):
+    pooling = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    pooling |= {"count_include_pad": 1, "ceil_mode": 1}
+    nodes = [
+        ("Relu", ["x"], ["a"], {}),
+        ("AveragePool", ["a"], ["b"], pooling),
+        ("Neg", ["b"], ["y"], {}),
+    ]
+    onnx.save(onnx_model(nodes, [("x", ("n", 2, 8, 8))], ["y"], opset=19), tmp_path / "m.onnx")
+    arguments = [
+        "compare-versions",
+        "onnxruntime",
+        "1.17",
+        "1",
+        "--model",
+        str(tmp_path / "m.onnx"),
+    ]
+    done = CliRunner().invoke(app, [*arguments, "--target", str(tmp_path / "page")])
+    assert done.exit_code == 0, done.output
+    found = json.loads((tmp_path / "page/changes.json").read_text())
+    assert {c["kind"] for c in found["changes"]} == {"now right"}
+    scripts = [c for c in found["changes"] if c["script"]]
+    assert {tuple(c["nodes"]) for c in scripts} == {("AveragePool node1",)}
+    assert {tuple(c["statuses"]) for c in scripts} == {(1, 0)}
+
+
+def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
+    """From execution to a bug report whose script runs in the environment."""
+    graph = Graph(
+        {
+            0: input_node((5,)),
+            1: input_node((5,)),
+            2: Node("ReLU", {"dtype": "float32"}, (0,)),
+            3: Node("Maximum", {"dtype": "float32"}, (2, 1)),
+        }
+    )
+    backends = [f"{OLD}:tf2onnx", "onnxruntime:tf2onnx", *FLOAT64]
+    with WorkerPool(backends, Limits(240, 3000)) as pool:
+        assert pool.start() == {}
+        inputs = {"nan": sample_inputs(graph, 0, 0, "nan")}
+        result = pool.run(Task(0, graph, inputs))
+        (finding,) = judge(graph, result, PARAMS, 0).findings
+        assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
+        assert "onnxruntime:tf2onnx" in finding.agreeing
+        params = TriageParams(
+            max_unique=1, max_steps=20, hang_seconds=60, known_issues="conf/no_file"
+        )
+        triage = Triage(pool, PARAMS, params, 0)
+        with Reporter(pool, PARAMS, 0, {}, tmp_path, {}) as reporter:
+            (unique,), _ = triage.run([finding], [graph], ["nan"], reporter.start)
+            report = reporter.finish(unique)
+    assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Maximum"]
+    assert report.confirmed == (1, 1, 1)
+    folder = tmp_path / report.folder
+    script = (folder / "repro.py").read_text()
+    assert "Seen with onnxruntime 1.17.3." in script and "import keras" not in script
+    assert "the environment onnxruntime@1.17" in (folder / "report.md").read_text()
+    assert np.isnan(result.outputs["onnxruntime:tf2onnx"]["nan"][0]).any()

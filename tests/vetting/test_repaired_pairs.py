@@ -9,7 +9,11 @@ from small_vetting import by_runtime, digit_params
 
 from asterism.core.files.artifacts import read_table
 from asterism.core.messages.errors import UserError
+from asterism.localisation.quantised_nodes import match
+from asterism.localisation.reading import open_pair
 from asterism.localisation.repair import RepairCurve, RepairedFile
+from asterism.localisation.running import first_call
+from asterism.localisation.trials import TrialRunner
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import onnx_pairs, repairing
 from asterism.vetting.judging import judge
@@ -384,6 +388,47 @@ def test_a_pair_of_onnx_files_is_taken_as_it_is(digits):
         assert [len(run["x"]) for run in pair.runs(items)] == [8, 3]
         assert (np.concatenate([run["x"] for run in pair.runs(items)]) == items).all()
         assert pair.reproduced(items) is items
+
+
+def test_a_fixed_batch_is_filled_up_and_what_fills_it_up_is_not_judged(digits, tmp_path):
+    for name in ("original.onnx", "damaged.onnx"):
+        model = onnx.load(digits / name)
+        for value in (*model.graph.input, *model.graph.output):
+            value.type.tensor_type.shape.dim[0].dim_value = 4
+        onnx.save(model, tmp_path / name)
+    with opened(digits, "damaged.onnx") as vetted:
+        files = (tmp_path / "original.onnx", tmp_path / "damaged.onnx")
+        pairs = [OnnxPair(vetted, *files) for files in (files, [digits / f.name for f in files])]
+        items = vetted.inputs.items[vetted.deviates][:10]
+        runs = pairs[0].runs(items)
+        assert [len(first_call(run)["x"]) for run in runs] == [4, 4, 4]
+        assert (first_call(runs[2])["x"] == items[[8, 9, 9, 9]]).all()
+        found = [
+            TrialRunner(
+                match(open_pair(pair.original, pair.compressed)), pair.runs(items), pair.deviation()
+            ).base
+            for pair in pairs
+        ]
+    assert found[0].deviations.tolist() == found[1].deviations.tolist() == [1.0] * 10
+    facts = repair(
+        digit_params(
+            digits,
+            original=str(files[0]),
+            compressed=str(files[1]),
+            repair__evaluations=2,
+            repair__inputs=10,
+        ),
+        0,
+        searched(tmp_path),
+        tmp_path / "repaired",
+    )
+    assert facts["deviating_inputs"] == 10 and "bytes" in facts
+
+
+def searched(folder):
+    """What a search left that found nothing."""
+    np.savez(folder / "none.npz", items=np.zeros((0, 64), np.float32))
+    return folder / "none.npz"
 
 
 def test_of_a_conversion_those_inputs_are_left_on_which_it_deviates_too(digits):

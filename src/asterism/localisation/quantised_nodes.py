@@ -23,6 +23,8 @@ from asterism.localisation.reading import OpenedPair
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
 _WEIGHTED = ("Conv", "ConvTranspose", "MatMul", "Gemm")
+#: Operators of which all constants are compared: these, and those that take vectors of a table.
+_COMPARED = (*_WEIGHTED, "Gather")
 #: Operators of which all weights are compared: recurrent layers, and control flow with what is in
 #: it, where exporters put a streaming model's layers.
 _WHOLE = ("LSTM", "GRU", "RNN", "If", "Loop", "Scan")
@@ -205,7 +207,7 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
             graphs = (pair.original, whole), (pair.compressed, index)
             if len({tuple(_weights(g, g.nodes[i])) for g, i in graphs}) > 1:
                 return True
-        twin = _twin(pair, members, index, _WEIGHTED)
+        twin = _twin(pair, members, index, _COMPARED)
         if twin >= 0:
             one = constants_of(pair.original, pair.original.nodes[twin])
             other = constants_of(pair.compressed, pair.compressed.nodes[index])

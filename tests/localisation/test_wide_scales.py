@@ -13,6 +13,7 @@ from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
 from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
 from asterism.localisation.running import Session, batches
+from asterism.localisation.trials import TrialRunner
 
 RNG = np.random.default_rng(0)
 W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
@@ -198,3 +199,26 @@ def test_what_is_expected_falls_with_the_error_that_is_left():
     assert file(1.0, 4.0).expected == -1.0
     curve = RepairCurve(None, None, [file(1.0, 0.04), file(0.95, 0.0001)], 0)
     assert curve.smallest(0.9) is curve.files[1]
+
+
+def test_trials_see_what_the_runtime_quantises_by_itself():
+    """ONNX Runtime rounds the inputs of products whose weights have a scale for each column."""
+    weight = RNG.normal(size=(64, 32)).astype(np.float32)
+    step = (np.abs(weight).max(axis=0) / 127).astype(np.float32)
+    io = [value("x", "n", 64)], [value("y", "n", 32)]
+    product = MAKE("MatMul", ["x", "w"], ["y"], "product")
+    store = MAKE("DequantizeLinear", ["w/q", "w/s", "w/z"], ["w"], axis=1)
+    levels = {"w/q": np.rint(weight / step).astype(np.int8), "w/z": np.zeros(32, np.int8)}
+    original = net([product], *io, {"w": weight})
+    compressed = net([store, product], *io, levels | {"w/s": step})
+    pair = match(pair_of(original, compressed))
+    items = RNG.normal(size=(40, 64)).astype(np.float32)
+    feeds = batches({"x": items}, 20)
+    runner = TrialRunner(pair, feeds, difference)
+    stored_only = np.square(items.astype(np.float64) @ (levels["w/q"] * step - weight)).sum()
+    assert runner.base.deviation > 1.2 * stored_only
+    trial, _ = runner.run([0])
+    assert trial.deviation < 1e-6 * stored_only
+    scales = FinerScales(pair, observed_values(pair, feeds), Precision(16, 16))
+    finest = hybrid(scales.applied(scales.possible), ())
+    assert runner.judge(frozenset(), runner.outputs(finest, "it")).deviation < 1e-3 * stored_only

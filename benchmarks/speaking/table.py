@@ -286,7 +286,7 @@ def _mended(
     within = [f for f in curve.files if f.float_share <= _FLOAT_SHARE and (f.floats or f.finer)]
     if not within:
         return None, facts | {"reason": "no node can be changed"}
-    enough = [file for file in within if file.gone >= _GONE]
+    enough = [file for file in within if file.expected >= _GONE]
     chosen = (
         min(enough, key=lambda file: (len(file.floats), file.size))
         if enough

@@ -241,7 +241,7 @@ def test_latency_is_the_median_of_fifteen_runs(monkeypatch):
 
 
 def file(floats=(), finer=(), gone=0.0, share=0.0, content=b"1234"):
-    return RepairedFile(tuple(floats), tuple(finer), 8, content, gone, 1.0, 1.0, share)
+    return RepairedFile(tuple(floats), tuple(finer), 8, (), content, gone, 1.0, 0.0, share)
 
 
 def test_the_smallest_file_has_the_fewest_floats_then_changes_then_bytes():

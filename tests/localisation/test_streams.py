@@ -20,7 +20,7 @@ from streaming_networks import (
 )
 from written_graphs import constant, net, value
 
-from asterism.localisation import finer_scales
+from asterism.localisation.finer_scales import observed_values
 from asterism.localisation.hybrids import hybrid
 from asterism.localisation.quantised_nodes import match
 from asterism.localisation.reading import pair_of
@@ -129,7 +129,7 @@ def test_own_errors_are_of_the_originals_state_and_cumulative_ones_of_each_model
 
 
 def test_ranges_are_taken_over_all_calls(pair):
-    observed = finer_scales._observed(pair, streams(ITEMS))
+    observed = observed_values(pair, streams(ITEMS))
     _, states = by_hand(ITEMS)
     assert observed["state_in"].max() == pytest.approx(np.max(states), abs=1e-6)
     assert observed["state_in"].min() == pytest.approx(np.min(states), abs=1e-6)

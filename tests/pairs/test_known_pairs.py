@@ -287,6 +287,14 @@ REPAIR = {
             "| 50% of 6 | 2 of 7, 4 with finer scales (16 bits) | 1.50 → 0.25 → 0.50 |  |",
         ),
         (
+            {
+                "repair": REPAIR
+                | {"nodes_with_finer_scales": 4, "bits": 16, "nodes_with_finest_weights": 3}
+            },
+            "2 of 7, 4 with finer scales (16 bits), 3 of these with weights of 16 bits | "
+            "1.50 → 0.25 → 0.50 |  |",
+        ),
+        (
             {"repair": REPAIR | {"gone_held_out": {"share": None, "total": 0}}},
             "| no repair | 2 of 7 | 1.50 → 0.25 → 0.50 |  |",
         ),

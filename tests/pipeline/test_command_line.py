@@ -5,6 +5,7 @@ import sys
 import webbrowser
 from contextlib import contextmanager
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import onnx
@@ -26,6 +27,7 @@ from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, run_table, sharing
 from asterism.sweep.workspace import git
 from asterism.vetting import certificate, command
+from asterism.vetting.verdict import Word
 from places import ROOT
 
 
@@ -201,6 +203,31 @@ def test_what_vetting_is_told_is_handed_on(vetted, note):
         constants=["sr=16000"], overrides=["seed=1", "vet.x=2"],
     )  # fmt: skip
     assert (request.name, dry) == ("mine", True)
+
+
+CODES = {
+    "ship": 0,
+    "ship with the repair": 3,
+    "do not ship": 4,
+    "not enough inputs to say": 5,
+}
+
+
+@pytest.mark.parametrize("word", get_args(Word))
+def test_the_status_tells_the_verdict_where_it_is_asked_for(vetted, note, word):
+    path = vetted / "certificate.json"
+    path.write_text(json.dumps({"verdict": {"word": word, "reasons": []}}))
+    assert run(*FILES).exit_code == 0
+    assert run(*FILES, "--exit-code").exit_code == CODES[word]
+    assert run(*FILES, "--exit-code", "--dry-run").exit_code == 0
+    note(certificate, "check_certificate", [])
+    check = ("vet", "--check", str(path))
+    assert run(*check).exit_code == 0
+    assert run(*check, "--exit-code").exit_code == CODES[word]
+    note(certificate, "check_certificate", ["measured.x: 1 in the certificate, 2 now"])
+    assert run(*check, "--exit-code").exit_code == 1
+    note(sweep_app, "sweep_command", 1)
+    assert run(*FILES, "--exit-code").exit_code == 1
 
 
 @pytest.mark.parametrize("more", [(), ("--no-open",)])

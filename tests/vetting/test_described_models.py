@@ -167,7 +167,7 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
     assert describe_inputs(folder) == f"{folder}: {named}"
     assert describe_inputs(folder / "a") == f"{folder / 'a'}: 2 files, kind sound"
     one = folder / "b/1.wav"
-    assert describe_inputs(one) == f"{one}: 1 files, kind sound"
+    assert describe_inputs(one) == f"{one}: 1 file, kind sound"
     for name in ("x.npz", "x.npy"):
         (tmp_path / name).touch()
         assert describe_inputs(tmp_path / name) == (

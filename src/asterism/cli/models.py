@@ -81,6 +81,14 @@ def vet(
     check: Annotated[
         Path | None, typer.Option(help="Repeat a certificate, and say whether it still holds.")
     ] = None,
+    exit_code: Annotated[
+        bool,
+        typer.Option(
+            "--exit-code",
+            help="End with a status that tells the verdict: 0 ship, 3 ship with the repair, "
+            "4 do not ship, 5 not enough inputs to say; without it 0 for each.",
+        ),
+    ] = False,
     show: Annotated[
         bool | None,
         typer.Option(
@@ -92,10 +100,13 @@ def vet(
 
     It runs as a DVC experiment in a workspace of its own, so the same question is answered from the
     cache the next time. Kind, preprocessing and layout are guessed and said; flags change them.
+
+    It ends with status 1 where vetting failed, 2 where the command is wrong, and 0 otherwise.
+    --check ends with 1 where the certificate does not hold. --exit-code tells the verdict as well.
     """
     if check is not None:
         _check_certificate(check)
-        return
+        sys.exit(_told(check) if exit_code else 0)
     if original is None or compressed is None or inputs is None:
         raise UserError("give the original, the compressed model and --inputs, or --check FILE")
     from asterism.sweep.app import Request, sweep_command
@@ -132,6 +143,7 @@ def vet(
         for reason in verdict["reasons"]:
             print(f"  {reason}")
         show_page(folder / "index.html", show)
+        code = _told(folder / CERTIFICATE) if exit_code else 0
     sys.exit(code)
 
 
@@ -175,6 +187,16 @@ def pack(
 
     pack_model(model, target)
     print(f"{target} is written")
+
+
+def _told(path: Path) -> int:
+    """The exit status that tells the verdict of a certificate."""
+    from asterism.core.files.artifacts import read_json
+    from asterism.core.messages.errors import reading
+    from asterism.vetting.verdict import EXIT_CODES
+
+    with reading(f"the certificate {path}"):
+        return EXIT_CODES[read_json(path)["verdict"]["word"]]
 
 
 def _check_certificate(path: Path) -> None:

@@ -23,6 +23,8 @@ from asterism.localisation.reading import OpenedPair
 #: Operators that name a node which several nodes of the original are computed as.
 _MAIN = ("Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM", "GRU", "Attention", "Gather")
 _WEIGHTED = ("Conv", "ConvTranspose", "MatMul", "Gemm")
+#: Operators of which all constants are compared: these, and those that take vectors of a table.
+_COMPARED = (*_WEIGHTED, "Gather")
 #: Operators of which all weights are compared: recurrent layers, and control flow with what is in
 #: it, where exporters put a streaming model's layers.
 _WHOLE = ("LSTM", "GRU", "RNN", "If", "Loop", "Scan")
@@ -65,8 +67,8 @@ class MatchedPair:
         opened: the two graphs.
         tensors: counterparts by the original's names.
         nodes: the quantised nodes.
-        twins: of the compressed graph's nodes with weights, the original's node that each stands
-            for; indices.
+        twins: of the compressed graph's nodes, the original's node of the same operator that each
+            stands for, where there is one; indices.
     """
 
     opened: OpenedPair
@@ -115,15 +117,29 @@ def match(pair: OpenedPair) -> MatchedPair:
         i: twin
         for node in nodes
         for i in node.body
-        if (twin := _twin(pair, node.members, i, _WEIGHTED)) >= 0
+        if (twin := _twin_by_output(pair, owner, i)) >= 0
+        or (twin := _twin(pair, node.members, i, _WEIGHTED)) >= 0
     }
     return MatchedPair(pair, tensors, tuple(nodes), twins)
 
 
+def _twin_by_output(pair: OpenedPair, owner: dict[str, str], index: int) -> int:
+    """The original's node of the same operator that makes the matched tensor; -1 of no one."""
+    node = pair.compressed.nodes[index]
+    tensors = {owner[name] for name in node.output if name in owner}
+    makers = {pair.original.maker[t] for t in tensors if t in pair.original.maker}
+    same = [i for i in makers if pair.original.nodes[i].op_type == node.op_type]
+    return same[0] if len(same) == 1 else -1
+
+
 def _twin(pair: OpenedPair, members: Sequence[int], index: int, operators: Sequence[str]) -> int:
     """The original's node that a node of one of the operators stands for; -1 of no one."""
-    operator = pair.compressed.nodes[index].op_type.removesuffix("Integer")
+    node = pair.compressed.nodes[index]
+    operator = node.op_type.removesuffix("Integer")
     same = [i for i in members if pair.original.nodes[i].op_type == operator]
+    is_product = operator == "Gemm" and not any(a.name == "transB" and a.i for a in node.attribute)
+    if is_product and not same:
+        same = [i for i in members if pair.original.nodes[i].op_type == "MatMul"]
     return same[0] if len(same) == 1 and operator in operators else -1
 
 
@@ -191,7 +207,7 @@ def _has_other_weights(pair: OpenedPair, members: Sequence[int], body: set[int])
             graphs = (pair.original, whole), (pair.compressed, index)
             if len({tuple(_weights(g, g.nodes[i])) for g, i in graphs}) > 1:
                 return True
-        twin = _twin(pair, members, index, _WEIGHTED)
+        twin = _twin(pair, members, index, _COMPARED)
         if twin >= 0:
             one = constants_of(pair.original, pair.original.nodes[twin])
             other = constants_of(pair.compressed, pair.compressed.nodes[index])

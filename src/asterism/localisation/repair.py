@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -9,10 +10,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asterism.core.files.artifacts import replacing
-from asterism.localisation.finer_scales import FinerScales
+from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
 from asterism.localisation.hybrids import checked, hybrid
 from asterism.localisation.quantised_nodes import MatchedPair
 from asterism.localisation.running import Run, Session, first_call
+from asterism.localisation.tensor_errors import own_noise, tensor_errors
 from asterism.localisation.trials import Deviation, Localisation, Trial, TrialRunner, localise
 
 #: Runs of which the median is a file's latency.
@@ -27,6 +29,7 @@ class RepairedFile:
         floats: indices of the nodes in float.
         finer: indices of the nodes that are quantised anew.
         bits: of the outputs of nodes that are quantised anew.
+        finest: indices of the nodes among these whose weights have 16 bits.
         content: the file; ONNX' checker has nothing to say against it.
         gone: share of the deviation on the given inputs that is gone; negative where it grew.
         remaining: deviation on the given inputs that is left.
@@ -37,6 +40,7 @@ class RepairedFile:
     floats: tuple[int, ...]
     finer: tuple[int, ...]
     bits: int
+    finest: tuple[int, ...]
     content: bytes
     gone: float
     remaining: float
@@ -47,6 +51,16 @@ class RepairedFile:
     def size(self) -> int:
         """Bytes of the file."""
         return len(self.content)
+
+    @property
+    def expected(self) -> float:
+        """Share of the deviation that is expected to be gone on other inputs.
+
+        It is never more than on the given inputs, which the file was made by. And of deviations
+        near the boundary of a decision a share stays that is the size of the error, relative to
+        what it was: an error of half the size moves half as many inputs across.
+        """
+        return min(self.gone, 1 - math.sqrt(max(0.0, self.error)))
 
     def write(self, path: Path) -> None:
         """Write the file."""
@@ -74,11 +88,15 @@ class RepairCurve:
         """The file with the fewest nodes in float, then the fewest changed, that repairs enough.
 
         Args:
-            gone: share of the deviation that must be gone.
+            gone: share of the deviation that is expected to be gone.
             float_share: nodes that may be in float, as a share of the quantised nodes.
         """
-        fitting = [f for f in self.files if f.gone >= gone and f.float_share <= float_share]
-        return min(fitting, key=lambda f: (len(f.floats), len(f.finer), f.size), default=None)
+        fitting = [f for f in self.files if f.expected >= gone and f.float_share <= float_share]
+        return min(
+            fitting,
+            key=lambda f: (len(f.floats), len(f.finest), len(f.finer), f.size),
+            default=None,
+        )
 
 
 def repair_curve(
@@ -88,12 +106,14 @@ def repair_curve(
     evaluations: int,
     most: int | None = None,
     enough: float = 1.0,
+    ordinary: Sequence[Run] | None = None,
 ) -> RepairCurve:
     """Localise, and build the repaired files.
 
     The points are: growing sets in float; the most blamed node with finer scales; all nodes with
-    them, and growing sets in float beside these. Where none of them repairs enough, all nodes
-    get finer scales and outputs of 16 bits, again with growing sets in float.
+    them, and growing sets in float beside these. Where none of them repairs enough, all nodes get
+    finer scales and outputs of 16 bits; then weights of 16 bits as well, of all nodes, and of the
+    fewest that are enough; then again growing sets in float.
 
     Args:
         pair: the matched pair.
@@ -101,79 +121,148 @@ def repair_curve(
         deviation: how far the outputs of a run deviate, per input.
         evaluations: runs of candidate graphs over all inputs, for each series of growing sets.
         most: nodes of the largest set in float, a tenth of all where it is None.
-        enough: a set grows until this share of the deviation is gone.
+        enough: a set grows until this share of the deviation is expected to be gone.
+        ordinary: inputs of runs that ranges are measured on; ``feeds`` where it is None.
     """
     found = localise(pair, feeds, deviation, evaluations, most, enough)
-    runner = TrialRunner(pair, feeds, deviation)
-    base = runner.base
-    spent = found.evaluations
-    files = [_point(pair, (), (), base, base)]
-    for size in range(1, len(found.trials)):
-        files.append(_point(pair, tuple(found.order[:size]), (), found.trials[size], base))
-    first = [ranked.index for ranked in found.ranking]
-    for bits in (8, 16):
-        both = [FinerScales(pair, feeds, bits, clipped=clipped) for clipped in (True, False)]
-        if bits == 16 and (not both[0].has_ranges or max(f.gone for f in files) >= enough):
-            break
-        if not both[0].possible:
-            continue
-        tried = [_finer(runner, scales, scales.possible) for scales in both]
-        spent += len(tried)
-        best = min((0, 1), key=lambda i: (tried[i][1].deviation, tried[i][1].error))
-        blamed = [index for index in first if index in both[best].possible][:1]
-        if bits == 8 and blamed != both[best].possible:
-            alone, trial = _finer(runner, both[best], blamed)
-            spent += 1
-            files.append(_point(alone, (), tuple(blamed), trial, base, bits))
-        other, trial = tried[best]
-        finer = tuple(both[best].possible)
-        files.append(_point(other, (), finer, trial, base, bits))
-        if _gone(trial, base) >= enough:
-            continue
-        again = localise(other, feeds, deviation, evaluations, most)
-        spent += again.evaluations
-        for size in range(1, len(again.trials)):
-            floats = tuple(again.order[:size])
-            left = tuple(i for i in finer if i not in floats)
-            point = replace(again.trials[size], error=again.trials[size].error * trial.error)
-            files.append(_point(other, floats, left, point, base, bits))
-            if _gone(point, base) >= enough:
+    points = _Points(TrialRunner(pair, feeds, deviation), enough)
+    points.spent += found.evaluations
+    points.unchanged(found)
+    values = observed_values(pair, feeds if ordinary is None else ordinary)
+    both = [FinerScales(pair, values, clipped=clipped) for clipped in (True, False)]
+    wide, widest = (FinerScales(pair, values, Precision(16, bits)) for bits in (8, 16))
+    if both[0].possible:
+        tried = [points.tried(scales, scales.possible) for scales in both]
+        better = min((0, 1), key=lambda i: (tried[i].trial.deviation, tried[i].trial.error))
+        blamed = [ranked.index for ranked in found.ranking]
+        blamed = [index for index in blamed if index in both[better].possible][:1]
+        if blamed != both[better].possible:
+            points.keep(points.tried(both[better], blamed))
+        points.keep(tried[better])
+        if not points.has_enough:
+            points.grow(tried[better], evaluations, most)
+    if wide.possible and not points.has_enough:
+        points.keep(points.tried(wide, wide.possible))
+    if widest.possible and not points.has_enough:
+        finest = points.keep(points.tried(wide, widest.possible, widest.possible, widest))
+        if points.has_enough:
+            _with_fewest(points, wide, widest)
+        else:
+            points.grow(finest, evaluations, most)
+    return RepairCurve(pair, found, points.files, points.spent)
+
+
+def _with_fewest(points: _Points, wide: FinerScales, widest: FinerScales) -> None:
+    """Find by bisection how few nodes with weights of 16 bits are enough.
+
+    Nodes are ordered by their own errors where only outputs have 16 bits: these are the errors of
+    the weights, since those of outputs are smaller by far.
+    """
+    pair = wide.applied(wide.possible)
+    noise = own_noise(pair, tensor_errors(pair, points.runner.feeds))
+    points.spent += 1
+    order = sorted(widest.possible, key=lambda i: (-noise[i], i))
+    too_few, enough = 0, len(order)
+    while enough - too_few > 1:
+        size = (too_few + enough) // 2
+        points.keep(points.tried(wide, widest.possible, order[:size], widest))
+        if points.files[-1].expected >= points.enough:
+            enough = size
+        else:
+            too_few = size
+
+
+@dataclass(frozen=True)
+class _Finer:
+    """A pair with nodes that are quantised anew, and what that does."""
+
+    pair: MatchedPair
+    trial: Trial
+    finer: tuple[int, ...]
+    bits: int
+    finest: tuple[int, ...]
+
+
+class _Points:
+    """The points of a curve while they are found.
+
+    Args:
+        runner: where candidates are measured.
+        enough: share of the deviation that is to go.
+
+    Attributes:
+        runner: see above.
+        enough: see above.
+        files: the points.
+        spent: evaluations.
+    """
+
+    def __init__(self, runner: TrialRunner, enough: float) -> None:
+        self.runner, self.enough = runner, enough
+        self.files: list[RepairedFile] = []
+        self.spent = 0
+
+    @property
+    def has_enough(self) -> bool:
+        """Whether a point repairs enough."""
+        return any(file.expected >= self.enough for file in self.files)
+
+    def unchanged(self, found: Localisation) -> None:
+        """Make points of the pair as it was given, and of growing sets in float."""
+        given = _Finer(self.runner.pair, self.runner.base, (), 8, ())
+        for size, trial in enumerate(found.trials):
+            self._add(given, found.order[:size], trial, trial.error)
+
+    def tried(
+        self,
+        scales: FinerScales,
+        chosen: Sequence[int],
+        finest: Sequence[int] = (),
+        widest: FinerScales | None = None,
+    ) -> _Finer:
+        """One evaluation: the pair with these nodes quantised anew, and what that does."""
+        pair = scales.applied(chosen, finest, widest)
+        content = checked(hybrid(pair, ()), "the model with finer scales")
+        pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
+        outputs = self.runner.outputs(content, "the model with finer scales")
+        self.spent += 1
+        trial = self.runner.judge(frozenset(), outputs)
+        bits = scales.precision.outputs
+        return _Finer(pair, trial, tuple(chosen), bits, tuple(sorted(finest)))
+
+    def keep(self, finer: _Finer) -> _Finer:
+        """Make a point of finer scales that were tried."""
+        self._add(finer, (), finer.trial, finer.trial.error)
+        return finer
+
+    def grow(self, finer: _Finer, evaluations: int, most: int | None) -> None:
+        """Make points of growing sets in float beside finer scales."""
+        found = localise(finer.pair, self.runner.feeds, self.runner.deviation, evaluations, most)
+        self.spent += found.evaluations
+        for size in range(1, len(found.trials)):
+            trial = found.trials[size]
+            self._add(finer, found.order[:size], trial, trial.error * finer.trial.error)
+            if self.has_enough:
                 break
-    return RepairCurve(pair, found, files, spent)
 
-
-def _finer(
-    runner: TrialRunner, scales: FinerScales, chosen: Sequence[int]
-) -> tuple[MatchedPair, Trial]:
-    """One evaluation: the pair with these nodes quantised anew, and what that does."""
-    pair = scales.applied(chosen)
-    content = checked(hybrid(pair, ()), "the model with finer scales")
-    pair = replace(pair, opened=replace(pair.opened, compressed_file=content))
-    outputs = runner.outputs(content, "the model with finer scales")
-    return pair, runner.judge(frozenset(), outputs)
-
-
-def _gone(trial: Trial, base: Trial) -> float:
-    return 1 - trial.deviation / base.deviation if base.deviation else 0.0
-
-
-def _point(
-    pair: MatchedPair,
-    floats: tuple[int, ...],
-    finer: tuple[int, ...],
-    trial: Trial,
-    base: Trial,
-    bits: int = 8,
-) -> RepairedFile:
-    is_changed = bool(floats or finer)
-    content = (
-        checked(hybrid(pair, floats), "a repaired file")
-        if is_changed
-        else pair.opened.compressed_file
-    )
-    share = len(floats) / len(pair.nodes) if pair.nodes else 0.0
-    gone = _gone(trial, base)
-    return RepairedFile(floats, finer, bits, content, gone, trial.deviation, trial.error, share)
+    def _add(self, finer: _Finer, floats: Sequence[int], trial: Trial, error: float) -> None:
+        pair, base = finer.pair, self.runner.base.deviation
+        is_given = not floats and not finer.finer
+        self.files.append(
+            RepairedFile(
+                tuple(floats),
+                tuple(i for i in finer.finer if i not in floats),
+                finer.bits,
+                tuple(i for i in finer.finest if i not in floats),
+                pair.opened.compressed_file
+                if is_given
+                else checked(hybrid(pair, floats), "a repaired file"),
+                1 - trial.deviation / base if base else 0.0,
+                trial.deviation,
+                error,
+                len(floats) / len(pair.nodes) if pair.nodes else 0.0,
+            )
+        )
 
 
 def latency(content: bytes, run: Run) -> float:

@@ -44,23 +44,44 @@ class Stream:
     carried: Mapping[str, str]
 
 
+@dataclass(frozen=True)
+class FilledRun:
+    """A run of a model with a fixed batch, filled up with items that are not asked about.
+
+    Attributes:
+        run: of the whole batch.
+        items: how many items at its beginning are asked about.
+    """
+
+    run: Feed | Stream
+    items: int
+
+
 #: What a model is run on at a time.
-Run = Feed | Stream
+Run = Feed | Stream | FilledRun
+
+
+def _whole(run: Run) -> Feed | Stream:
+    """A run with all its items."""
+    return run.run if isinstance(run, FilledRun) else run
 
 
 def first_call(run: Run) -> Feed:
     """All inputs of the first call of a run."""
-    return run.first if isinstance(run, Stream) else run
+    whole = _whole(run)
+    return whole.first if isinstance(whole, Stream) else whole
 
 
 def number_of_calls(run: Run) -> int:
     """How many calls a run takes."""
-    return 1 + len(run.later) if isinstance(run, Stream) else 1
+    whole = _whole(run)
+    return 1 + len(whole.later) if isinstance(whole, Stream) else 1
 
 
 def carried_outputs(runs: Iterable[Run]) -> set[str]:
     """Outputs that are states, and no answers."""
-    return {name for run in runs if isinstance(run, Stream) for name in run.carried.values()}
+    streams = [run for run in map(_whole, runs) if isinstance(run, Stream)]
+    return {name for stream in streams for name in stream.carried.values()}
 
 
 class Session:
@@ -121,7 +142,8 @@ class Session:
         Raises:
             UserError: the model does not take such inputs.
         """
-        stream = run if isinstance(run, Stream) else Stream(run, (), {})
+        whole = _whole(run)
+        stream = whole if isinstance(whole, Stream) else Stream(whole, (), {})
         named, states = names or {}, dict[str, Array]()
         for feed in ({}, *stream.later):
             given = self.given({**stream.first, **feed, **states})
@@ -132,6 +154,8 @@ class Session:
     def answers(self, run: Run, names: Mapping[str, str]) -> dict[str, Array]:
         """Outputs of a run: ``(n, ...)``, or of a stream ``(n, calls, ...)``.
 
+        Items that only fill up a batch are left out.
+
         Args:
             run: the inputs.
             names: this model's names of all outputs, by those that they get here.
@@ -141,9 +165,10 @@ class Session:
         """
         wanted = {one: other for one, other in names.items() if one not in carried_outputs([run])}
         found = [{one: call[o] for one, o in wanted.items()} for call in self.calls(run, names)]
-        if not isinstance(run, Stream):
-            return found[0]
-        return {one: np.stack([call[one] for call in found], axis=1) for one in wanted}
+        items = run.items if isinstance(run, FilledRun) else None
+        if not isinstance(_whole(run), Stream):
+            return {one: value[:items] if value.ndim else value for one, value in found[0].items()}
+        return {one: np.stack([call[one][:items] for call in found], axis=1) for one in wanted}
 
     def run(self, feed: Feed, wanted: Sequence[str] | None = None) -> dict[str, Array]:
         """Outputs of one call.

@@ -75,7 +75,7 @@ class TrialRunner:
 
     def __init__(self, pair: MatchedPair, feeds: Sequence[Run], deviation: Deviation) -> None:
         self.pair, self.feeds = pair, list(feeds)
-        self._deviation = deviation
+        self.deviation = deviation
         opened = pair.opened
         states = carried_outputs(self.feeds)
         self._floats = [
@@ -100,7 +100,7 @@ class TrialRunner:
     def judge(self, floats: frozenset[int], outputs: Sequence[Outputs]) -> Trial:
         """What given or predicted outputs amount to."""
         judged = [
-            np.atleast_1d(np.asarray(self._deviation(wanted, given), np.float64))
+            np.atleast_1d(np.asarray(self.deviation(wanted, given), np.float64))
             for wanted, given in zip(self.wanted, outputs, strict=True)
         ]
         noise = 0.0

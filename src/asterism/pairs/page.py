@@ -82,6 +82,8 @@ def _nodes(repair: Any) -> str:
         return ""
     finer = repair["nodes_with_finer_scales"]
     more = f", {finer} with finer scales ({repair['bits']} bits)" if finer else ""
+    finest = repair.get("nodes_with_finest_weights", 0)
+    more += f", {finest} of these with weights of 16 bits" if finest else ""
     return f"{repair['nodes_in_float']} of {repair['quantised_nodes']}{more}"
 
 

@@ -17,7 +17,8 @@ _STAGES = {"vet_measure", "vet_search", "vet_repair", "vet_page"}
 #: Figures of a repair that are kept.
 _REPAIR = (
     "quantised_nodes", "evaluations", "deviating_inputs", "nodes_in_float", "float_share",
-    "nodes_with_finer_scales", "bits", "gone", "gone_held_out", "differ_before", "agreement_fell",
+    "nodes_with_finer_scales", "bits", "nodes_with_finest_weights",
+    "gone", "expected", "gone_held_out", "differ_before", "agreement_fell",
     "bytes", "blamed", "reason",
 )  # fmt: skip
 

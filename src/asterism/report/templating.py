@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from asterism.core.messages.counting import counted
 from asterism.report.components import Components
 
 
@@ -19,11 +20,6 @@ def percent(value: float | None) -> str:
 def fixed(value: float | None, digits: int) -> str:
     """1.25 with one digit as ``1.2``; a dash for what was not measured."""
     return "–" if value is None else f"{value:.{digits}f}"
-
-
-def counted(count: int, noun: str, plural: str = "") -> str:
-    """``1 query`` and ``2 queries``; the plural is the noun with an s where none is given."""
-    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"
 
 
 def renderer(package: str) -> Callable[..., Markup]:

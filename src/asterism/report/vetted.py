@@ -20,13 +20,14 @@ from asterism.core.files.artifacts import (
     replacing,
     write_json,
 )
+from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import reading
 from asterism.report.answers.vetted import answer
 from asterism.report.document import write_document
 from asterism.report.parameters import flat
 from asterism.report.pictures import png, svg
 from asterism.report.section import ReportSection
-from asterism.report.templating import counted, percent, render, render_body
+from asterism.report.templating import percent, render, render_body
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.statistics import Share

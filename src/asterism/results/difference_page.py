@@ -9,10 +9,11 @@ from markupsafe import Markup
 from matplotlib.figure import Figure
 
 from asterism.core.drawing.svg import PALETTE
+from asterism.core.messages.counting import counted
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
 from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import counted, renderer
+from asterism.report.templating import renderer
 from asterism.results.differences import Change, Differences, PlotChange
 from asterism.results.runs import SHOWN, spoken
 

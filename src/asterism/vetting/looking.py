@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from asterism.core.messages.counting import counted
 from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
@@ -47,7 +48,7 @@ def describe_inputs(path: Path) -> str:
         return f"{path}: arrays of NumPy ({', '.join(ARRAYS)}), whose kind the model tells"
     folders = set(class_folders(path, files_of_kind(path, kind)))
     classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
-    return f"{path}: {len(files)} files{classes}, kind {kind}"
+    return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
 
 
 def _compression(signature: Signature) -> str:

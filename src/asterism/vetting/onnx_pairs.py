@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
-from asterism.localisation.running import Run, Stream
+from asterism.localisation.running import Feed as InputsOfCall
+from asterism.localisation.running import FilledRun, Run, Stream
 from asterism.localisation.trials import Deviation, Outputs
 from asterism.models.signatures.reading import read_signature
 from asterism.models.signatures.signature import Signature
@@ -47,12 +48,22 @@ class OnnxPair:
         return read_signature(self.original)
 
     def runs(self, items: NDArray[Any]) -> list[Run]:
-        """Items as the original takes them, a batch at a time."""
+        """Items as the original takes them, a batch at a time.
+
+        Where its batch is fixed, the last item fills up the last batch.
+        """
         vetted = self.vetted
         feed = Feed(self.signature, vetted.params.feeding, vetted.inputs.kind == "images")
-        size = self.signature.given[0].shape[0] or _BATCH
+        fixed = self.signature.given[0].shape[0]
+        size = fixed or _BATCH
         parts = [items[start : start + size] for start in range(0, len(items), size)]
-        return [_run(feed, self.signature, part) for part in parts]
+        return [self._filled(feed, part, fixed or len(part)) for part in parts]
+
+    def _filled(self, feed: Feed, items: NDArray[Any], size: int) -> Run:
+        """One run of a batch of so many items."""
+        count = len(items)
+        run = _run(feed, self.signature, items[np.minimum(np.arange(size), count - 1)])
+        return FilledRun(run, count) if count < size else run
 
     def deviation(self) -> Deviation:
         """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0."""
@@ -90,7 +101,7 @@ class OnnxPair:
         return found
 
 
-def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> Run:
+def _run(feed: Feed, signature: Signature, items: NDArray[Any]) -> InputsOfCall | Stream:
     """One run of a model on a batch of items."""
     if not signature.streams:
         return feed.inputs(items)

@@ -21,6 +21,8 @@ from asterism.vetting.params import VetParams
 
 #: Nodes of the ranking that are written down.
 _RANKED = 50
+#: Inputs that ranges are measured on.
+_MEASURED = 64
 #: Nodes of the ranking that the certificate names.
 _BLAMED = 5
 
@@ -49,7 +51,7 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         try:
             with opened_as_onnx(vetted) as pair:
                 cases = pair.reproduced(cases)
-                curve = _curve(pair, cases)
+                curve = _curve(pair, cases, vetted.inputs.items[seen[:_MEASURED]])
                 _write_tables(curve, pair, cases, temporary)
         except UserError as reason:
             return {"reason": str(reason)}
@@ -69,7 +71,7 @@ def repair(params: VetParams, seed: int, triggers: Path, folder: Path) -> dict[s
         }
         if chosen is None:
             return facts | {"reason": "no file takes any of the deviations away"}
-        if chosen.gone < params.repair.gone:
+        if chosen.expected < params.repair.gone:
             facts["reason"] = _too_little(params, chosen)
         path = temporary / "repaired.onnx"
         chosen.write(path)
@@ -83,8 +85,13 @@ def _found_from(triggers: Path, seeds: NDArray[np.int64]) -> NDArray[Any]:
     return items[np.isin(arrays["seeds"], seeds)] if len(items) else items
 
 
-def _curve(pair: OnnxPair, items: NDArray[Any]) -> RepairCurve:
+def _curve(pair: OnnxPair, items: NDArray[Any], ordinary: NDArray[Any]) -> RepairCurve:
     """Localisation and repaired files.
+
+    Args:
+        pair: the pair as ONNX files.
+        items: inputs on which the models deviate.
+        ordinary: inputs that ranges are measured on, beside these.
 
     Raises:
         UserError: there is nothing to repair, or the files do not fit together.
@@ -104,6 +111,7 @@ def _curve(pair: OnnxPair, items: NDArray[Any]) -> RepairCurve:
         params.repair.evaluations,
         most,
         params.repair.gone,
+        pair.runs(np.concatenate([items, ordinary])),
     )
 
 
@@ -112,11 +120,13 @@ def _told(chosen: RepairedFile, params: VetParams) -> dict[str, Any]:
         "nodes_in_float": len(chosen.floats),
         "nodes_with_finer_scales": len(chosen.finer),
         "bits": chosen.bits,
+        "nodes_with_finest_weights": len(chosen.finest),
         "float_share": chosen.float_share,
         "bytes": chosen.size,
         "bytes_before": Path(params.compressed).stat().st_size,
         "bytes_original": Path(params.original).stat().st_size,
         "gone": chosen.gone,
+        "expected": chosen.expected,
     }
 
 
@@ -126,13 +136,14 @@ def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
     if enough is not None and (enough.floats or enough.finer):
         return enough
     within = [f for f in curve.files if f.float_share <= params.repair.float_share and f.gone > 0]
-    return max(within, key=lambda file: (file.gone, -len(file.floats)), default=None)
+    return max(within, key=lambda f: (f.gone, -f.error, -len(f.floats)), default=None)
 
 
 def _too_little(params: VetParams, chosen: RepairedFile) -> str:
     return (
         f"no file with at most {params.repair.float_share:.0%} of the nodes in float takes "
-        f"{params.repair.gone:.0%} of the deviations away; this one takes {chosen.gone:.0%}"
+        f"{params.repair.gone:.0%} of the deviations away; this one takes {chosen.gone:.0%} of "
+        f"those that it was made by, and {max(0.0, chosen.expected):.0%} are expected of others"
     )
 
 
@@ -165,7 +176,9 @@ def _write_tables(curve: RepairCurve, pair: OnnxPair, items: NDArray[Any], folde
         "nodes_with_finer_scales": [len(file.finer) for file in curve.files],
         "bits": [file.bits for file in curve.files],
         "bytes": [file.size for file in curve.files],
+        "nodes_with_finest_weights": [len(file.finest) for file in curve.files],
         "gone": [file.gone for file in curve.files],
+        "expected": [file.expected for file in curve.files],
         "error": [file.error for file in curve.files],
         "milliseconds": [1e3 * latency(file.content, one) for file in curve.files],
     }

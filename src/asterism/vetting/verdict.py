@@ -14,6 +14,14 @@ from asterism.vetting.statistics import Share, share_of
 
 Word = Literal["ship", "ship with the repair", "do not ship", "not enough inputs to say"]
 
+#: Exit status of ``asterism vet --exit-code`` by verdict; 1 and 2 are errors.
+EXIT_CODES: dict[Word, int] = {
+    "ship": 0,
+    "ship with the repair": 3,
+    "do not ship": 4,
+    "not enough inputs to say": 5,
+}
+
 
 class Thresholds(ParameterSection):
     """What a compressed model has to keep. Each is compared with an end of an interval."""

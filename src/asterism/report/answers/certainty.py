@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from scipy.stats import binomtest
 
-from asterism.report.templating import counted, percent
+from asterism.core.messages.counting import counted
+from asterism.report.templating import percent
 
 #: Of both sides of an interval together.
 CONFIDENCE = 0.95

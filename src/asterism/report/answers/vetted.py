@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from asterism.core.messages.counting import counted
 from asterism.report.section import Answer, KeyFigure, Level, Step
-from asterism.report.templating import counted, percent
+from asterism.report.templating import percent
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.statistics import Share
 from asterism.vetting.verdict import Verdict

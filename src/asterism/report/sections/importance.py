@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
+from asterism.core.messages.counting import counted
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.answers.importance import Added, ImportanceResults, answer
 from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, KeyFigure, ReportSection
-from asterism.report.templating import counted, render, render_body
+from asterism.report.templating import render, render_body
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2

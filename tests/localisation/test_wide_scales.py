@@ -1,0 +1,224 @@
+"""Scales of 16 bits: which parts of a graph get them, and how few nodes do."""
+
+import numpy as np
+import pytest
+import written_graphs
+from onnx import helper
+from written_graphs import constant, value
+
+from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
+from asterism.localisation.hybrids import checked, hybrid
+from asterism.localisation.patches import MICROSOFT
+from asterism.localisation.quantised_nodes import match
+from asterism.localisation.reading import pair_of
+from asterism.localisation.repair import RepairCurve, RepairedFile, repair_curve
+from asterism.localisation.running import Session, batches
+from asterism.localisation.trials import TrialRunner
+
+RNG = np.random.default_rng(0)
+W = RNG.normal(size=(4, 3)).astype(np.float32) * np.float32([1, 5, 0.2])
+X = RNG.normal(size=(64, 4)).astype(np.float32)
+MAKE = helper.make_node
+
+
+def net(nodes, inputs, outputs, constants):
+    tensors = [constant(name, values) for name, values in constants.items()]
+    return written_graphs.net(nodes, inputs, outputs, tensors)
+
+
+def stored(name, values, step):
+    """Constants of a tensor quantised to 8 bits."""
+    levels = np.clip(np.rint(values / step), -127, 127).astype(np.int8)
+    return {f"{name}/q": levels, f"{name}/s": np.float32(step), f"{name}/z": np.int8(0)}
+
+
+def dequantise(name):
+    return MAKE("DequantizeLinear", [f"{name}/q", f"{name}/s", f"{name}/z"], [name])
+
+
+def quantisers(tensor, scale, zero, made):
+    """Both nodes behind a tensor, and their constants."""
+    names = [f"{made}/scale", f"{made}/zero"]
+    nodes = [
+        MAKE("QuantizeLinear", [tensor, *names], [f"{made}/levels"]),
+        MAKE("DequantizeLinear", [f"{made}/levels", *names], [made]),
+    ]
+    return nodes, {names[0]: np.float32(scale), names[1]: np.uint8(zero)}
+
+
+def errors(pair, given, wanted):
+    """The largest difference from the original, before and after."""
+    feed = {"x": X}
+    answers = [
+        next(iter(Session(model, "it").run(feed).values()))
+        for model in (hybrid(pair, ()), hybrid(given, ()), wanted)
+    ]
+    return [float(np.abs(answer - answers[2]).max()) for answer in answers[:2]]
+
+
+def widened(original, compressed, precision):
+    pair = match(pair_of(original, compressed))
+    scales = FinerScales(pair, observed_values(pair, batches({"x": X}, 16)), precision)
+    return pair, scales.applied(scales.possible)
+
+
+def dynamic():
+    """A product and its dynamically quantised version, as ONNX Runtime writes it."""
+    io = [value("x", "n", 4)], [value("y", "n", 3)]
+    original = net([MAKE("MatMul", ["x", "w"], ["y"], "product")], *io, {"w": W})
+    nodes = [
+        MAKE("DynamicQuantizeLinear", ["x"], ["xq", "xs", "xz"]),
+        MAKE("MatMulInteger", ["xq", "w/q", "xz", "w/z"], ["sum"], "product_quant"),
+        MAKE("Cast", ["sum"], ["real"], to=1),
+        MAKE("Mul", ["xs", "w/s"], ["scale"]),
+        MAKE("Mul", ["real", "scale"], ["y"]),
+    ]
+    return original, net(nodes, *io, stored("w", W, 0.1))
+
+
+def test_a_dynamic_product_gets_an_input_of_16_bits_and_keeps_integers():
+    original, compressed = dynamic()
+    pair, both = widened(original, compressed, Precision(16, 16))
+    model = hybrid(both, ())
+    operators = [node.op_type for node in model.graph.node]
+    assert sorted(operators) == [*["DequantizeLinear"] * 2, "MatMul", "QuantizeLinear"]
+    assert {node.domain for node in model.graph.node if node.op_type != "MatMul"} == {MICROSOFT}
+    assert {tensor.name for tensor in model.graph.output} == {"y"}
+    before, after = errors(pair, both, original)
+    assert after < 0.001 < 0.1 < before
+    checked(model, "it")
+    _, weights_of_8 = widened(original, compressed, Precision(16, 8))
+    assert after < errors(pair, weights_of_8, original)[1] < before
+
+
+def test_constants_of_sums_get_16_bits_with_the_outputs():
+    """A step of a quantised constant is as harmful as one of an output."""
+    io = [value("x", "n", 4)], [value("y", "n", 4)]
+    shift = np.float32([0.01, -3.0, 0.5, 1.7])
+    original = net([MAKE("Add", ["x", "b"], ["y"], "sum")], *io, {"b": shift})
+    behind, facts = quantisers("y_float", 0.06, 128, "y")
+    nodes = [dequantise("b"), MAKE("Add", ["x", "b"], ["y_float"], "sum"), *behind]
+    compressed = net(nodes, *io, stored("b", shift, 0.05) | facts)
+    pair, wide = widened(original, compressed, Precision(16))
+    graph = wide.opened.compressed
+    assert graph.value(graph.maker_of("b").input[0]).dtype == np.int16
+    before, after = errors(pair, wide, original)
+    assert after < 0.001 < 0.02 < before
+
+
+def test_a_range_that_stands_for_a_clip_stays_that_of_the_clip():
+    """With room above it, values beyond the clip would pass."""
+    io = [value("x", "n", 4)], [value("y", "n", 4)]
+    bounds = {"low": np.float32(0), "high": np.float32(1)}
+    clip = MAKE("Clip", ["h", "low", "high"], ["r"], "clip")
+    parts = [MAKE("Add", ["x", "x"], ["h"], "sum"), MAKE("Neg", ["r"], ["y"], "negative")]
+    original = net([parts[0], clip, parts[1]], *io, bounds)
+    behind, facts = quantisers("h", 1 / 255, 0, "clipped")
+    last = MAKE("Neg", ["clipped"], ["y"], "negative")
+    compressed = net([parts[0], *behind, last], *io, facts)
+    pair, wide = widened(original, compressed, Precision(16))
+    before, after = errors(pair, wide, original)
+    assert after < 1e-4 < before
+
+
+def test_ranges_without_observed_values_are_divided_finer():
+    """A tensor of the compressed graph alone keeps its range, with steps of a 257th."""
+    io = [value("x", "n", 4)], [value("y", "n", 3)]
+    original = net([MAKE("MatMul", ["x", "w"], ["y"], "product")], *io, {"w": W})
+    behind, facts = quantisers("copy", 0.05, 100, "taken")
+    nodes = [
+        MAKE("Identity", ["x"], ["copy"], "copy"),
+        *behind,
+        dequantise("w"),
+        MAKE("MatMul", ["taken", "w"], ["y"], "product"),
+    ]
+    compressed = net(nodes, *io, facts | stored("w", W, 0.1))
+    _, wide = widened(original, compressed, Precision(16, 16))
+    graph = wide.opened.compressed
+    scale, zero = (graph.value(name) for name in graph.maker_of("taken").input[1:])
+    assert scale == pytest.approx(0.05 / 257) and zero.dtype == np.uint16
+    assert float(scale) * (0 - int(zero)) == pytest.approx(0.05 * (0 - 100))
+    assert float(scale) * (65535 - int(zero)) == pytest.approx(0.05 * (255 - 100))
+
+
+def test_a_table_of_vectors_gets_a_scale_for_each_of_them():
+    io = [value("x", "n", 4)], [value("y", "n", 4)]
+    table = RNG.normal(size=(9, 4)).astype(np.float32) * np.arange(1, 10, dtype=np.float32)[:, None]
+    rows = [
+        MAKE("ArgMax", ["x"], ["row"], axis=1, keepdims=0),
+        MAKE("Gather", ["table", "row"], ["y"], "vectors"),
+    ]
+    original = net(rows, *io, {"table": table})
+    compressed = net([dequantise("table"), *rows], *io, stored("table", table, 0.2))
+    pair, finer = widened(original, compressed, Precision(8, 8))
+    graph = finer.opened.compressed
+    assert graph.value(graph.maker_of("table").input[1]).shape == (9,)
+    before, after = errors(pair, finer, original)
+    assert after < 0.5 * before
+
+
+# ---- how many nodes get weights of 16 bits
+
+
+def difference(original, compressed):
+    (name,) = original
+    return np.square(original[name].astype(np.float64) - compressed[name]).sum(axis=1)
+
+
+def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
+    """Two of six products have weights of any size, which cancel out, in each channel."""
+    weights = [RNG.normal(size=(6, 6)).astype(np.float32) / 2 for _ in range(6)]
+    for number in (1, 3):
+        weights[number][:, 1] = weights[number][:, 0]
+        weights[number + 1][:2] = [[300.0], [-300.0]]
+    products, constants, integers, stores = [], {}, {}, []
+    for number, weight in enumerate(weights):
+        tensors = [f"h{number}" if number else "x", f"w{number}"]
+        products.append(MAKE("MatMul", tensors, [f"h{number + 1}"], f"product{number}"))
+        constants[f"w{number}"] = weight
+        integers |= stored(f"w{number}", weight, np.abs(weight).max() / 127)
+        stores.append(dequantise(f"w{number}"))
+    io = [value("x", "n", 6)], [value("h6", "n", 6)]
+    pair = match(pair_of(net(products, *io, constants), net([*stores, *products], *io, integers)))
+    feeds = batches({"x": RNG.normal(size=(64, 6)).astype(np.float32)}, 16)
+    curve = repair_curve(pair, feeds, difference, 12, most=1, enough=0.9)
+    most = max(len(file.finest) for file in curve.files)
+    assert most == len(pair.nodes) == 6
+    chosen = curve.smallest(0.9, 0.0)
+    assert {pair.nodes[i].name for i in chosen.finest} == {"product2", "product4"}
+    assert chosen.size < max(file.size for file in curve.files if len(file.finest) == most)
+
+
+def test_what_is_expected_falls_with_the_error_that_is_left():
+    def file(gone, error):
+        return RepairedFile((), (), 8, (), b"", gone, 0.0, error, 0.0)
+
+    assert file(1.0, 0.0).expected == 1.0
+    assert file(1.0, 0.04).expected == pytest.approx(0.8)
+    assert file(0.5, 0.04).expected == 0.5
+    assert file(1.0, 4.0).expected == -1.0
+    curve = RepairCurve(None, None, [file(1.0, 0.04), file(0.95, 0.0001)], 0)
+    assert curve.smallest(0.9) is curve.files[1]
+
+
+def test_trials_see_what_the_runtime_quantises_by_itself():
+    """ONNX Runtime rounds the inputs of products whose weights have a scale for each column."""
+    weight = RNG.normal(size=(64, 32)).astype(np.float32)
+    step = (np.abs(weight).max(axis=0) / 127).astype(np.float32)
+    io = [value("x", "n", 64)], [value("y", "n", 32)]
+    product = MAKE("MatMul", ["x", "w"], ["y"], "product")
+    store = MAKE("DequantizeLinear", ["w/q", "w/s", "w/z"], ["w"], axis=1)
+    levels = {"w/q": np.rint(weight / step).astype(np.int8), "w/z": np.zeros(32, np.int8)}
+    original = net([product], *io, {"w": weight})
+    compressed = net([store, product], *io, levels | {"w/s": step})
+    pair = match(pair_of(original, compressed))
+    items = RNG.normal(size=(40, 64)).astype(np.float32)
+    feeds = batches({"x": items}, 20)
+    runner = TrialRunner(pair, feeds, difference)
+    stored_only = np.square(items.astype(np.float64) @ (levels["w/q"] * step - weight)).sum()
+    assert runner.base.deviation > 1.2 * stored_only
+    trial, _ = runner.run([0])
+    assert trial.deviation < 1e-6 * stored_only
+    scales = FinerScales(pair, observed_values(pair, feeds), Precision(16, 16))
+    finest = hybrid(scales.applied(scales.possible), ())
+    assert runner.judge(frozenset(), runner.outputs(finest, "it")).deviation < 1e-3 * stored_only

@@ -234,7 +234,7 @@ def test_a_fifth_of_the_smaller_side_is_attacked_at_most(share, wanted, inputs):
     assert plan.split.base.tolist() == Split.draw(80, share, 3).base.tolist()
 
 
-@pytest.mark.parametrize(("share", "needed"), [(0.5, 10), (0.25, 20), (0.75, 20)])
+@pytest.mark.parametrize(("share", "needed"), [(0.5, 10), (0.25, 20), (0.75, 20), (0.8, 25)])
 def test_so_many_images_are_needed(share, needed):
     asked = params(base_share=share, semantic="none")
     assert AttackPlan.make(np.zeros((needed, 1, 1, 1), np.uint8), asked, 0).inputs == 1

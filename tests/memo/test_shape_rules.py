@@ -2,6 +2,7 @@
 
 import pytest
 
+from asterism.memo.graphs.coverage import can_meet
 from asterism.memo.universe.shapes import factorise, join, pairs, per_axis, split, window_output
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError, Tensor
@@ -240,3 +241,29 @@ def test_amounts_before_and_after_have_many_forms(value, axes, expected):
 )
 def test_a_size_is_the_product_of_about_equal_factors(size, axes, expected):
     assert factorise(size, axes) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "rank", "ranks"),
+    [
+        *(("LSTM", 3, {2, 3}), ("Bidirectional", 3, {2, 3}), ("ConvLSTM2D", 5, {4, 5})),
+        *(("Flatten", 4, {2}), ("Reshape", 3, {2, 3, 4, 5, 6}), ("RepeatVector", 2, {3})),
+        *(("GlobalMaxPooling2D", 4, {2, 4}), ("MaxPooling2D", 4, {4}), ("Dense", 3, {3})),
+        *(("TimeDistributed", 5, {3, 4, 5}), ("EinsumDense", 2, {2}), ("EinsumDense", 3, {3, 4})),
+        *(("EinsumDense", 5, {5}), ("Embedding", 3, {4})),
+    ],
+)
+def test_a_layer_can_put_out_these_ranks(name, rank, ranks):
+    assert universe()[name].out_ranks(rank) == ranks
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "can"),
+    [
+        *(("LSTM", "Dense", True), ("LSTM", "Conv2D", False), ("Flatten", "LSTM", False)),
+        *(("RepeatVector", "LSTM", True), ("Dense", "Embedding", False)),
+        *(("Embedding", "Conv2D", True), ("ConvLSTM3D", "Conv3D", True)),
+    ],
+)
+def test_layers_meet_where_their_ranks_and_dtypes_do(first, second, can):
+    assert can_meet(universe()[first], universe()[second]) is can

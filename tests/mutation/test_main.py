@@ -87,6 +87,7 @@ def test_survivors_are_printed_and_what_is_known_is_not_tried_again(
     assert json.loads((tmp_path / "state/results.jsonl").read_text().splitlines()[0])["key"]
 
 
+@pytest.mark.slow
 def test_a_fault_that_ends_the_process_of_the_tests_is_caught(checkout, tmp_path, capsys):
     more = "    if half_tested(3):\n        __import__('os')._exit(9)\n"
     (checkout / "tests/small/test_numbers.py").write_text(TESTS + more)

@@ -794,7 +794,7 @@ class TestHydra:
         ]
         assert jobs[1].composition == "point: 7\n"
 
-    def test_a_job_that_fails_is_told_in_a_line(self, tmp_path):
+    def test_a_job_that_fails_is_told_in_a_line_and_logging_stays(self, tmp_path, monkeypatch):
         from asterism.dvc_hydra.composition import store_empty_tree
         from asterism.dvc_hydra.multirun import multirun
 
@@ -809,8 +809,15 @@ class TestHydra:
             f"hydra.sweep.dir={tmp_path / 'hydra'}",
             "+point=1",
         ]
+        root, own = logging.getLogger(), logging.getLogger("asterism.test_of_multirun")
+        quiet = logging.getLogger("asterism.test_of_multirun.quiet")
+        monkeypatch.setattr(quiet, "disabled", True)
+        before = root.handlers[:], root.level
         told = multirun(tmp_path / "conf", store_empty_tree(), arguments, fail)
         assert told == "OSError: no room"
+        # Hydra disables all logging there is; what a sweep says afterwards is to be read.
+        assert (root.handlers, root.level) == before and root.handlers
+        assert quiet.disabled and not own.disabled
 
 
 def test_lists_of_files_are_json_with_paths_and_hashes(root):

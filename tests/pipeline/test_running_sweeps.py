@@ -196,16 +196,6 @@ class TestShards:
 class TestLaunching:
     """Points on their way through Hydra."""
 
-    def test_hydra_runs_the_points_that_it_is_told_by_number(self, sweep, monkeypatch):
-        points, ran = points_of(5, 6, 7), []
-        write_points(sweep, points)
-        monkeypatch.setattr(launch, "run_point", lambda *given: ran.append(given))
-        group = launch.Group((0, 2))
-        assert launch.launch(sweep, [group], ["seed=5,6,7", "hydra/launcher=basic"]) == ""
-        assert ran == [(sweep, points[0]), (sweep, points[2])]
-        assert sorted(path.name for path in sweep.project.iterdir()) == ["conf", "sweeps"]
-        assert (sweep.folder / "hydra").is_dir()
-
     def asked(self, monkeypatch, sweep, groups, overrides, lost=lambda _: ""):
         """What Hydra is asked by each multirun, and why points were lost."""
         asked = []
@@ -216,6 +206,16 @@ class TestLaunching:
 
         monkeypatch.setattr(launch, "multirun", multirun)
         return asked, launch.launch(sweep, groups, overrides)
+
+    def test_points_are_run_by_their_numbers(self, sweep, monkeypatch):
+        points, ran = points_of(5, 6, 7), []
+        write_points(sweep, points)
+        monkeypatch.setattr(launch, "run_point", lambda *given: ran.append(given) or 0.5)
+        asked, lost = self.asked(monkeypatch, sweep, [launch.Group((0, 2))], ["seed=5,6,7"])
+        ((_, _, arguments, task),) = asked
+        assert (arguments[-1], lost) == ("+point=0,2", "")
+        assert [task(HydraJob(n, ("+point=2",), "", n)) for n in (0, 2)] == [0.5, 0.5]
+        assert ran == [(sweep, points[0]), (sweep, points[2])]
 
     def test_a_group_asks_for_what_it_needs_under_the_sweeps_name(self, sweep, monkeypatch):
         group = launch.Group((1, 3), (("mem_gb", 4), ("timeout_min", 20)))
@@ -344,7 +344,7 @@ class TestRunning:
         assert cancelled == ([launch.job_name(sweep)] if launcher is SLURM else [])
 
     def test_jobs_that_hydra_has_left_alone_are_waited_for(self, sweep, monkeypatch):
-        points, left = points_of(1, 2), ["queued", "queued"]
+        points, left = points_of(1, 1), ["queued", "queued"]
         monkeypatch.setattr(app.slurm, "is_queued", lambda name: bool(left) or name != job)
         job = launch.job_name(sweep)
 

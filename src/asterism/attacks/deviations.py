@@ -76,7 +76,8 @@ class AttackPlan:
         Raises:
             UserError: too few images, or natural ones that cannot be added.
         """
-        needed = math.ceil(_SHARE / min(params.base_share, 1 - params.base_share))
+        smaller = min(params.base_share, 1 - params.base_share)
+        needed = math.ceil(round(_SHARE / smaller, 9))  # 1 - 0.8 is a little below 0.2
         if len(images) < needed:
             raise UserError(
                 f"{len(images)} test images are too few to attack some and to draw controls from: "

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,13 +53,34 @@ def multirun(
     before = sys.argv
     sys.argv = ["asterism-sweep", "--multirun", *arguments]
     try:
-        main(_job(task))()
+        with _logging_kept():
+            main(_job(task))()
     except Exception as error:
         # A job's process was lost; or there were no processes.
         return " ".join(f"{type(error).__name__}: {error}".split())
     finally:
         sys.argv = before
     return ""
+
+
+@contextmanager
+def _logging_kept() -> Iterator[None]:
+    """After the block, in which Hydra takes over all logging, it is as it was before."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    enabled = [logger for logger in _loggers() if not logger.disabled]
+    try:
+        yield
+    finally:
+        root.handlers[:] = handlers
+        root.setLevel(level)
+        for logger in enabled:
+            logger.disabled = False
+
+
+def _loggers() -> list[logging.Logger]:
+    known = logging.Logger.manager.loggerDict.values()
+    return [logger for logger in known if isinstance(logger, logging.Logger)]
 
 
 def _job(task: Callable[[HydraJob], float | None]) -> Callable[[DictConfig], float | None]:

@@ -138,6 +138,8 @@ def one_bar() -> Iterator[None]:
     finally:
         if before is None:
             del os.environ[_NO_BARS]
+        else:
+            os.environ[_NO_BARS] = before
 
 
 class _AboveTheBar:

@@ -227,6 +227,16 @@ class WorkerPool:
         shutil.rmtree(folder)
         return found
 
+    def converted(self, task: Task, converter: str) -> bytes | None:
+        """The file that a converter writes of a model; None where it fails."""
+        folder = self._folder(task.graph)
+        ended = self._threads[_worker_of(converter)].submit(self._convert, task, folder, converter)
+        content = None
+        if ended.result().status == "ok":
+            content = (folder / f"{converter}{CONVERTERS[converter].suffix}").read_bytes()
+        shutil.rmtree(folder)
+        return content
+
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""
         first = [library_of(r) for r in REFERENCES]

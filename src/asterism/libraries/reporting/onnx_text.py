@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Lines and characters of a text that a reader takes in.
-_MOST_LINES, _MOST_CHARACTERS = 40, 4000
+_MOST_LINES, _MOST_CHARACTERS = 40, 6000
 
 
 def onnx_text(content: bytes) -> str | None:

@@ -147,8 +147,7 @@ def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
     )
     found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
     writer = ScriptWriter(Ran(), JudgeParams(ulps=64, conditioning=8), 2, {})
-    assert writer.write(found, tmp_path, short=False)
-    assert not writer.write(found, tmp_path, short=False), "it is there already"
+    assert writer.write(found, tmp_path, ("whole",)) == ()
     text = (tmp_path / "check.py").read_text()
     assert (tmp_path / "repro.py").read_text() == text
     assert {p.name for p in tmp_path.iterdir()} == {"check.py", "repro.py"}

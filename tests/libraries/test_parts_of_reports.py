@@ -72,15 +72,15 @@ def test_the_list_of_findings_tells_all_of_one():
 
 
 class Writer:
-    """Writes scripts that say which of the two kinds they are."""
+    """Writes scripts that say of which kind they are."""
 
     def __init__(self, *given):
         self.given = given
 
-    def write(self, found, folder, *, short=True):
-        (folder / "repro.py").write_text("short\n" if short else "whole\n")
+    def write(self, found, folder, kinds=("short", "whole")):
+        (folder / "repro.py").write_text(f"{kinds[0]}\n")
         (folder / "check.py").write_text("check\n")
-        return True
+        return kinds[1:]
 
 
 @pytest.mark.parametrize(

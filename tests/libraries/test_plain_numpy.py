@@ -115,7 +115,7 @@ GRAPHS = [
             layer("DepthwiseConv2D", kernel_size=[2, 2]),
             layer("Conv2DTranspose", filters=4, kernel_size=[3, 3], strides=[2, 2]),
             layer("MaxPooling2D"),
-            layer("AveragePooling2D", padding="same"),
+            layer("AveragePooling2D", pool_size=[2, 2], padding="same"),
         ],
     ),
     sequential(

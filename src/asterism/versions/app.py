@@ -27,7 +27,7 @@ from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.running.worker_pool import Task, WorkerPool
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.params import ReduceParams
@@ -234,7 +234,7 @@ def _generated(
     main = campaigns[params.generate.strategy]
     for index in progress(sorted(main.broadest(request.generated)), label="convert", unit="model"):
         name = f"generated {index:05d}"
-        content = pool.converted(main.mutants[index].graph, CONVERTER)
+        content = pool.converted(Task(index, main.mutants[index].graph, {}), CONVERTER)
         if isinstance(content, ExecutionOutcome):
             found.rejected.append((name, f"{CONVERTER}: {content.exception} {content.message}"))
             continue

@@ -106,6 +106,8 @@ class Reporter:
         self._known_issues = known_issues
         self._pool = ThreadPoolExecutor(available_threads())
         self._confirming: dict[str, Future[tuple[int, ...]]] = {}
+        #: Longer kinds of scripts that are left to try.
+        self._left: dict[str, tuple[str, ...]] = {}
 
     def __enter__(self) -> Reporter:
         return self
@@ -117,20 +119,22 @@ class Reporter:
         """Write the scripts and the model, and run ``check.py`` in fresh processes."""
         folder = self._target / folder_name(found)
         write_json(folder / GRAPH, found.graph.to_json())
-        self._scripts.write(found, folder)
+        self._left[found.signature] = self._scripts.write(found, folder)
         runs = self._pool.submit(_confirmed, found.finding, folder)
         self._confirming[found.signature] = runs
 
     def finish(self, found: UniqueFinding) -> Report:
         """Write the report: how the script's processes ended, and what lies beside it.
 
-        Where the short script does not show the finding, the whole one is written and run in its
-        place. What that does not show either, and known limits, get into folders of their own.
+        Where a script does not show the finding, the next longer kind is written and run in its
+        place. What none of them shows, and known limits, get into folders of their own.
         """
         name, signature = folder_name(found), found.signature
         folder = self._target / name
         confirmed = self._confirming[signature].result()
-        if not _shows(confirmed) and self._scripts.write(found, folder, short=False):
+        left = self._left[signature]
+        while left and not _shows(confirmed):
+            left = self._scripts.write(found, folder, left)
             confirmed = _confirmed(found.finding, folder)
         issue = issue_of(self._known_issues, signature, found.finding)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")

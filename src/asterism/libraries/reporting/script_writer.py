@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import (
     FLOAT64,
     PERTURBED,
+    converter_of,
     library_of,
     option_of,
     plugin_of,
@@ -23,9 +24,10 @@ from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
 from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
+from asterism.libraries.reporting.onnx_text import onnx_text
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
-from asterism.libraries.reporting.short_script import short_script
+from asterism.libraries.reporting.short_script import native_script, short_script
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
 from asterism.libraries.running.worker_pool import LayerDescription, Task, WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
@@ -36,6 +38,9 @@ from asterism.memo.graphs.weights import Stored
 
 #: The short script, and the one that decides.
 REPRO, CHECK = "repro.py", "check.py"
+
+#: Kinds of scripts: a runtime's on an ONNX text, a short one with Keras, one with all numbers.
+KINDS = NATIVE, SHORT, WHOLE = "native", "short", "whole"
 
 Arrays = Sequence[NDArray[Any]]
 
@@ -57,44 +62,82 @@ class ScriptWriter:
         self._judging = judging
         self._seed = seed
         self._stored = stored
+        #: The simplest numbers that show a finding, by its signature.
+        self._simple: dict[str, Numbers] = {}
 
-    def write(self, found: UniqueFinding, folder: Path, *, short: bool = True) -> bool:
-        """Write both scripts of a finding into a folder.
+    def write(
+        self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
+    ) -> tuple[str, ...]:
+        """Write both scripts of a finding into a folder, of the first kind that there is.
 
         Args:
             found: the finding.
             folder: of the finding.
-            short: whether ``repro.py`` is the short script, with the simplest numbers that show
-                the finding. Otherwise both are the whole one, with all numbers written out.
+            kinds: those of :data:`KINDS` that are left to try, the whole one last.
 
         Returns:
-            Whether anything was written: not where the whole one is there already.
+            The kinds that are left after that one.
         """
         graph, finding = found.graph, found.finding
         distribution = finding.distributions[0] if finding.distributions else "normal"
         inputs = sample_inputs(graph, self._seed, finding.model, distribution)
         layers = self._worker_pool.described(graph)
-        numbers = literal_numbers(graph, self._stored, layers, inputs)
-        if own_environment(finding) is not None:
-            text = self._in_its_environment(found, numbers, layers, folder)
-            if text is not None:
-                return _write_both(folder, text)
-        if short:
+        known = literal_numbers(graph, self._stored, layers, inputs)
+        own = self._in_its_environment(found, known, layers, folder)
+        if own is not None:
+            _write(folder, own, own)
+            return ()
+        if kinds[0] == KINDS[0]:
             show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
-            simple = simplest(show, graph, finding, numbers, layers)
-            expected, actual, tolerances = self._outputs(found, simple, layers, folder)
-            typed, values = _as_it_is_run(found, simple)
-            text = short_script(typed, layers, values, expected, actual)
-            if text is not None:
-                (folder / REPRO).write_text(text, encoding="utf-8")
+            self._simple[found.signature] = simplest(show, graph, finding, known, layers)
+        for at, kind in enumerate(kinds):
+            numbers = known if kind == WHOLE else self._simple[found.signature]
+            expected, actual, tolerances = self._outputs(found, numbers, layers, folder)
+            typed, values = _as_it_is_run(found, numbers)
+            if kind == WHOLE:
+                given = [array.values for array in values.inputs]
+                text = script_of(typed, self._stored, layers, given, expected, tolerances)
+                check = text
+            else:
+                made = (
+                    self._native(typed, values, layers, folder, expected, actual)
+                    if kind == NATIVE
+                    else short_script(typed, layers, values, expected, actual)
+                )
+                if made is None:
+                    continue
+                text = made
                 check = script_of(typed, {}, layers, [], expected, tolerances, runs=REPRO)
-                (folder / CHECK).write_text(check, encoding="utf-8")
-                return True
-        expected, _, tolerances = self._outputs(found, numbers, layers, folder)
-        typed, values = _as_it_is_run(found, numbers)
-        given = [array.values for array in values.inputs]
-        text = script_of(typed, self._stored, layers, given, expected, tolerances)
-        return _write_both(folder, text)
+            _write(folder, text, check)
+            return tuple(kinds[at + 1 :])
+        return ()
+
+    def _native(
+        self,
+        found: UniqueFinding,
+        numbers: Numbers,
+        layers: dict[int, LayerDescription],
+        folder: Path,
+        expected: Arrays,
+        actual: Arrays,
+    ) -> str | None:
+        """A script on the text of the converted model, where a runtime is to blame for it."""
+        finding = found.finding
+        backend = finding.backends[0]
+        converter = None if backend in CONVERTERS else converter_of(backend)
+        if converter is None or finding.library != library_of(backend) or finding.of_gradients:
+            return None
+        if CONVERTERS[converter].suffix != ".onnx":
+            return None
+        graph, stored = numbers.stored(found.graph, layers)
+        weights = folder / "weights.npz"
+        write_weights(weights, stored)
+        content = self._worker_pool.converted(
+            Task(finding.model, graph, {}, weights=weights), converter
+        )
+        weights.unlink()
+        text = onnx_text(content) if isinstance(content, bytes) else None
+        return native_script(found, text, numbers, expected, actual) if text is not None else None
 
     def _in_its_environment(
         self,
@@ -105,16 +148,18 @@ class ScriptWriter:
     ) -> str | None:
         """The script with the model's file, since a library's own environment has no converter.
 
-        None where the library reads no file, or the converter makes none.
+        None where the library is in this one, reads no file, or the converter makes none.
         """
         finding = found.finding
-        library = own_environment(finding) or ""
+        library = own_environment(finding)
+        if library is None:
+            return None
         backend = next((b for b in finding.backends if library_of(b) == library), "")
         plugin = plugin_of(library)()
         source = plugin.source(option_of(backend))
         if source is None or not isinstance(plugin, FileLibrary):
             return None
-        content = self._worker_pool.converted(found.graph, source)
+        content = self._worker_pool.converted(Task(finding.model, found.graph, {}), source)
         if not isinstance(content, bytes):
             return None
         expected, _, tolerances = self._outputs(found, numbers, layers, folder)
@@ -156,13 +201,9 @@ class ScriptWriter:
         return expected, actual, allowed
 
 
-def _write_both(folder: Path, text: str) -> bool:
-    """Write one text as both scripts; whether it was not there already."""
-    if (folder / REPRO).exists() and (folder / REPRO).read_text(encoding="utf-8") == text:
-        return False
-    for name in (REPRO, CHECK):
-        (folder / name).write_text(text, encoding="utf-8")
-    return True
+def _write(folder: Path, script: str, check: str) -> None:
+    (folder / REPRO).write_text(script, encoding="utf-8")
+    (folder / CHECK).write_text(check, encoding="utf-8")
 
 
 def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding, Numbers]:

@@ -131,6 +131,15 @@ _READ = {
 }
 
 
+def reading_code(library: str, option: str, converter: str) -> Code | None:
+    """Imports and lines that run the file of a converter, however it was written."""
+    code = _READ.get((library, option.removeprefix(converter)))
+    if code is None:
+        return None
+    path = f'"model{CONVERTERS[converter].suffix}"'
+    return Code(code.imports, tuple(line.replace("PATH", path) for line in code.lines))
+
+
 def short_code(library: str, option: str, converter: str | None, inputs: int) -> Code | None:
     """Imports and lines that set ``outputs``; None where there are none for the backend.
 

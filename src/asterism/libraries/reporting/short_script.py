@@ -17,7 +17,7 @@ from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.reporting.numbers import Numbers
 from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
-from asterism.libraries.reporting.short_code import short_code
+from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -72,6 +72,47 @@ def short_script(
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
         *_model(found.graph, layers, numbers),
         *([] if expected else ['print("expected: it runs")']),
+        *code.lines,
+        *_printed(expected, actual),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def native_script(
+    found: UniqueFinding,
+    text: str,
+    numbers: Numbers,
+    expected: Sequence[NDArray[Any]],
+    actual: Sequence[NDArray[Any]],
+) -> str | None:
+    """The text of ``repro.py`` without Keras, for what a runtime does with an ONNX model.
+
+    Args:
+        found: the unique finding, of a library that reads the file of a converter.
+        text: the model, see :func:`asterism.libraries.reporting.onnx_text.onnx_text`.
+        numbers: the inputs.
+        expected: outputs of a right float64 reference; empty where something failed.
+        actual: outputs that the backend gave, where it gave some.
+    """
+    backend = found.finding.backends[0]
+    library = plugin_of(library_of(backend))()
+    option = option_of(backend)
+    source = library.source(option)
+    code = reading_code(library.name, option, source) if source is not None else None
+    if code is None:
+        return None
+    versions = version_lines(backend, None)
+    lines = [
+        f'"""{in_docstring(found.signature)}. Seen with {in_docstring(versions)}; see check.py."""',
+        "import numpy as np",
+        "import onnx",
+        "import onnx.parser",
+        *code.imports,
+        "",
+        f'MODEL = """{text}"""',
+        f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
+        *([] if expected else ['print("expected: it runs")']),
+        'onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")',
         *code.lines,
         *_printed(expected, actual),
     ]

@@ -256,6 +256,16 @@ class WorkerPool:
         shutil.rmtree(folder)
         return found
 
+    def converted(self, task: Task, converter: str) -> bytes | ExecutionOutcome:
+        """The file that a converter makes of a model, or how it failed."""
+        folder = self._folder(task.graph)
+        worker = self._threads[_worker_of(converter)]
+        outcome = worker.submit(self._convert, task, folder, converter).result()
+        path = folder / f"{converter}{CONVERTERS[converter].suffix}"
+        content = path.read_bytes() if outcome.status == "ok" else None
+        shutil.rmtree(folder)
+        return outcome if content is None else content
+
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""
         first = [library_of(r) for r in REFERENCES]
@@ -288,17 +298,6 @@ class WorkerPool:
         else:
             write_json(folder / "graph.json", graph.to_json())
         return folder
-
-    def converted(self, graph: Graph, converter: str) -> bytes | ExecutionOutcome:
-        """The file that a converter makes of a model, or how it failed."""
-        folder = self._folder(graph)
-        task = Task(-1, graph, {})
-        worker = self._threads[_worker_of(converter)]
-        outcome = worker.submit(self._convert, task, folder, converter).result()
-        path = folder / f"{converter}{CONVERTERS[converter].suffix}"
-        content = path.read_bytes() if outcome.status == "ok" else None
-        shutil.rmtree(folder)
-        return outcome if content is None else content
 
     def _submit(self, task: Task, folder: Path) -> dict[str, Future[ExecutionOutcome]]:
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}

@@ -1,0 +1,36 @@
+"""A converted model as ONNX's own text, for scripts of what a runtime does wrong."""
+
+from __future__ import annotations
+
+#: Lines and characters of a text that a reader takes in.
+_MOST_LINES, _MOST_CHARACTERS = 40, 6000
+
+
+def onnx_text(content: bytes) -> str | None:
+    """The model in the syntax of ``onnx.parser``; None where it is long, or its text no literal.
+
+    Names of nodes, descriptions and shapes in between are left out: they compute nothing.
+
+    Args:
+        content: of an ``.onnx`` file that a converter wrote.
+    """
+    from onnx import ModelProto, parser, printer
+
+    model = ModelProto()
+    model.ParseFromString(content)
+    del model.graph.value_info[:]
+    del model.metadata_props[:]
+    model.doc_string = model.graph.doc_string = ""
+    for node in model.graph.node:
+        node.name = node.doc_string = ""
+        del node.metadata_props[:]
+    text: str = printer.to_text(model).strip()
+    if text.count("\n") >= _MOST_LINES or len(text) > _MOST_CHARACTERS:
+        return None
+    if "\\" in text or '"""' in text or text.endswith('"') or not text.isascii():
+        return None
+    try:
+        parsed = parser.parse_model(text)
+    except Exception:  # what the printer writes is not always what the parser reads
+        return None
+    return text if len(parsed.graph.node) == len(model.graph.node) else None

@@ -1,0 +1,83 @@
+"""``asterism findings``: what a run has found that is not finished."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from asterism.cli import app
+from asterism.core.parameters.params import read_params
+from asterism.core.resuming.stage_units import work_units
+from asterism.core.running.stage import load_script
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.running.execution import backends_of, parts_of
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.record import FOLDERS, Record
+from asterism.libraries.running.worker_pool import Result
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.store import write_models
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+from places import ROOT
+
+GRAPH = sequential(Tensor((4,)), [layer("ReLU")])
+RIGHT = np.linspace(0, 1, 8).reshape(2, 4)
+
+
+def result(model, backend):
+    """What all references and two backends gave; the named one is wrong."""
+    made = Result(model, ("normal",))
+    for name in (*FLOAT64, "jax:jit", "pytorch:eager"):
+        output = RIGHT if name in FLOAT64 else RIGHT.astype(np.float32)
+        made.outputs[name] = {"normal": [output + (name == backend)]}
+        made.outcomes[name] = ExecutionOutcome(model, name, "run", "ok")
+    return made
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose models have not run, in the current folder."""
+    for name in ("dvc.yaml", "params.yaml"):
+        shutil.copy(ROOT / name, tmp_path)
+    shutil.copytree(ROOT / "stages", tmp_path / "stages")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("asterism.libraries.running.execution.PART_RUNS", 32)
+    write_models(Path("artifacts/generate_models"), {f"{i:05d}": GRAPH for i in range(5)})
+
+
+def test_it_judges_finished_parts_and_what_is_saved_of_others(project):
+    runner, stage = CliRunner(), load_script(Path("stages"), "execute_models")
+    assert "0 of 5 models have run; 0 findings" in runner.invoke(app, ["findings"]).output
+    params = read_params(stage.Params)
+    units = work_units("execute_models", params, stage.INPUTS)
+    parts = parts_of([GRAPH] * 5, backends_of(params.execute), ["normal", "wide"], 0.1)
+    assert len(parts) > 2
+
+    def job(models, stops, checkpoint):
+        record = Record()
+        for model in models:
+            record.add(GRAPH, [result(model, "jax:jit")])
+            checkpoint.save(record.save, FOLDERS)
+            if stops:
+                raise KeyboardInterrupt
+        return record
+
+    names = list(parts)
+    jobs = {
+        names[0]: lambda checkpoint: job(parts[names[0]], False, checkpoint),
+        names[1]: lambda checkpoint: job(parts[names[1]], True, checkpoint),
+    }
+    with pytest.raises(KeyboardInterrupt):
+        units.gather(jobs, Record.load)
+    said = runner.invoke(app, ["findings"]).output
+    done = len(parts[names[0]]) + 1
+    assert f"{done} of 5 models have run; {done} findings" in said
+    assert f"{done}  values differ | jax | " in said
+
+
+def test_it_writes_into_no_folder_that_is_there(project):
+    Path("early").mkdir()
+    answer = CliRunner().invoke(app, ["findings", "--triage", "early"])
+    assert "early is there already" in str(answer.exception)

@@ -205,6 +205,51 @@ def test_figures_can_be_enlarged_and_had_as_files(files, browser):
     assert not page.run("document.querySelector('dialog').open")
 
 
+@pytest.mark.parametrize("name", PAGES)
+def test_every_figure_table_and_number_has_a_source(name, files, browser):
+    page = opened(browser, files[name])
+    without = page.run(
+        "[...document.querySelectorAll('.figure, .table, .headline li')]"
+        ".filter((part) => !part.querySelector('.from, .origin'))"
+        ".map((part) => part.outerHTML.slice(0, 100))"
+    )
+    assert without == []
+
+
+def _found(value, keys):
+    """Whether a JSON value has what the keys lead to; a word in capitals is any key."""
+    if not keys:
+        return True
+    first, *rest = keys
+    if isinstance(value, list):
+        return any(_found(item, keys) for item in value)
+    if first.isupper():
+        return any(_found(inner, rest) for inner in value.values())
+    return first in value and _found(value[first], rest)
+
+
+def test_sources_of_the_report_are_files_and_keys_that_are_there(files, browser):
+    page = opened(browser, files["report"])
+    told = page.run(
+        "[...document.querySelectorAll('.source code, .origin code')].map((c) => c.textContent)"
+    )
+    folder = files["report"].parent.parent
+    checked = 0
+    for source in set(told):
+        name, _, keys = re.sub(r" \(.*?\)", "", source).partition(": ")
+        paths = list(folder.glob(re.sub("[A-Z]{2,}", "*", name).split(" and ")[0]))
+        assert paths, source
+        if name.endswith(".json") and keys and "…" not in keys:
+            first, *others = [key.split(".") for key in keys.split(", ")]
+            values = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+            assert any(_found(value, first) for value in values), source
+            for key in others:  # beside the first, or at the top
+                beside = [*first[:-1], *key]
+                assert any(_found(v, key) or _found(v, beside) for v in values), source
+            checked += 1
+    assert checked > 20
+
+
 def test_paper_has_everything_and_no_buttons(files, browser):
     page = opened(browser, files["report"], scheme="dark")
     page.size(800, 1000, "dark", media="print")

@@ -10,9 +10,9 @@ from asterism.config import compose
 from asterism.core.files.artifacts import read_arrays, read_json, read_table, write_json
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
+from asterism.report.drawings.importance import diverging
 from asterism.report.sections.importance import (
     _control,
-    _diverging,
     _finding,
     _idc,
     _number,
@@ -92,9 +92,9 @@ def test_relevance_is_drawn_relative_to_its_largest():
     relevance = np.array([[4.0, -4.0], [0.0, 1.0]], np.float32)
     half = [round(255 + (end - 255) / 2) for end in (178, 24, 43)]
     expected = [[[178, 24, 43], [33, 102, 172]], [[255, 255, 255], half]]
-    assert np.abs(_diverging(relevance).astype(int) - expected).max() <= 1
-    assert np.array_equal(_diverging(1e-6 * relevance), _diverging(relevance))
-    assert (_diverging(np.zeros((2, 3), np.float32)) == 255).all()
+    assert np.abs(diverging(relevance).astype(int) - expected).max() <= 1
+    assert np.array_equal(diverging(1e-6 * relevance), diverging(relevance))
+    assert (diverging(np.zeros((2, 3), np.float32)) == 255).all()
 
 
 def test_coverages_stand_by_their_neurons_and_criteria_in_their_order():

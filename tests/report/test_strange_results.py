@@ -97,7 +97,7 @@ class TestInABrowser:
         body = svg_file(tmp_path / "graph.svg", strange, strange, None, strange)
         page = page_of(tmp_path, body, f"<script>{MARK}</script><img src={server.address}/n.png>")
         shot = tmp_path / "shot.png"
-        options = ["--window-size=900,700", f"--screenshot={shot}"]
+        options = ["--window-size=900,2000", f"--screenshot={shot}"]
         assert "data-ran" not in browse(page, tmp_path / "a", "--dump-dom").split("<head")[0]
         browse(page, tmp_path / "b", *options)
         assert server.asked == []

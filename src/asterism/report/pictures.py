@@ -30,7 +30,11 @@ _FIGURE = Markup(
     '<figure class="figure"><img alt="{}" src="data:image/svg+xml;base64,{}">'
     '<figcaption class="tools"><button type="button" data-does="enlarge" aria-label="Enlarge: {}" '
     'hidden>Enlarge</button><button type="button" data-does="save" data-name="{}.svg" '
-    'aria-label="SVG: {}" hidden>SVG</button>{}</figcaption></figure>'
+    'aria-label="SVG: {}" hidden>SVG</button>{}{}</figcaption></figure>'
+)
+_SOURCE = Markup(
+    '<details class="origin"><summary aria-label="Source of {}">source</summary><code>{}</code>'
+    "</details>"
 )
 #: Digits that count of numbers in the tables of figures.
 _DIGITS = 6
@@ -39,7 +43,9 @@ _TABLE = Markup(
 )
 
 
-def svg(figure: Figure, alt: str, name: str, data: pl.DataFrame, title: str = "") -> Markup:
+def svg(
+    figure: Figure, alt: str, name: str, data: pl.DataFrame, title: str = "", source: str = ""
+) -> Markup:
     """A figure as an image that scales with the page, to be had as a file with its data.
 
     Args:
@@ -48,12 +54,18 @@ def svg(figure: Figure, alt: str, name: str, data: pl.DataFrame, title: str = ""
         name: of the files, without a suffix.
         data: what the figure draws.
         title: what it is called in a word or two; by default the name.
+        source: the file and the keys that it is drawn from.
     """
-    return _figure(svg_text(figure).encode(), alt, name, data, title)
+    return _figure(svg_text(figure).encode(), alt, name, data, title, source)
 
 
 def svg_file(
-    path: Path, alt: str, name: str, data: pl.DataFrame | None = None, title: str = ""
+    path: Path,
+    alt: str,
+    name: str,
+    data: pl.DataFrame | None = None,
+    title: str = "",
+    source: str = "",
 ) -> Markup:
     """An SVG file as an image that scales with the page, whoever made it.
 
@@ -63,15 +75,18 @@ def svg_file(
         name: of the files that are saved, without a suffix.
         data: what the figure draws, where that is known.
         title: what it is called in a word or two; by default the name.
+        source: the file and the keys that it is drawn from.
 
     Raises:
         UserError: it cannot be read, or is too large.
     """
     with reading(f"the picture {path}"):
-        return _figure(read_within(path, "limits.text_mb"), alt, name, data, title)
+        return _figure(read_within(path, "limits.text_mb"), alt, name, data, title, source)
 
 
-def _figure(drawing: bytes, alt: str, name: str, data: pl.DataFrame | None, title: str) -> Markup:
+def _figure(
+    drawing: bytes, alt: str, name: str, data: pl.DataFrame | None, title: str, source: str
+) -> Markup:
     called = title or name.replace("-", " ").replace("_", " ")
     file = re.sub(r"[^\w.-]+", "-", name)
     table = Markup("")
@@ -80,7 +95,8 @@ def _figure(drawing: bytes, alt: str, name: str, data: pl.DataFrame | None, titl
         text = rounded.write_csv().encode("utf-8", errors="replace")
         table = _TABLE.format(file, called, base64.b64encode(text).decode())
     drawn = base64.b64encode(drawing).decode()
-    return _FIGURE.format(alt, drawn, called, file, called, table)
+    origin = _SOURCE.format(called, source) if source else Markup("")
+    return _FIGURE.format(alt, drawn, called, file, called, table, origin)
 
 
 def png(image: NDArray[np.uint8], alt: str, size: int = 84) -> Markup:

@@ -201,7 +201,14 @@ def _classes(classes: Any, names: Sequence[str]) -> Markup:
             "high": shares[:, 2],
         }
     )
-    return svg(figure, alt, "classes", data, "differences by class")
+    return svg(
+        figure,
+        alt,
+        "classes",
+        data,
+        "differences by class",
+        "metrics/vet_measure.json: agreement.classes",
+    )
 
 
 def _errors(path: Path) -> Markup:
@@ -226,7 +233,9 @@ def _errors(path: Path) -> Markup:
         f"{counted(len(table), 'tensor')} along the graph, as it is in the compressed graph and of "
         "the node alone."
     )
-    return svg(figure, alt, "errors", table, "errors along the graph")
+    return svg(
+        figure, alt, "errors", table, "errors along the graph", "artifacts/vet_repair/tensors.csv"
+    )
 
 
 def _rows(path: Path, most: int | None) -> list[dict[str, Any]]:

@@ -169,7 +169,7 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
         data = table.select("point", *parameters(table), *sorted(ranked[:DRAWN]))
         count = counted(len(ranked[:DRAWN]), "small chart")
         alt = f"{count}, one for each metric, against {parameter}."
-        drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}")
+        drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}", "table.csv")
         figures.append((parameter, drawn))
     section = _section(name, table, records, figures, ranked)
     write_document(folder / "index.html", [section], "../index.html", f"Asterism: sweep {name}")

@@ -110,7 +110,7 @@ def answer(found: RecurrentResults) -> Answer:
                 "seeds that small changes break",
                 percent(found.breaks),
                 of_share(found.broken_seeds, found.seeds, "seed"),
-                ("metrics/fuzz-CAMPAIGN.json: seeds_with_crashes, the largest",),
+                ("metrics/fuzz-CAMPAIGN.json: seeds_with_crashes (the largest)",),
             )
         )
     level, verdict = _level(found)

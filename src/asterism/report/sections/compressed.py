@@ -291,7 +291,14 @@ def _histogram(folders: list[Path], first: str) -> Markup:
         schema={"pair": pl.String, "queries": pl.Int64},
         orient="row",
     )
-    return svg(figure, alt, "queries", data, f"queries of {first}")
+    return svg(
+        figure,
+        alt,
+        "queries",
+        data,
+        f"queries of {first}",
+        f"artifacts/trigger/PAIR/{first}/triggers.csv: queries",
+    )
 
 
 def _confusion(folder: Path) -> list[dict[str, Any]]:

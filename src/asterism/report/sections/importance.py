@@ -2,43 +2,30 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-from markupsafe import Markup
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
-
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.messages.counting import counted
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.answers.importance import Added, ImportanceResults, answer
+from asterism.report.drawings.importance import (
+    CONTROLS,
+    gains,
+    heatmaps,
+    histograms,
+    spoken,
+    title,
+)
 from asterism.report.parameters import parameters_of
-from asterism.report.pictures import png, svg
 from asterism.report.section import SECTIONS, KeyFigure, ReportSection
 from asterism.report.templating import render, render_body
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
 
-CONTROLS = {"clean": "as many other clean inputs", "noise": "as many inputs changed at random"}
-#: Augmentations whose names are not plain words.
-TITLES = {
-    "fgsm": "FGSM",
-    "bim": "BIM",
-    "carlini_wagner": "Carlini–Wagner",
-    "jsma": "JSMA",
-    "noise": "Gaussian noise",
-    "semantic": "natural, most different",
-    "own": "natural, your own",
-}
 #: Augmentations that no attack made of test inputs.
 NATURAL = ("semantic", "own")
 #: What a rise is called, by whether it is above that of the clean and of the random control.
@@ -56,9 +43,6 @@ _ROUNDING = 1e-12
 
 NOT_CHECKED = "Nothing was added to check it, or too much for two draws of its controls."
 CANNOT_RISE = "Here it cannot rise: the test set exercises every combination already."
-
-#: Up to here the histograms' counts are drawn linearly, from here on logarithmically.
-LINEAR_UP_TO = 10
 
 #: Groups of parameters that shape these results.
 GROUPS = ("seed", "data", "classifier", "attack", "importance", "criteria", "driving")
@@ -95,8 +79,8 @@ def importance(workspace: Path) -> ReportSection | None:
         layer=learnt["layer"],
         target_class=learnt["target_class"],
         notes=learnt["notes"],
-        heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
-        histograms=_histograms(learnt["neurons"]),
+        heatmaps=heatmaps(read_arrays(folder / "heatmaps.npz")),
+        histograms=histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
         attacks=attacked,
         idc=idc,
@@ -107,20 +91,20 @@ def importance(workspace: Path) -> ReportSection | None:
         together=metrics["all_tests"],
         augmentations=augmentations,
         criteria=[*idc, *_others(alone, criteria)],
-        gains={_spoken(name): _gains(alone, augmentations, name) for name in rising[:1]},
+        gains={spoken(name): gains(alone, augmentations, name) for name in rising[:1]},
         verdict=_verdict,
         control=_control,
         steps=steps,
         finding=_finding(augmentations, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
         rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
-        spoken=_spoken,
-        title=_title,
+        spoken=spoken,
+        title=title,
         number=_number,
         settings=parameters_of(workspace, GROUPS),
     )
     first = idc[0]
-    neurons = _spoken(first)[4:]
+    neurons = spoken(first)[4:]
     return ReportSection(
         anchor="importance",
         title="Important neurons",
@@ -180,7 +164,7 @@ def _results(
         draws=max((facts["draws"] for facts in augmentations.values()), default=0),
         added=tuple(
             Added(
-                _title(name),
+                title(name),
                 facts["inputs"],
                 attacked.get(name, {}).get("success"),
                 attacked.get(name, {}).get("success_rounded"),
@@ -223,15 +207,6 @@ def _others(facts: Mapping[str, Any], names: list[str]) -> list[str]:
 def _attacked(sets: Mapping[str, Any]) -> dict[str, Any]:
     """Those of a recurrent network's input sets that were attacked."""
     return {name: facts for name, facts in sets.items() if "success" in facts}
-
-
-def _spoken(name: str) -> str:
-    """``idc_6`` as ``IDC 6``, ``k_multisection`` as ``k multisection``."""
-    return name.replace("idc", "IDC").replace("_", " ")
-
-
-def _title(name: str) -> str:
-    return TITLES.get(name, _spoken(name))
 
 
 def _number(value: float | None) -> str:
@@ -292,108 +267,3 @@ def _driving(file: Path, attacks: list[str], criteria: list[str]) -> dict[str, A
     alone = found["test_set"]
     ordered = {key: _in_order(found[key], attacks) for key in ("attacks", "augmentations")}
     return found | ordered | {"criteria": [*_idc(alone), *_others(alone, criteria)]}
-
-
-def _heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
-    """Images and the relevance of their pixels, by class."""
-    rows = []
-    for label in np.unique(arrays["labels"]):
-        pairs = []
-        for at in np.flatnonzero(arrays["labels"] == label):
-            colours = _diverging(arrays["relevance"][at])
-            pairs.append(
-                (
-                    png(arrays["images"][at], f"an input of class {label}", 56),
-                    png(colours, f"relevance of its pixels for class {label}", 56),
-                )
-            )
-        rows.append((int(label), pairs))
-    return rows
-
-
-def _diverging(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Red for positive, blue for negative relevance, white for none; ``(H, W, 3)``."""
-    largest = float(np.abs(relevance).max()) or 1.0
-    share = np.abs(relevance)[..., None] / largest
-    red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
-    end = np.where(relevance[..., None] > 0, red, blue)
-    return np.round(255 + (end - 255) * np.sqrt(share)).astype(np.uint8)
-
-
-def _histograms(neurons: list[dict[str, Any]]) -> Markup:
-    columns = min(3, len(neurons))
-    rows = -(-len(neurons) // columns)
-    figure = Figure(figsize=(6.4, 1.7 * rows))
-    grid = np.ravel(figure.subplots(rows, columns, squeeze=False))
-    for axes, neuron in zip(grid, neurons, strict=False):
-        edges = neuron["edges"]
-        axes.stairs(neuron["histogram"], edges, fill=True, color=PALETTE[4])
-        for centroid in neuron["centroids"]:
-            axes.axvline(centroid, color=PALETTE[5], linewidth=1.2)
-        if max(neuron["histogram"]) > LINEAR_UP_TO:
-            axes.set_yscale("symlog", linthresh=LINEAR_UP_TO)
-        else:
-            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        clusters = counted(len(neuron["centroids"]), "cluster")
-        axes.set_title(f"neuron {neuron['neuron']}: {clusters}", fontsize=8)
-    for axes in grid[len(neurons) :]:
-        axes.set_axis_off()
-    figure.supxlabel("activation over the training inputs", fontsize=8)
-    told = ", ".join(
-        f"neuron {n['neuron']} has {counted(len(n['centroids']), 'cluster')}" for n in neurons
-    )
-    alt = (
-        "Histograms of the important neurons' activations over the training inputs, with a line "
-        f"at each cluster's centroid: {told}."
-    )
-    data = pl.DataFrame(
-        [
-            (n["neuron"], low, high, count)
-            for n in neurons
-            for low, high, count in zip(n["edges"], n["edges"][1:], n["histogram"], strict=False)
-        ],
-        schema={"neuron": pl.Int64, "from": pl.Float64, "to": pl.Float64, "inputs": pl.Int64},
-        orient="row",
-    )
-    return svg(figure, alt, "activations", data, "activations of important neurons")
-
-
-def _gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
-    figure = Figure(figsize=(6.4, 3.2))
-    axes = figure.subplots()
-    places = np.arange(len(augmentations))
-    kinds = [("value", "the augmentation"), *((f"{c}_mean", what) for c, what in CONTROLS.items())]
-    for offset, ((key, label), colour) in enumerate(zip(kinds, PALETTE, strict=False)):
-        heights = [100 * (facts[idc][key] - alone[idc]) for facts in augmentations.values()]
-        spread = key.replace("_mean", "_std")
-        errors = [
-            100 * (facts[idc][spread] or 0) if key != "value" else 0
-            for facts in augmentations.values()
-        ]
-        axes.bar(
-            places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
-        )
-    labels = [textwrap.fill(_title(name), 14) for name in augmentations]
-    axes.set_xticks(places, labels, fontsize=8)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("rise of IDC (points)")
-    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-    columns = [key for key, _ in kinds]
-    rises = {
-        name: [100 * (facts[idc][key] - alone[idc]) for key in columns]
-        for name, facts in augmentations.items()
-    }
-    told = "; ".join(
-        f"{_title(name)} {own:.1f} beside {clean:.1f} and {noise:.1f}"
-        for name, (own, clean, noise) in rises.items()
-    )
-    alt = (
-        f"Bar chart: rise of {_spoken(idc)} in points by each augmentation, beside its clean and "
-        f"its random control: {told}."
-    )
-    data = pl.DataFrame(
-        [(name, *values) for name, values in rises.items()],
-        schema={"augmentation": pl.String, **dict.fromkeys(columns, pl.Float64)},
-        orient="row",
-    )
-    return svg(figure, alt, f"rise-{idc}", data, f"rise of {_spoken(idc)}")

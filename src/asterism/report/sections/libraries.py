@@ -170,7 +170,14 @@ def _growth(growth: pl.DataFrame, kind: str) -> Markup:
         f"strategy. At the end: {told}."
     )
     data = growth.select("strategy", "models", kind)
-    return svg(figure, alt, f"growth-{kind}", data, f"growth of {KINDS[kind]}")
+    return svg(
+        figure,
+        alt,
+        f"growth-{kind}",
+        data,
+        f"growth of {KINDS[kind]}",
+        f"plots/generate_models/growth.csv: {kind}",
+    )
 
 
 def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
@@ -252,7 +259,14 @@ def _model(graph: Graph, name: str) -> Markup:
         }
     )
     alt = f"Boxes joined by arrows: the smallest model found, {', then '.join(layers)}."
-    return svg(figure, alt, f"model-{name}", data, "the smallest model found")
+    return svg(
+        figure,
+        alt,
+        f"model-{name}",
+        data,
+        "the smallest model found",
+        "artifacts/triage_findings/unique.json: graph",
+    )
 
 
 #: Characters of a caption's line, so that boxes side by side do not touch.

@@ -68,6 +68,7 @@ def stateful(workspace: Path) -> ReportSection | None:
             "states",
             _states(workspace / "artifacts/build_dtmc"),
             title="most visited states",
+            source="artifacts/build_dtmc/dtmc.npz: codes, class_visits",
         ),
         criteria=in_order(),
         coverage=[(_set_title(name), coverage[name]) for name in sorted(coverage, key=_place)],
@@ -220,7 +221,14 @@ def _growth(campaigns: list[CampaignSummary], column: str) -> Markup:
         c.history.select(pl.lit(spoken(c.guide)).alias("guided by"), "mutants", column)
         for c in campaigns
     )
-    return svg(figure, alt, f"coverage-{column}", data, f"coverage of {CURVES[column]}")
+    return svg(
+        figure,
+        alt,
+        f"coverage-{column}",
+        data,
+        f"coverage of {CURVES[column]}",
+        f"plots/fuzz-CAMPAIGN/history.csv: {column}",
+    )
 
 
 def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
@@ -252,4 +260,4 @@ def _roc(curves: pl.DataFrame, coverage: dict[str, Any]) -> Markup | None:
         "Two charts of ROC curves, by state and by transition similarity: how well low similarity "
         f"tells crashes from correctly classified test inputs. Areas: {', '.join(areas)}."
     )
-    return svg(figure, alt, "roc", curves, "ROC curves")
+    return svg(figure, alt, "roc", curves, "ROC curves", "plots/measure_coverage/roc.csv")

@@ -139,7 +139,7 @@
 
   function unfolding() {
     const unfold = () => {
-      let place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+      let place = document.getElementById(location.hash.slice(1));
       for (; place; place = place.parentElement) if (place.matches("details")) place.open = true;
     };
     addEventListener("hashchange", unfold);

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from subjects import OPERATORS, Linear, models, seeds, under_test
 
 from asterism.dflare import outcome
+from asterism.dflare.domains import ChosenDomain
+from asterism.dflare.domains.images import ImageDomain
 from asterism.dflare.lockstep import Budget
 from asterism.dflare.pair import Pair
 from asterism.dflare.searches import SEARCHES
@@ -72,6 +74,31 @@ def test_looking_ahead_changes_no_result(monkeypatch, full_batch):
     expected = as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run())
     monkeypatch.setattr(Pair, "full_batch", full_batch)
     assert as_rows(search(seeds(12), budget=Budget(300, triggers=2)).run()) == expected
+
+
+@pytest.mark.parametrize("rule", ["paper", "released", "distance_only"])
+@pytest.mark.parametrize("triggers", [1, 3])
+def test_skipping_what_was_tried_in_vain_changes_no_result(monkeypatch, rule, triggers):
+    operators = OPERATORS | {"translation": {"low": -1, "high": 1}, "brightness": {}}
+    asked, rows = [], []
+    for told in (True, False):
+        if not told:
+            monkeypatch.setattr(ImageDomain, "variants", ChosenDomain.variants)
+        task = search(
+            seeds(12),
+            budget=Budget(150, triggers=triggers),
+            subject_=under_test(operators=operators),
+            fitness=rule,
+        )
+        made = []
+        mutants = task.mutants
+        task.mutants = lambda owners, *rest, make=mutants, made=made: (
+            made.append(len(owners)) or make(owners, *rest)
+        )
+        rows.append(as_rows(task.run()))
+        asked.append(sum(made))
+    assert rows[0] == rows[1]
+    assert asked[0] < asked[1]
 
 
 def test_few_seeds_share_few_calls_of_the_models(monkeypatch):

@@ -341,3 +341,18 @@ def test_repairers_take_their_own_options():
         repairer_options({f"{name}x": options})
     with pytest.raises(UserError, match="another_option"):
         repairer_options({name: options | {"another_option": 1}})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_equal_variants_are_equal_mutants(kind):
+    items, domain, count = items_of(kind, 1), domain_of(kind), 400
+    operators = np.random.default_rng(0).integers(0, len(domain.operators), count)
+    variants = domain.variants(items.shape[1:], operators, streams(count))
+    mutants = domain.mutate(np.repeat(items, count, axis=0), operators, streams(count))
+    made = {}
+    for variant, mutant in zip(variants.tolist(), mutants, strict=True):
+        if variant >= 0:
+            assert made.setdefault(variant, mutant.tobytes()) == mutant.tobytes()
+    if kind == "images":
+        assert 0 < len(made) < (variants >= 0).sum()
+        assert not (variants >= 0)[~domain.few_mutants[operators]].any()

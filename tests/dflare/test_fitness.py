@@ -25,22 +25,28 @@ def test_rules_are_their_twins(rule, history):
     outputs, delta = history
     f, g = outputs[:, 0], outputs[:, 1]
     fitness = FITNESSES[rule](1, delta)
-    fitness.start(0, outputs[0].ravel())
+    fitness.start(np.array([0]), outputs[:1].reshape(1, -1))
     observed = [(f[0], g[0])]
     best = np.float32(abs(f[0].max() - g[0].max()))
     for step in range(1, len(outputs)):
         gain = np.abs(f[step].max() - g[step].max()) - best
-        given_ = fitness.replaces(0, float(gain), outputs[step].ravel())
-        expected, own = fitness_replaces(rule, delta, observed, best, f[step], g[step])
+        own = np.array([0]), np.array([gain], np.float64), outputs[step].reshape(1, -1)
+        (given_,) = fitness.replaces(*own)
+        fitness.observe(*own)
+        expected, distance = fitness_replaces(rule, delta, observed, best, f[step], g[step])
         assert given_ == expected
-        best = own if expected else best
+        best = distance if expected else best
 
 
 def test_the_papers_rule_case_by_case():
     fitness = FITNESSES["paper"](1, 1e-3)
 
     def replaces(g_top, gain):
-        return fitness.replaces(0, gain, np.array([0.9, 0.1, g_top, 1 - g_top], np.float32))
+        outputs = np.array([[0.9, 0.1, g_top, 1 - g_top]], np.float32)
+        own = np.array([0]), np.array([gain]), outputs
+        (found,) = fitness.replaces(*own)
+        fitness.observe(*own)
+        return found
 
     assert replaces(0.85, 0.05)  # larger by more than delta
     assert not replaces(0.85, 0.0)  # equal, and observed before
@@ -51,6 +57,28 @@ def test_the_papers_rule_case_by_case():
 
 
 def test_the_released_rule_takes_smaller_distances_too():
-    outputs = np.array([0.9, 0.1, 0.9, 0.1], np.float32)
-    assert FITNESSES["released"](1, 1e-3).replaces(0, -0.49, outputs)
-    assert not FITNESSES["paper"](1, 1e-3).replaces(0, -0.49, outputs)
+    own = np.array([0]), np.array([-0.49]), np.array([[0.9, 0.1, 0.9, 0.1]], np.float32)
+    assert FITNESSES["released"](1, 1e-3).replaces(*own).tolist() == [True]
+    assert FITNESSES["paper"](1, 1e-3).replaces(*own).tolist() == [False]
+
+
+@pytest.mark.parametrize("rule", sorted(FITNESSES))
+@given(histories(), st.integers(0, 10_000))
+def test_many_mutants_are_judged_as_one_after_the_other(rule, history, seed):
+    """Two trajectories' mutants in one batch: up to the first that replaces, as the twin says."""
+    outputs, delta = history
+    rng, batched, singly = np.random.default_rng(seed), *(FITNESSES[rule](2, delta) for _ in "ab")
+    owners = np.sort(rng.integers(0, 2, len(outputs) - 1))
+    flat = outputs.reshape(len(outputs), -1)
+    tops = np.abs(outputs[:, 0].max(axis=1) - outputs[:, 1].max(axis=1))
+    gains = (tops[1:] - tops[0]).astype(np.float64)
+    for fitness in (batched, singly):
+        fitness.start(np.arange(2), flat[[0, 0]])
+    judged = batched.replaces(owners, gains, flat[1:])
+    for trajectory in range(2):
+        for row in np.flatnonzero(owners == trajectory).tolist():
+            own = owners[row : row + 1], gains[row : row + 1], flat[row + 1 : row + 2]
+            assert singly.replaces(*own).tolist() == [judged[row]]
+            singly.observe(*own)
+            if judged[row]:
+                break

@@ -22,6 +22,9 @@ class Vectors:
         drawn = streams.of(np.arange(len(items))).uniform(-0.5, 0.5, items.shape)
         return np.where(operators[:, np.newaxis] == 0, items + drawn, items * (1 + drawn))
 
+    def variants(self, shape, operators, streams):
+        return np.full(len(operators), -1)
+
     def crossover(self, first, second, rng):
         return np.where(rng.random(first.shape) < 0.5, first, second)
 

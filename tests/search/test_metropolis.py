@@ -42,6 +42,24 @@ def test_a_generator_is_asked_as_the_twin_asks_it(seed, candidates, p):
     assert ours.random() == twins.random()
 
 
+@given(seed=st.integers(0, 10_000), count=st.integers(1, 9), p=st.floats(0.01, 0.99))
+def test_the_first_proposal_within_its_reach_is_the_one_that_is_selected(seed, count, p):
+    rng = np.random.default_rng(seed)
+    numbers, scores = rng.random((30, 8)), rng.integers(0, 4, count)
+    ranked = sorted(range(count), key=scores.item, reverse=True)
+    for selector in (MetropolisHastings(p), Uniform()):
+        proposals, reach = selector.proposals(count, numbers)
+        for row, (current, own) in enumerate(zip(rng.integers(0, count, 30), numbers, strict=True)):
+            accepted = [
+                proposal
+                for proposal, down in zip(proposals[row], reach[row], strict=True)
+                if ranked.index(proposal) - ranked.index(current) <= down
+            ]
+            draws = GivenDraws(iter([*own.tolist(), *rng.random(4000).tolist()]))
+            chosen = selector.select(range(count), scores.item, int(current), draws)
+            assert not accepted or chosen == accepted[0]
+
+
 def test_better_candidates_are_chosen_more_often():
     chain, rng = MetropolisHastings(0.4), np.random.default_rng(0)
     chosen, counts = None, np.zeros(4)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -23,6 +22,7 @@ from asterism.dflare.domains import Domain
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.dflare.pair import Answers, Pair
 from asterism.dflare.prediction_cache import CachedPredictions, PredictionCache
+from asterism.dflare.proposals import Proposal
 from asterism.search.batched_random_streams import BatchedStreams
 
 Items = NDArray[Any]
@@ -66,36 +66,6 @@ class PairUnderTest:
     comparison: Comparison
     bound: Bound | None = None
     labels: NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True)
-class Proposal:
-    """Mutants to ask the models about in one call.
-
-    Attributes:
-        trajectories: whose they are, int64 ``(trajectories,)``.
-        counts: how many each trajectory has, at least 1, int64 ``(trajectories,)``.
-        items: the mutants ``(n, ...)``, trajectory by trajectory, each one's in the order in which
-            they count.
-        comes_again: which mutants a search is likely to make once more, bool ``(n,)``.
-    """
-
-    trajectories: Rows
-    counts: Rows
-    items: Items
-    comes_again: NDArray[np.bool_]
-
-    @cached_property
-    def owners(self) -> Rows:
-        """The trajectory of each mutant, int64 ``(n,)``."""
-        return np.repeat(self.trajectories, self.counts)
-
-    def by_trajectory(self) -> Iterator[tuple[int, range]]:
-        """Each trajectory and its rows of ``items``."""
-        start = 0
-        for trajectory, count in zip(self.trajectories.tolist(), self.counts.tolist(), strict=True):
-            yield trajectory, range(start, start + count)
-            start += count
 
 
 ProposalT = TypeVar("ProposalT", bound=Proposal)
@@ -144,6 +114,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self._cache = PredictionCache(under_test.pair)
         self._found: list[dict[bytes, Trigger]] = [{} for _ in range(len(items))]
         self._records: dict[int, SeedRecord] = {}
+        self._ended = np.zeros(len(items), np.bool_)
         self._seconds = np.zeros(len(items))
 
     def stream(self, trajectory: int, purpose: str) -> np.random.Generator:
@@ -207,7 +178,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     @abstractmethod
     def learn(self, proposal: ProposalT, answers: Answers) -> None:
-        """Count mutants by :meth:`count`, trajectory by trajectory, and learn from the answers.
+        """Count the mutants, together or in turn, and learn from the answers.
 
         A search may leave a trajectory's last mutants uncounted, when by what it learned from the
         earlier ones it would not have proposed them: they were never asked about.
@@ -215,7 +186,13 @@ class LockstepSearch(ABC, Generic[ProposalT]):
 
     @abstractmethod
     def history(self, proposal: ProposalT, trajectory: int, row: int) -> tuple[str, ...]:
-        """Names of the operators that led to the mutant in this row."""
+        """Names of the operators that led to a mutant.
+
+        Args:
+            proposal: where it stands.
+            trajectory: whose it is.
+            row: which of the items it is.
+        """
 
     def shows(self, triggers: Sequence[Trigger], answers: Answers) -> NDArray[np.bool_]:
         """Whether other inputs in the place of triggering ones still show what these show.
@@ -261,51 +238,66 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         findings.sort()
         return findings
 
-    def count(
+    def count_together(
+        self, proposal: ProposalT, answers: Answers, deviates: NDArray[np.bool_]
+    ) -> None:
+        """Count all queries, and then file the mutants that trigger or failed.
+
+        Whether a trajectory goes on is told by :meth:`goes_on` afterwards.
+
+        Args:
+            proposal: the mutants.
+            answers: what the models say about them.
+            deviates: on which of them they disagree, bool ``(n,)``.
+        """
+        self.queries[proposal.trajectories] += proposal.counts
+        for item in _of_note(answers, deviates):
+            self._note(proposal, answers, item, None)
+        self._end_exhausted(proposal.trajectories)
+
+    def count_in_turn(
         self,
         proposal: ProposalT,
         answers: Answers,
-        deviates: Sequence[bool],
-        trajectory: int,
-        rows: Sequence[int],
-        consequential: Sequence[bool] | None = None,
-    ) -> Sequence[int]:
-        """Count mutants as queries of their trajectory, and file those that trigger or failed.
+        deviates: NDArray[np.bool_],
+        last: NDArray[np.bool_],
+        consequential: NDArray[np.bool_] | None,
+    ) -> Rows:
+        """The same one after the other, until a mutant ends its trajectory or is the last.
 
         Args:
-            proposal: where they stand.
-            answers: what the models say about the proposal.
-            deviates: on which of its rows they disagree.
-            trajectory: the trajectory.
-            rows: the mutants; all of them are counted before any of them is looked at.
-            consequential: which of the rows that deviate are looked for; then of the others only
-                a trajectory's first is filed. None: all are.
+            proposal: see :meth:`count_together`, as for the next two.
+            answers: what the models say.
+            deviates: on which they disagree.
+            last: after which mutants no further one of their trajectory is counted, bool ``(n,)``.
+            consequential: which of those that deviate are looked for, bool ``(n,)``; then of the
+                others only a trajectory's first is filed. None: all are.
 
         Returns:
-            The rows that the search can learn from: neither failed nor what is looked for. Whether
-            the trajectory goes on is another question, see :meth:`goes_on`.
+            The query after each trajectory's last one that was counted, int64 ``(t,)``.
         """
-        self.queries[trajectory] += len(rows)
-        ordinary = []
-        for row in rows:
-            if row in answers.failures:
-                self._finish(trajectory, outcome.FAILED, answers.failures[row])
-                continue
-            sought = consequential is None or consequential[row]
-            if deviates[row] and (sought or not self._found[trajectory]):
-                matters = None if consequential is None else consequential[row]
-                self._file(proposal, answers, trajectory, row, matters)
-            if not (deviates[row] and sought):
-                ordinary.append(row)
-        if self.queries[trajectory] >= self.budget.queries:
-            self._finish(
-                trajectory, outcome.TRIGGERED if self._found[trajectory] else outcome.EXHAUSTED
-            )
-        return ordinary
+        ends = np.cumsum(proposal.counts)
+        begun = ends - proposal.counts
+        starts = begun.copy()
+        lasts = proposal.rows[last][::-1]
+        ends[np.searchsorted(starts, lasts, side="right") - 1] = lasts + 1  # the first one's holds
+        for item in _of_note(answers, deviates):
+            trajectory, row = int(proposal.owners[item]), int(proposal.rows[item])
+            place = np.searchsorted(starts, row, side="right") - 1
+            if row < ends[place] and self.goes_on(trajectory):
+                self.queries[trajectory] += row + 1 - begun[place]
+                begun[place] = row + 1
+                sought = None if consequential is None else bool(consequential[item])
+                self._note(proposal, answers, item, sought)
+                if not self.goes_on(trajectory):
+                    ends[place] = row + 1
+        self.queries[proposal.trajectories] += ends - begun
+        self._end_exhausted(proposal.trajectories)
+        return ends
 
     def goes_on(self, trajectory: int) -> bool:
         """Whether a trajectory has found too little yet and can still ask."""
-        return trajectory not in self._records
+        return not self._ended[trajectory]
 
     def _check_seeds(self) -> Rows:
         """The trajectories whose seeds both models agree on."""
@@ -322,6 +314,25 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         self.begin(trajectories, Answers(answers.f[trajectories], answers.g[trajectories], {}))
         return trajectories
 
+    def _note(
+        self, proposal: ProposalT, answers: Answers, item: int, consequential: bool | None
+    ) -> None:
+        """File a mutant that deviates or on which a model failed."""
+        trajectory = int(proposal.owners[item])
+        if item in answers.failures:
+            self._finish(trajectory, outcome.FAILED, answers.failures[item])
+        elif self.goes_on(trajectory) and (
+            consequential is not False or not self._found[trajectory]
+        ):
+            self._file(proposal, answers, trajectory, item, consequential)
+
+    def _end_exhausted(self, trajectories: Rows) -> None:
+        """End those whose queries are used up."""
+        used_up = self.queries[trajectories] >= self.budget.queries
+        for trajectory in trajectories[used_up].tolist():
+            found = self._found[trajectory]
+            self._finish(trajectory, outcome.TRIGGERED if found else outcome.EXHAUSTED)
+
     def _file(
         self,
         proposal: ProposalT,
@@ -330,8 +341,6 @@ class LockstepSearch(ABC, Generic[ProposalT]):
         row: int,
         consequential: bool | None,
     ) -> None:
-        if not self.goes_on(trajectory):
-            return
         found, item = self._found[trajectory], proposal.items[row]
         trigger = Trigger(
             self.numbers[trajectory],
@@ -354,7 +363,7 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             ].tolist():
                 found = self._found[trajectory]
                 self._finish(trajectory, outcome.TRIGGERED if found else outcome.OUT_OF_TIME)
-        return trajectories[[self.goes_on(trajectory) for trajectory in trajectories.tolist()]]
+        return trajectories[~self._ended[trajectories]]
 
     def _finish(self, trajectory: int, how: str, reason: str = "") -> None:
         """File how a trajectory ended, unless it has ended already."""
@@ -362,6 +371,15 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             return
         if how == outcome.FAILED and self._found[trajectory]:
             how = outcome.TRIGGERED
+        self._ended[trajectory] = True
         self._records[trajectory] = SeedRecord(
             self.numbers[trajectory], how, int(self.queries[trajectory]), reason
         )
+
+
+def _of_note(answers: Answers, deviates: NDArray[np.bool_]) -> list[int]:
+    """The rows that deviate or on which a model failed, in their order."""
+    noted = deviates.copy()
+    noted[list(answers.failures)] = True
+    rows: list[int] = np.flatnonzero(noted).tolist()
+    return rows

@@ -51,6 +51,10 @@ class SizedBlur(Mutator):
     def filter(self, size: int) -> _Filter:
         """The OpenCV filter for a kernel of this size."""
 
+    def blurred(self, images: Images, size: int) -> Images:
+        """The images, filtered with a kernel of this size above 1."""
+        return filter_side_by_side(images, self.filter(size), size // 2, self.beyond_edge)
+
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``size``: int64 ``(N,)``, pixels."""
         return {"size": rng.choice(np.asarray(self.sizes, np.int64), size=shape[0])}
@@ -61,9 +65,7 @@ class SizedBlur(Mutator):
         for size in self.sizes:
             chosen = np.flatnonzero(draws["size"] == size)
             if size > 1 and len(chosen):
-                mutants[chosen] = filter_side_by_side(
-                    images[chosen], self.filter(size), size // 2, self.beyond_edge
-                )
+                mutants[chosen] = self.blurred(images[chosen], size)
         return mutants
 
 
@@ -83,6 +85,14 @@ def filter_side_by_side(images: Images, run: _Filter, reach: int, beyond_edge: s
     filtered = run(strip.reshape(tall, count * wide, channels)).reshape(strip.shape)
     inner = filtered[reach : reach + height, :, reach : reach + width]
     return np.ascontiguousarray(inner.transpose(1, 0, 2, 3))
+
+
+def filter_one_by_one(images: Images, run: _Filter) -> Images:
+    """Every image filtered by a call of its own; arguments as above."""
+    filtered = np.empty_like(images)
+    for image, result in zip(images, filtered, strict=True):
+        result[:] = run(image).reshape(image.shape)
+    return filtered
 
 
 @functools.cache
@@ -129,6 +139,13 @@ class MedianBlur(SizedBlur):
         """See :meth:`SizedBlur.filter`."""
         return lambda image: cv2.medianBlur(image, size)
 
+    def blurred(self, images: Images, size: int) -> Images:
+        """See :meth:`SizedBlur.blurred`."""
+        if size <= 5:
+            return super().blurred(images, size)
+        # OpenCV counts the values of larger squares pixel by pixel: margins would only cost time.
+        return filter_one_by_one(images, self.filter(size))
+
 
 @MUTATORS.register("bilateral_blur")
 @dataclass(frozen=True)
@@ -161,9 +178,9 @@ class BilateralBlur(Mutator):
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         # Image by image: side by side would save little time, and OpenCV's rounding here depends
         # on a value's column.
-        mutants = np.empty_like(images)
-        for image, mutant in zip(images, mutants, strict=True):
-            mutant[:] = cv2.bilateralFilter(
+        return filter_one_by_one(
+            images,
+            lambda image: cv2.bilateralFilter(
                 image, self.diameter, self.color_deviation, self.space_deviation
-            ).reshape(image.shape)
-        return mutants
+            ),
+        )

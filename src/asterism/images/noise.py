@@ -121,7 +121,7 @@ class SaltAndPepperNoise(Mutator):
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
-        mutants = images.copy()
-        np.copyto(mutants, 255, where=draws["salt"].astype(np.bool_, copy=False))
-        np.copyto(mutants, 0, where=draws["pepper"].astype(np.bool_, copy=False))
+        mutants: Images = np.negative(draws["salt"].astype(np.uint8))  # 0 or 255
+        mutants |= images
+        mutants &= draws["pepper"].astype(np.uint8) - np.uint8(1)  # 255 or 0
         return mutants

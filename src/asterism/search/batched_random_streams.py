@@ -22,6 +22,8 @@ Words = NDArray[np.uint64]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
+#: Words that are computed together: as many as the processor's cache holds with what is between.
+_BLOCK = 1 << 13
 
 
 class BatchedStreams:
@@ -29,22 +31,29 @@ class BatchedStreams:
 
     Args:
         keys: uint64 ``(n,)``; equal keys are equal streams.
+        drawn: the first words of each, where they are known, uint64 ``(n, m)``.
     """
 
-    def __init__(self, keys: Words) -> None:
+    def __init__(self, keys: Words, drawn: Words | None = None) -> None:
         self._keys = keys
         self._place = 0
+        self._drawn = keys.reshape(-1, 1)[:, :0] if drawn is None else drawn
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def of(self, rows: NDArray[np.int64]) -> Self:
         """The streams of these rows, from their beginning."""
-        return type(self)(self._keys[rows])
+        return type(self)(self._keys[rows], self._drawn[rows])
 
     def below(self, numbers: NDArray[np.int64]) -> Self:
         """For each stream the one of this number below it, int64 ``(n,)``, from its beginning."""
         return type(self)(mix(self._keys ^ mix((numbers.astype(np.uint64) + _ONE) * _GOLDEN)))
+
+    def drawn_ahead(self, count: int) -> Self:
+        """The same streams, with their first numbers drawn for all at once: that takes less."""
+        ahead = type(self)(self._keys)
+        return type(self)(self._keys, ahead._words((len(self), count)))
 
     def random(self, size: int | tuple[int, ...]) -> NDArray[np.float64]:
         """Numbers from [0, 1), float64; ``size`` is n or begins with it, here and below."""
@@ -89,6 +98,15 @@ class BatchedStreams:
         shape = (size,) if isinstance(size, int) else size
         assert shape[0] == len(self._keys)
         count = math.prod(shape[1:])
+        if self._place + count <= self._drawn.shape[1]:
+            self._place += count
+            return self._drawn[:, self._place - count : self._place].reshape(shape).copy()
         places = np.arange(self._place + 1, self._place + count + 1, dtype=np.uint64)
+        places *= _GOLDEN
         self._place += count
-        return mix(self._keys[:, np.newaxis] + places * _GOLDEN).reshape(shape)
+        words = np.empty((len(self._keys), count), np.uint64)
+        rows = max(1, _BLOCK // max(1, count))
+        for start in range(0, len(words), rows):
+            block = words[start : start + rows]
+            mix(np.add(self._keys[start : start + rows, np.newaxis], places, out=block))
+        return words.reshape(shape)

@@ -71,15 +71,22 @@ class Selector(Protocol):
         """
         ...
 
-    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The places of candidates that are chosen whatever the scores and the current one are.
+    def proposals(
+        self, count: int, numbers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """What many choices propose first, and how far down each proposal is accepted.
+
+        Candidates are ranked by their scores, the best first. A proposal is accepted where its rank
+        is at most ``reach`` below that of the current candidate. The first that is accepted is
+        chosen, and a chain's first choice is its first proposal.
 
         Args:
             count: candidates that there are.
-            numbers: the first random numbers of each choice, from [0, 1), ``(n, 2)`` or more.
+            numbers: the first random numbers of each choice, from [0, 1), ``(n, 2 * m)``.
 
         Returns:
-            int64 ``(n,)``, -1 where it depends on the scores.
+            The places of the proposals and their reach, each int64 ``(n, m)``; a reach of
+            ``count - 1`` accepts any.
         """
         ...
 
@@ -97,9 +104,12 @@ class Uniform:
         """See :meth:`Selector.select`; one integer is drawn."""
         return candidates[draws.integers(len(candidates))]
 
-    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See :meth:`Selector.foreseen`: all choices."""
-        return (numbers[:, 0] * count).astype(np.int64)
+    def proposals(
+        self, count: int, numbers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See :meth:`Selector.proposals`; any is accepted."""
+        proposed = (numbers[:, :1] * count).astype(np.int64)
+        return proposed, np.full_like(proposed, count - 1)
 
 
 class MetropolisHastings:
@@ -143,10 +153,14 @@ class MetropolisHastings:
             if steps_down <= 0 or chance < self._stays**steps_down:
                 return proposal
 
-    def foreseen(self, count: int, numbers: NDArray[np.float64]) -> NDArray[np.int64]:
-        """See :meth:`Selector.foreseen`: proposals that are accepted even from the first rank."""
-        proposals: NDArray[np.int64] = (numbers[:, 0] * count).astype(np.int64)
-        return np.where(numbers[:, 1] < self._least_chance(count), proposals, -1)
+    def proposals(
+        self, count: int, numbers: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See :meth:`Selector.proposals`."""
+        proposed = (numbers[:, ::2] * count).astype(np.int64)
+        ascending = np.array([self._stays**down for down in range(count - 1, 0, -1)])
+        reach = len(ascending) - np.searchsorted(ascending, numbers[:, 1::2], side="right")
+        return proposed, reach.astype(np.int64, copy=False)
 
     def _least_chance(self, count: int) -> float:
         """The chance of a step from the first of so many ranks to the last."""

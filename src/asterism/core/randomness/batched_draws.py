@@ -67,13 +67,16 @@ def distinct_integers(rng: Randomness, rows: int, size: int, below: int) -> NDAr
     """
     bits = max(1, (below - 1).bit_length())
     tickets = rng.integers(0, 1 << 64, size=(rows, below), dtype=np.uint64)
-    tickets = (tickets << np.uint64(bits)) | np.arange(below, dtype=np.uint64)
     if bits <= 12:  # 20 random bits and more: sorts in a third of the time
         tickets = tickets.astype(np.uint32)
+    tickets <<= tickets.dtype.type(bits)
+    tickets |= np.arange(below, dtype=tickets.dtype)
     if size < below:
-        tickets = np.partition(tickets, size - 1, axis=1)[:, :size]
+        tickets.partition(size - 1, axis=1)
+        tickets = tickets[:, :size].copy()
     tickets.sort(axis=1)
-    return (tickets & ((1 << bits) - 1)).astype(np.int64)
+    tickets &= tickets.dtype.type((1 << bits) - 1)
+    return tickets.astype(np.int64)
 
 
 def standard_normal(rng: Randomness, shape: tuple[int, ...]) -> NDArray[np.float32]:

@@ -38,11 +38,12 @@ def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
     It is SplitMix64's output function (Steele, Lea and Flood, OOPSLA 2014).
     """
-    words ^= words >> np.uint64(30)
+    shifted = words >> np.uint64(30)
+    words ^= shifted
     words *= np.uint64(0xBF58476D1CE4E5B9)
-    words ^= words >> np.uint64(27)
+    words ^= np.right_shift(words, np.uint64(27), out=shifted)
     words *= np.uint64(0x94D049BB133111EB)
-    words ^= words >> np.uint64(31)
+    words ^= np.right_shift(words, np.uint64(31), out=shifted)
     return words
 
 

@@ -44,6 +44,19 @@ class Domain(Protocol):
         """
         ...
 
+    def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
+        """What tells the mutants of an item apart that :meth:`mutate` would make.
+
+        Args:
+            shape: the shape of an item.
+            operators: the operator's number for each, int64 ``(n,)``.
+            streams: random numbers for each.
+
+        Returns:
+            int64 ``(n,)``: equal numbers are equal mutants of an item; below 0 that is not told.
+        """
+        ...
+
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Children of pairs of items: each part comes from one of the two."""
         ...
@@ -142,6 +155,10 @@ class ChosenDomain(ABC):
     @abstractmethod
     def mutate(self, items: Items, operators: Rows, streams: BatchedStreams) -> Items:
         """See :meth:`Domain.mutate`."""
+
+    def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
+        """See :meth:`Domain.variants`; here it is told of none."""
+        return np.full(len(operators), -1)
 
     @abstractmethod
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:

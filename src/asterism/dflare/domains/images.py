@@ -27,6 +27,8 @@ from asterism.images.mutator import build_mutators
 from asterism.search.batched_random_streams import BatchedStreams
 
 _NO_OPTIONS = NoOptions()
+#: What a mutator of few mutants draws is an integer of so many bits, or two of them.
+_DRAWN_BITS = 24
 
 
 @DOMAINS.register("images")
@@ -73,6 +75,21 @@ class ImageDomain(ChosenDomain):
             return mutator.apply(images, draws)
 
         return mutants_by_operator(items, operators, streams, mutate)
+
+    def variants(self, shape: tuple[int, ...], operators: Rows, streams: BatchedStreams) -> Rows:
+        """See :meth:`Domain.variants`; told where a mutator has few mutants."""
+        variants = np.full(len(operators), -1)
+        height, width, channels = shape
+        for number in np.flatnonzero(self.few_mutants).tolist():
+            rows = np.flatnonzero(operators == number)
+            draws = self._mutators[number].draw(
+                streams.of(rows), (len(rows), height, width, channels)
+            )
+            folded = np.full(len(rows), number)
+            for drawn in draws.values():
+                folded = (folded << _DRAWN_BITS) + drawn + (1 << _DRAWN_BITS - 1)
+            variants[rows] = folded
+        return variants
 
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:
         """Each pixel comes from either parent with equal chance."""

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 from asterism.core.parameters.registry import Registry
 
 Outputs = NDArray[np.float32]
+Rows = NDArray[np.int64]
+Gains = NDArray[np.float64]
 
 
 class Fitness(ABC):
@@ -33,17 +35,24 @@ class Fitness(ABC):
         self.delta = delta
 
     @abstractmethod
-    def start(self, trajectory: int, outputs: Outputs) -> None:
-        """Take in both models' outputs for a trajectory's seed, ``(2 * K,)``."""
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
+        """Take in both models' outputs for the trajectories' seeds, ``(t, 2 * K)``."""
 
     @abstractmethod
-    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
-        """Whether a mutant replaces the best of its trajectory; it counts as observed from now on.
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
+        """Which mutants replace the best of their trajectory, unless an earlier one did.
 
         Args:
-            trajectory: whose mutant it is.
-            gain: by how much its D is above that of the best.
-            outputs: outputs of the original and of the compressed model, ``(2 * K,)``.
+            owners: the trajectory of each, int64 ``(n,)``; a trajectory's are in their order.
+            gains: by how much each one's D is above that of the best, float64 ``(n,)``.
+            outputs: outputs of the original and of the compressed model, ``(n, 2 * K)``.
+        """
+
+    @abstractmethod
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """Take in mutants that count; arguments as for :meth:`replaces`.
+
+        Of a trajectory's mutants these are all up to the first that replaces the best.
         """
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from asterism.dflare.fitness import FITNESSES, Fitness, Outputs
+from asterism.dflare.fitness import FITNESSES, Fitness, Gains, Outputs, Rows
 
 
 @FITNESSES.register("paper")
@@ -15,18 +16,27 @@ class Paper(Fitness):
 
     def __init__(self, trajectories: int, delta: float) -> None:
         super().__init__(trajectories, delta)
-        self._observed: list[set[bytes]] = [set() for _ in range(trajectories)]
+        self._observed: set[bytes] = set()
 
-    def start(self, trajectory: int, outputs: Outputs) -> None:
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._observed[trajectory].add(outputs.tobytes())
+        self._observed.update(_keys(trajectories, outputs))
 
-    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
         """See :meth:`Fitness.replaces`."""
-        observed, key = self._observed[trajectory], outputs.tobytes()
-        unobserved = key not in observed
-        observed.add(key)
-        return gain > self.delta or (gain >= -self.delta and unobserved)
+        replacing = gains > self.delta
+        keys, observed = _keys(owners, outputs), self._observed
+        equal = np.flatnonzero(~replacing & (gains >= -self.delta))
+        replacing[equal] = [keys[row] not in observed for row in equal.tolist()]
+        if (owners[1:] == owners[:-1]).any():  # what came earlier in the batch is observed too
+            backwards = range(len(keys) - 1, -1, -1)
+            first = dict(zip(reversed(keys), backwards, strict=True))
+            replacing[equal] &= np.array([first[keys[row]] == row for row in equal.tolist()], bool)
+        return replacing
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
+        self._observed.update(_keys(owners, outputs))
 
 
 @FITNESSES.register("consequence")
@@ -43,12 +53,15 @@ class TowardsConsequence(Paper):
 class DistanceOnly(Fitness):
     """The ablation Dflare_D: only a larger D counts, by however little; delta is not used."""
 
-    def start(self, trajectory: int, outputs: Outputs) -> None:
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
 
-    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
         """See :meth:`Fitness.replaces`."""
-        return gain > 0
+        return gains > 0
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
 
 
 #: Squared distance from which the released code takes outputs for unobserved.
@@ -67,16 +80,35 @@ class Released(Fitness):
         super().__init__(trajectories, delta)
         self._observed: list[list[Outputs]] = [[] for _ in range(trajectories)]
 
-    def start(self, trajectory: int, outputs: Outputs) -> None:
+    def start(self, trajectories: Rows, outputs: Outputs) -> None:
         """See :meth:`Fitness.start`."""
-        self._observed[trajectory].append(outputs)
+        for trajectory, own in zip(trajectories.tolist(), outputs, strict=True):
+            self._observed[trajectory].append(own)
 
-    def replaces(self, trajectory: int, gain: float, outputs: Outputs) -> bool:
+    def replaces(self, owners: Rows, gains: Gains, outputs: Outputs) -> NDArray[np.bool_]:
         """See :meth:`Fitness.replaces`."""
-        if abs(gain) > self.delta:
-            return True
-        squared = ((np.array(self._observed[trajectory]) - outputs) ** 2).sum(axis=1)
-        new = bool(squared.min() > _RELEASED_NOVELTY)
-        if new:
-            self._observed[trajectory].append(outputs)
-        return new
+        replacing = np.abs(gains) > self.delta
+        replacing[self._new(owners, gains, outputs)] = True
+        return replacing
+
+    def observe(self, owners: Rows, gains: Gains, outputs: Outputs) -> None:
+        """See :meth:`Fitness.observe`."""
+        for row in self._new(owners, gains, outputs):
+            self._observed[owners[row]].append(outputs[row])
+
+    def _new(self, owners: Rows, gains: Gains, outputs: Outputs) -> list[int]:
+        """The rows of unobserved outputs whose D is that of the best within delta."""
+        found = []
+        for row in np.flatnonzero(np.abs(gains) <= self.delta).tolist():
+            squared = ((np.array(self._observed[owners[row]]) - outputs[row]) ** 2).sum(axis=1)
+            if squared.min() > _RELEASED_NOVELTY:
+                found.append(row)
+        return found
+
+
+def _keys(owners: Rows, outputs: Outputs) -> list[bytes]:
+    """What tells outputs of a trajectory apart from its others and from all other trajectories'."""
+    parts = [owners.astype(np.int64)[:, np.newaxis], outputs]
+    raw = np.hstack([np.ascontiguousarray(part).view(np.uint8) for part in parts])
+    keys: list[bytes] = raw.view(f"V{raw.shape[1]}")[:, 0].tolist()
+    return keys

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from asterism.core.parameters.params import ParameterSection
-from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest, Proposal
+from asterism.dflare.lockstep import Budget, LockstepSearch, PairUnderTest
 from asterism.dflare.pair import Answers
+from asterism.dflare.proposals import Proposal
 from asterism.dflare.searches import SEARCHES
 
 Rows = NDArray[np.int64]
@@ -82,14 +83,17 @@ class DiffChaser(LockstepSearch[Proposal]):
     def learn(self, proposal: Proposal, answers: Answers) -> None:
         """See :meth:`LockstepSearch.learn`; a generation is evaluated whole."""
         comparison = self.under_test.comparison
-        deviates = comparison.deviates(answers.f, answers.g).tolist()
+        deviates = comparison.deviates(answers.f, answers.g)
         fitness = comparison.uncertainty(answers.f, answers.g, self._options.k)
-        for trajectory, rows in proposal.by_trajectory():
-            ordinary = set(self.count(proposal, answers, deviates, trajectory, rows))
+        fitness[deviates] = -np.inf
+        fitness[list(answers.failures)] = -np.inf
+        self.count_together(proposal, answers, deviates)
+        ends = np.cumsum(proposal.counts)
+        begun = zip((ends - proposal.counts).tolist(), ends.tolist(), strict=True)
+        for trajectory, span in zip(proposal.trajectories.tolist(), begun, strict=True):
+            rows = slice(*span)
             if self.goes_on(trajectory):
-                eligible = [fitness[row] if row in ordinary else -np.inf for row in rows]
-                offspring = proposal.items[rows.start : rows.stop]
-                self._settle(trajectory, offspring, np.array(eligible, np.float32))
+                self._settle(trajectory, proposal.items[rows], fitness[rows])
             else:
                 self._members.pop(trajectory, None)
 

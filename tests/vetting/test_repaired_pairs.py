@@ -442,6 +442,21 @@ def searched(folder):
     return folder / "none.npz"
 
 
+def test_a_candidate_looks_for_the_nearest_among_the_originals_embeddings(digits):
+    nearest = {"kind": "embedding", "options": {"tolerance": 2.0, "nearest": True}}
+    with opened(digits, "damaged.onnx", comparison=nearest) as vetted:
+        pair = OnnxPair(vetted, digits / "original.onnx", digits / "damaged.onnx")
+        f, g = vetted.answers.f, vetted.answers.g
+        judged = pair.deviation()
+        assert not judged({"y": f}, {"y": f}).any()
+        unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (f, g)]
+        closest = [(rows.astype(np.float64) @ unit[0].T).argmax(axis=1) for rows in unit]
+        assert judged({"y": f}, {"y": g}).sum() == pytest.approx(
+            (closest[0] != closest[1]).sum(), abs=3
+        )
+        assert (closest[0] != closest[1]).sum() > 10
+
+
 def test_of_a_conversion_those_inputs_are_left_on_which_it_deviates_too(digits):
     with opened(digits, "int8.onnx") as vetted:
         pair = OnnxPair(

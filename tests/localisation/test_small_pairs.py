@@ -241,16 +241,16 @@ def test_latency_is_the_median_of_fifteen_runs(monkeypatch):
 
 
 def file(floats=(), finer=(), gone=0.0, share=0.0, content=b"1234"):
-    return RepairedFile(tuple(floats), tuple(finer), 8, (), content, gone, 1.0, 0.0, share)
+    return RepairedFile(tuple(floats), tuple(finer), 8, (), content, gone, 1000, 1.0, 0.0, share)
 
 
 def test_the_smallest_file_has_the_fewest_floats_then_changes_then_bytes():
     files = [
         file(gone=0.1),
         file(floats=[1, 2], gone=0.95, share=0.2),
-        file(floats=[1], finer=[2, 3], gone=0.9, share=0.1),
-        file(floats=[1], finer=[2], gone=0.9, share=0.1, content=b"12345"),
-        file(floats=[1], finer=[3], gone=0.9, share=0.1, content=b"123"),
+        file(floats=[1], finer=[2, 3], gone=0.901, share=0.1),
+        file(floats=[1], finer=[2], gone=0.901, share=0.1, content=b"12345"),
+        file(floats=[1], finer=[3], gone=0.901, share=0.1, content=b"123"),
     ]
     curve = RepairCurve(None, None, files, 0)
     assert curve.smallest(0.9) is files[4]

@@ -190,10 +190,14 @@ def test_as_few_nodes_as_are_enough_get_weights_of_16_bits():
 
 
 def test_what_is_expected_falls_with_the_error_that_is_left():
-    def file(gone, error):
-        return RepairedFile((), (), 8, (), b"", gone, 0.0, error, 0.0)
+    def file(gone, error, inputs=10**6):
+        return RepairedFile((), (), 8, (), b"", gone, inputs, 0.0, error, 0.0)
 
-    assert file(1.0, 0.0).expected == 1.0
+    assert file(1.0, 0.0).expected == pytest.approx(1.0, abs=1e-5)
+    assert file(1.0, 0.0, inputs=4).expected == pytest.approx(4.5 / 5)
+    assert file(0.9, 0.0, inputs=20).expected == pytest.approx(18.5 / 21)
+    assert file(0.0, 0.0, inputs=4).expected == file(0.0, 0.0, inputs=0).expected == 0.0
+    assert file(-0.5, 0.0, inputs=4).expected == -0.5
     assert file(1.0, 0.04).expected == pytest.approx(0.8)
     assert file(0.5, 0.04).expected == 0.5
     assert file(1.0, 4.0).expected == -1.0

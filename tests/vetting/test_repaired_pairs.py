@@ -182,9 +182,18 @@ def usual_curves():
     return []
 
 
-def point(floats, finer, gone, share, size=10, error=0.0):
+def point(floats, finer, gone, share, size=10, error=0.0, inputs=10**6):
     return RepairedFile(
-        tuple(range(floats)), tuple(range(finer)), 8, (), bytes(size), gone, 0.0, error, share
+        tuple(range(floats)),
+        tuple(range(finer)),
+        8,
+        (),
+        bytes(size),
+        gone,
+        inputs,
+        0.0,
+        error,
+        share,
     )
 
 
@@ -192,12 +201,14 @@ def point(floats, finer, gone, share, size=10, error=0.0):
     ("files", "chosen"),
     [
         # The smallest of those that repair enough.
-        ([point(0, 0, 0, 0), point(1, 0, 0.95, 0.2), point(0, 5, 0.9, 0.0)], 2),
-        ([point(0, 0, 0, 0), point(2, 0, 1.0, 0.4), point(1, 0, 0.9, 0.2)], 2),
+        ([point(0, 0, 0, 0), point(1, 0, 0.95, 0.2), point(0, 5, 0.91, 0.0)], 2),
+        ([point(0, 0, 0, 0), point(2, 0, 1.0, 0.4), point(1, 0, 0.91, 0.2)], 2),
         ([point(0, 0, 0, 0), point(1, 0, 0.95, 0.4), point(0, 1, 0.89, 0.0)], 1),
         # What is left of the error says that other inputs will deviate.
         ([point(0, 1, 1.0, 0.0, error=0.04), point(0, 5, 0.95, 0.0, error=0.01)], 1),
         ([point(0, 1, 0.7, 0.0, error=0.25), point(0, 5, 0.7, 0.0, error=0.16)], 1),
+        # So few inputs say little.
+        ([point(0, 1, 0.9, 0.0, inputs=20), point(0, 5, 0.95, 0.0, inputs=20)], 1),
         # None repairs enough with so few nodes in float: the one that repairs most.
         ([point(0, 0, 0, 0), point(3, 0, 1.0, 0.6), point(1, 0, 0.5, 0.2)], 2),
         ([point(0, 0, 0, 0), point(2, 0, 0.5, 0.4), point(1, 0, 0.5, 0.2)], 2),
@@ -429,6 +440,21 @@ def searched(folder):
     """What a search left that found nothing."""
     np.savez(folder / "none.npz", items=np.zeros((0, 64), np.float32))
     return folder / "none.npz"
+
+
+def test_a_candidate_looks_for_the_nearest_among_the_originals_embeddings(digits):
+    nearest = {"kind": "embedding", "options": {"tolerance": 2.0, "nearest": True}}
+    with opened(digits, "damaged.onnx", comparison=nearest) as vetted:
+        pair = OnnxPair(vetted, digits / "original.onnx", digits / "damaged.onnx")
+        f, g = vetted.answers.f, vetted.answers.g
+        judged = pair.deviation()
+        assert not judged({"y": f}, {"y": f}).any()
+        unit = [rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (f, g)]
+        closest = [(rows.astype(np.float64) @ unit[0].T).argmax(axis=1) for rows in unit]
+        assert judged({"y": f}, {"y": g}).sum() == pytest.approx(
+            (closest[0] != closest[1]).sum(), abs=3
+        )
+        assert (closest[0] != closest[1]).sum() > 10
 
 
 def test_of_a_conversion_those_inputs_are_left_on_which_it_deviates_too(digits):

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from asterism.core.files.artifacts import replacing
 from asterism.localisation.finer_scales import FinerScales, Precision, observed_values
 from asterism.localisation.hybrids import checked, hybrid
@@ -32,6 +34,7 @@ class RepairedFile:
         finest: indices of the nodes among these whose weights have 16 bits.
         content: the file; ONNX' checker has nothing to say against it.
         gone: share of the deviation on the given inputs that is gone; negative where it grew.
+        inputs: how many of the given inputs deviated before.
         remaining: deviation on the given inputs that is left.
         error: squared error of the outputs, relative to the compressed model's.
         float_share: nodes in float, as a share of the quantised nodes.
@@ -43,6 +46,7 @@ class RepairedFile:
     finest: tuple[int, ...]
     content: bytes
     gone: float
+    inputs: int
     remaining: float
     error: float
     float_share: float
@@ -56,11 +60,13 @@ class RepairedFile:
     def expected(self) -> float:
         """Share of the deviation that is expected to be gone on other inputs.
 
-        It is never more than on the given inputs, which the file was made by. And of deviations
-        near the boundary of a decision a share stays that is the size of the error, relative to
-        what it was: an error of half the size moves half as many inputs across.
+        Of few given inputs, the share that is gone says little: it is drawn towards one half, as
+        the mean of a binomial share with Jeffreys' prior is. And of deviations near the boundary of
+        a decision a share stays that is the size of the error, relative to what it was: an error of
+        half the size moves half as many inputs across.
         """
-        return min(self.gone, 1 - math.sqrt(max(0.0, self.error)))
+        drawn = (self.gone * self.inputs + 0.5) / (self.inputs + 1)
+        return min(self.gone, drawn, 1 - math.sqrt(max(0.0, self.error)))
 
     def write(self, path: Path) -> None:
         """Write the file."""
@@ -258,6 +264,7 @@ class _Points:
                 if is_given
                 else checked(hybrid(pair, floats), "a repaired file"),
                 1 - trial.deviation / base if base else 0.0,
+                int(np.count_nonzero(self.runner.base.deviations)),
                 trial.deviation,
                 error,
                 len(floats) / len(pair.nodes) if pair.nodes else 0.0,

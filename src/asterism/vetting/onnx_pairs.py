@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
+from asterism.dflare.comparisons import build_comparison
+from asterism.dflare.comparisons.embeddings import Embedding
 from asterism.localisation.conversion import LITE_SUFFIXES, as_onnx
 from asterism.localisation.running import Feed as InputsOfCall
 from asterism.localisation.running import FilledRun, Run, Stream
@@ -66,14 +68,23 @@ class OnnxPair:
         return FilledRun(run, count) if count < size else run
 
     def deviation(self) -> Deviation:
-        """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0."""
+        """Judges runs as the vetting does: 1 for each item on which the models deviate, else 0.
+
+        Of embeddings, the nearest item is looked for among the original's: a candidate's own of
+        all given items are not known, and the better it is, the nearer they are to these.
+        """
         vetted, params = self.vetted, self.vetted.params
+        comparison = vetted.comparison
+        if isinstance(comparison, Embedding):
+            comparison = build_comparison(params.comparison, vetted.shape)
+            assert isinstance(comparison, Embedding)
+            comparison.know(vetted.answers.f, vetted.answers.f)
         outputs = ComparedOutputs(self.signature, params.feeding.outputs, params.original)
 
         def judged(wanted: Outputs, given: Outputs) -> NDArray[Any]:
             count = len(next(iter(wanted.values())))
             f, g = outputs.rows(wanted, count), outputs.rows(given, count)
-            return vetted.comparison.deviates(f, g).astype(np.float64)
+            return comparison.deviates(f, g).astype(np.float64)
 
         return judged
 

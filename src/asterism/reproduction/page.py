@@ -33,7 +33,7 @@ asterism compare
 | scale | what it is |
 |---|---|
 | `smoke` | a few seeds and inputs of digits: shows that an experiment runs, and is never compared |
-| `small` | the paper's data and models, with fewer seeds and runs |
+| `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
 | `full` | the paper's sizes, as far as two cores go |
 
 Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Its stages come
@@ -50,7 +50,8 @@ which stands in words under each list of claims:
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.
 
-A verdict from a `small` run rests on fewer seeds than the paper's.
+A verdict from a `small` run rests on fewer seeds than the paper's, and often on fewer images. What
+differs is at the head of each experiment's file in `conf/experiment/`.
 
 The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
 `results/claims/`, a table a file in `results/tables/`, a figure a file in `results/figures/`, and a

@@ -200,11 +200,12 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
     if small := [run for run in recorded if run.scale == "small"]:
         known = [run for run in small if run.processor_seconds is not None]
         texts.append(
-            f"The {len(small)} small runs took {number(sum(r.seconds for r in small) / 3600)} "
-            f"hours by the clock. The {len(known)} of them whose processor time is recorded took "
-            f"{number(_processor_hours(known))} hours of it. These are sums over runs that were "
-            "started one by one. Two cores offer 6 hours of processor time in the 3 hours that "
-            "`SCALE=small` may take."
+            f"The small runs that are recorded ({len(small)}) took "
+            f"{number(sum(run.seconds for run in small) / 3600)} hours by the clock. Their "
+            f"processor time is recorded for {len(known)}: {number(_processor_hours(known))} "
+            "hours. These are sums over runs that were started one by one. An experiment without "
+            "a recorded small run is not in them. `SCALE=small` may take 3 hours, in which two "
+            "cores offer 6 hours of processor time."
         )
     return texts
 

@@ -165,7 +165,7 @@ def test_a_correlation_is_drawn(root):
     (axes,) = plots[0].figure.axes
     drawn = axes.collections[0].get_offsets().data.tolist()
     assert drawn == [[0.1, 90.0], [0.3, 50.0], [0.5, 12.0]]
-    assert "**reproduced** | r = -1.000 over 3 runs" in page
+    assert "**reproduced** | r = -1.000 over 3 pairs of numbers" in page
 
 
 def test_a_page_that_is_not_current_is_told(root):

@@ -33,7 +33,7 @@ asterism compare
 | scale | what it is |
 |---|---|
 | `smoke` | a few seeds and inputs of digits: shows that an experiment runs, and is never compared |
-| `small` | the paper's data and models, with fewer seeds and runs |
+| `small` | the paper's data and models as far as minutes allow, with fewer seeds, images and runs |
 | `full` | the paper's sizes, as far as two cores go |
 
 Each experiment is a file of `conf/experiment/` and one sweep ([sweeps](sweeps.md)). Its stages come
@@ -50,7 +50,8 @@ which stands in words under each list of claims:
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.
 
-A verdict from a `small` run rests on fewer seeds than the paper's.
+A verdict from a `small` run rests on fewer seeds than the paper's, and often on fewer images. What
+differs is at the head of each experiment's file in `conf/experiment/`.
 
 The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
 `results/claims/`, a table a file in `results/tables/`, a figure a file in `results/figures/`, and a
@@ -199,11 +200,12 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
     if small := [run for run in recorded if run.scale == "small"]:
         known = [run for run in small if run.processor_seconds is not None]
         texts.append(
-            f"The {len(small)} small runs took {number(sum(r.seconds for r in small) / 3600)} "
-            f"hours by the clock. The {len(known)} of them whose processor time is recorded took "
-            f"{number(_processor_hours(known))} hours of it. These are sums over runs that were "
-            "started one by one. Two cores offer 6 hours of processor time in the 3 hours that "
-            "`SCALE=small` may take."
+            f"The small runs that are recorded ({len(small)}) took "
+            f"{number(sum(run.seconds for run in small) / 3600)} hours by the clock. Their "
+            f"processor time is recorded for {len(known)}: {number(_processor_hours(known))} "
+            "hours. These are sums over runs that were started one by one. An experiment without "
+            "a recorded small run is not in them. `SCALE=small` may take 3 hours, in which two "
+            "cores offer 6 hours of processor time."
         )
     return texts
 

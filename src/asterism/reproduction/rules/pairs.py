@@ -72,7 +72,7 @@ def _judge_correlation(
     word = NOT_REPRODUCED
     if sign * r >= options.partly:
         word = REPRODUCED if sign * r >= options.bound else PARTLY
-    return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} runs")
+    return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} pairs of numbers")
 
 
 @RULES.register("falls_with")

@@ -73,7 +73,9 @@ def test_a_reporter_writes_the_script_confirms_it_and_then_reports(tmp_path, mon
     asked = []
     monkeypatch.setattr(bug_reports, "_script", lambda *facts: (asked.append(facts), "text\n")[1])
     monkeypatch.setattr(
-        bug_reports, "exit_statuses", lambda script, times: (asked.append((script, times)), (1,))[1]
+        bug_reports,
+        "exit_statuses",
+        lambda script, times, _python: (asked.append((script, times)), (1,))[1],
     )
     known = {"x": "other", "a |": "the link"}
     found = unique(ablation={"batch of 1": "gone"})

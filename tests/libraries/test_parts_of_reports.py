@@ -99,7 +99,9 @@ def test_a_reporter_writes_the_scripts_confirms_them_and_then_reports(
     asked, statuses = [], iter(ends)
     monkeypatch.setattr(bug_reports, "ScriptWriter", Writer)
     monkeypatch.setattr(
-        bug_reports, "exit_statuses", lambda *given: (asked.append(given), next(statuses))[1]
+        bug_reports,
+        "exit_statuses",
+        lambda script, times, _python: (asked.append((script, times)), next(statuses))[1],
     )
     known = {"x": KnownIssue("other"), "a |": KnownIssue("the link", limit)}
     found = unique(ablation={"batch of 1": "gone"})

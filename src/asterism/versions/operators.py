@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 #: Version of the operators, and of the file format. Old libraries read them too.
 _OPSET, _IR = 18, 8
+#: The version of most files of users: some attributes have become inputs since.
+_OLD_OPSET = 13
 
 Options = Mapping[str, tuple[Any, ...]]
 
@@ -127,6 +129,10 @@ _RESIZE: Options = {
         "asymmetric",
     ),
 }
+_REDUCTIONS = (
+    *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
+    *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
+)
 _AXIS: Options = {"axis": (0, 1, -1)}
 
 #: All that is tried.
@@ -148,11 +154,13 @@ OPERATORS = (
     *(Operator(name, (_LINE,), _AXIS) for name in ("Softmax", "LogSoftmax", "Hardmax")),
     *(
         Operator(name, (_LINE,), {"keepdims": _SWITCH}, (_ints(*axes),))
-        for name in (
-            *("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMax", "ReduceMean"),
-            *("ReduceMin", "ReduceProd", "ReduceSum", "ReduceSumSquare"),
-        )
+        for name in _REDUCTIONS
         for axes in ((0,), (1,), (-1,), (0, 2))
+    ),
+    *(
+        Operator(name, (_LINE,), {"axes": ([1], [0, 2]), "keepdims": _SWITCH}, opset=_OLD_OPSET)
+        for name in _REDUCTIONS
+        if name != "ReduceSum"  # whose axes became an input earlier
     ),
     Operator("AveragePool", (_PLANE,), {**_POOL, "count_include_pad": _SWITCH}, opset=19),
     Operator("MaxPool", (_PLANE,), _POOL),

@@ -98,7 +98,7 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
         new=found.new,
         ulps=f"{params.ulps:g}",
         conditioning=f"{params.conditioning:g}",
-        changes=[_row(change, found.explained) for change in found.changes],
+        changes=_rows(found),
         options=options,
         models=[
             {
@@ -132,6 +132,22 @@ def _count(found: Comparison, kind: str) -> int:
     order = list(CHANGES)
     worst = [min((c.kind for c in cs), key=order.index, default="") for _, cs in found.subjects]
     return worst.count(kind)
+
+
+def _rows(found: Comparison) -> list[dict[str, Any]]:
+    """A row for each model and kind of change, by the change that has a script where one has."""
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for change in found.changes:
+        groups.setdefault((change.kind, change.subject), []).append(change)
+    with_scripts = [one.change for one in found.explained]
+    rows = []
+    for group in groups.values():
+        shown = [c for c in group if any(c is other for other in with_scripts)] or group[:1]
+        row = _row(shown[0], found.explained)
+        row["option"] = ", ".join(dict.fromkeys(c.pair.option for c in group))
+        row["inputs"] = ", ".join(dict.fromkeys(c.distribution for c in group))
+        rows.append(row)
+    return rows
 
 
 def _row(change: Change, explained: Sequence[Explained]) -> dict[str, Any]:

@@ -19,7 +19,11 @@ class OnnxRuntime(FileLibrary):
     packages = ("onnxruntime",)
     suffix = ".onnx"
     endings = ("", "_optimised")
-    unsupported = (r"Could not find an implementation", r"NOT_IMPLEMENTED")
+    unsupported = (
+        r"Could not find an implementation",
+        r"NOT_IMPLEMENTED",
+        r"is under development and support for this is limited",  # operators newer than it
+    )
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""

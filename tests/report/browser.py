@@ -6,7 +6,7 @@ import subprocess
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 CHROMIUM = next(filter(None, map(shutil.which, NAMES)), None)
 
-_OPTIONS = [
+OPTIONS = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -30,7 +30,7 @@ def browse(page, folder, *options):
         options: ``--dump-dom``, ``--screenshot=FILE``, …
     """
     profile = f"--user-data-dir={folder}"
-    command = [CHROMIUM, *_OPTIONS, profile, "--virtual-time-budget=3000", *options]
+    command = [CHROMIUM, *OPTIONS, profile, "--virtual-time-budget=3000", *options]
     done = subprocess.run(
         [*command, page.resolve().as_uri()],
         capture_output=True,

@@ -67,6 +67,11 @@ def test_a_search_that_found_nothing_has_no_first_queries(tmp_path):
     assert _first_queries(tmp_path / "s")["first"].to_list() == [None, None]
 
 
+def told(figures):
+    """Key figures by their labels."""
+    return {figure.label: figure.value for figure in figures}
+
+
 def searched(queries):
     return {"dflare": {"seeds": 9, "deviates_already": 0, "triggered": 9, "mean_queries": queries}}
 
@@ -76,12 +81,12 @@ def repaired(ratio):
 
 
 def test_the_headline_is_a_range_only_where_there_is_one():
-    one = dict(_headline({"a": searched(9.8)}, {"a": repaired(0.2)}, "dflare"))
+    one = told(_headline({"a": searched(9.8)}, {"a": repaired(0.2)}, "dflare"))
     assert one["pair searched"] == "1"
     assert one["mean queries to find one"] == "10"
     assert one["deviations repaired, net"] == "20.0%"
     repairs = {"a": repaired(0.2), "b": repaired(-1.7)}
-    two = dict(_headline({"a": searched(9.8), "b": searched(112.0)}, repairs, "dflare"))
+    two = told(_headline({"a": searched(9.8), "b": searched(112.0)}, repairs, "dflare"))
     assert two["pairs searched"] == "2"
     assert two["mean queries to find one"] == "10 to 112"
     assert two["deviations repaired, net"] == "-170.0% to 20.0%"
@@ -92,9 +97,9 @@ def test_seeds_that_deviate_already_need_no_triggering_input():
         "a": {"dflare": {"seeds": 20, "deviates_already": 10, "triggered": 4, "mean_queries": 3.0}},
         "b": {"dflare": {"seeds": 9, "deviates_already": 3, "triggered": 4, "mean_queries": None}},
     }
-    assert dict(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
+    assert told(_headline(searches, {}, "dflare"))["seeds with a triggering input"] == "50.0%"
     nothing = {"dflare": {**searches["b"]["dflare"], "seeds": 3, "triggered": 0}}
-    assert dict(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
+    assert told(_headline({"b": nothing}, {}, "dflare"))["seeds with a triggering input"] == "–"
 
 
 @pytest.mark.parametrize(

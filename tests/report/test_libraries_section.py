@@ -5,107 +5,18 @@ import shutil
 
 import pytest
 
-from asterism.core.files.artifacts import read_json, write_json, write_table
+from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.messages.errors import UserError
-from asterism.libraries.running.branches import by_module
-from asterism.libraries.running.outcomes import STATUSES
-from asterism.memo.generating.params import GenerateParams
-from asterism.memo.generating.strategy import STRATEGIES, campaign
-from asterism.memo.generating.tables import growth_table, universe_facts
-from asterism.memo.graphs.coverage import coverage_of
-from asterism.memo.graphs.graph import WeightEdit, sequential
-from asterism.memo.universe.tensors import Tensor
+from asterism.memo.generating.tables import universe_facts
 from asterism.report.sections.libraries import libraries
-from memo.small_graphs import branching, convolutional, layer, recurrent
 from report.drawings import unfolded
-
-SEEDS = {"conv": convolutional(), "rnn": recurrent(), "add": branching()}
-BUDGET = GenerateParams(
-    strategy="memo",
-    compared=["memo_r"],
-    models=6,
-    executed=None,
-    islands=1,
-    mutations=1,
-    p=0.05,
-    pool="replace",
-    max_layers=20,
-    max_steps=100,
-    max_elements=2000,
-    tries=5,
-)
-REDUCED = {
-    "model": "conv",
-    **dict.fromkeys(("layers", "weights", "multiplications", "types", "pairs"), 6000),
-    **{f"{name}_reduced": 1500 for name in ("layers", "weights", "multiplications")},
-    **{f"{name}_kept": 6000 for name in ("types", "pairs", "parameters")},
-    "parameters": 6000,
-}
-CULPRIT = sequential(
-    Tensor((3, 2)),
-    [layer("LSTM", units=4, recurrent_activation="relu", go_backwards=True, return_sequences=True)],
-)
-WEIGHTED = CULPRIT.change(CULPRIT.layers[0], edits=(WeightEdit("special", 1),))
-SCRIPT = "print('<the bug lives>')\n"
-
-
-def finding(library, symptom, graph, distributions):
-    return {
-        "signature": f"{symptom} in {library}",
-        "folder": f"{library}-{symptom}",
-        "confirmed": [1, 1, 1],
-        "known": "",
-        "layer": "Dense(units=4)",
-        "models": [0, 3],
-        "layers": 4,
-        "minimality": "not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9",
-        "ablation": {"batch size 1": "the same"},
-        "finding": {
-            "library": library,
-            "symptom": symptom,
-            "distributions": distributions,
-            "message": "",
-        },
-        "graph": graph.to_json(),
-    }
+from report.library_results import write_library_results
 
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("libraries")
-    artifacts, metrics = folder / "artifacts", folder / "metrics"
-    made = {name: campaign(SEEDS, BUDGET, 0, name) for name in ("memo", "memo_r", "cradle")}
-    assert made.keys() <= set(STRATEGIES.names())
-    unique = [
-        finding("jax", "hang", CULPRIT, ["empty"]),
-        finding("openvino", "values differ", WEIGHTED, ["normal", "wide"]),
-    ]
-    for one in unique:
-        script = artifacts / "triage_findings" / one["folder"] / "repro.py"
-        script.parent.mkdir(parents=True)
-        script.write_text(SCRIPT)
-    write_json(artifacts / "triage_findings/unique.json", unique)
-    write_table(artifacts / "reduce_models/reduction.csv", {k: [v] for k, v in REDUCED.items()})
-    write_json(artifacts / "generate_models/universe.json", universe_facts())
-    write_table(artifacts / "generate_models/branches.csv", by_module(set(), {}))
-    write_json(artifacts / "library_versions/env.json", {"keras": "3"})
-    outcomes = {"backend": ["jax:jit"], **{status: [2] for status in STATUSES}}
-    write_table(artifacts / "execute_models/outcomes.csv", outcomes)
-    write_json(artifacts / "execute_models/left_out.json", {"litert:tflite": "is missing"})
-    write_table(folder / "plots/generate_models/growth.csv", growth_table(made))
-    coverage = {name: one.coverage.rates() for name, one in made.items()}
-    generated = {
-        "models": 6,
-        "executed": 2,
-        "coverage": coverage,
-        "coverage_of_seeds": coverage_of(SEEDS.values()).rates(),
-        "coverage_of_executed": coverage_of(m.graph for m in made["memo"].mutants[:2]).rates(),
-    }
-    write_json(metrics / "generate_models.json", generated)
-    judged = {"findings": 5, "agreements": 1234, "unresolved": 0, "invalid_rate": 0.0}
-    write_json(metrics / "judge_models.json", judged)
-    triage = {"unique": 2, "reproduced_in_three_processes": 2, "groups_left_by_budget": 3}
-    write_json(metrics / "triage_findings.json", triage)
+    write_library_results(folder)
     return folder
 
 
@@ -118,9 +29,9 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
     # Three curves of growth, and the smallest model of each finding.
     assert body.count("<svg") == 3 + 2
     for kind in ("layer types", "layer pairs", "layer parameters"):
-        assert f"Growth of {kind} covered" in body
+        assert f"share of {kind} covered" in body
     assert body.count("&lt;the bug lives&gt;") == 2
-    assert "The smallest model found" in body
+    assert "the smallest model found, " in body
     assert (
         body.count("not minimal, reduced from 9 layers to 4: stopped by triage.max_steps=9.") == 2
     )
@@ -149,7 +60,7 @@ def test_strategies_have_one_order(body):
 
 def test_a_picture_shows_what_is_off_the_default(body):
     picture = re.sub(
-        r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("The smallest model found") :])
+        r"\s", "", re.sub(r"<[^>]*>", "", body[body.index("the smallest model found, ") :])
     )
     caption = picture[picture.index("LSTM(") :].partition(")")[0]
     told = {"units=4", "recurrent_activation=relu", "go_backwards=True", "return_sequences=True"}

@@ -11,7 +11,7 @@ import asterism
 from asterism.core.messages.errors import UserError
 from asterism.report import page
 from asterism.report.pictures import png
-from asterism.report.section import SECTIONS, ReportSection
+from asterism.report.section import SECTIONS, KeyFigure, ReportSection
 from asterism.report.templating import percent
 
 ASTERISM = Path(asterism.__file__).parent
@@ -28,7 +28,8 @@ def test_every_registered_section_leaves_itself_out_without_results(tmp_path):
 def test_sections_stand_in_their_order_and_the_page_asks_for_nothing(tmp_path, monkeypatch):
     def section(name, order):
         body = Markup("<p>body of {}</p>").format(name)
-        return ReportSection(name, f"Title {name}", "Why?", (("a <label>", "1"),), body, order)
+        figure = KeyFigure("a <label>", "1")
+        return ReportSection(name, f"Title {name}", "Why?", (figure,), body, order)
 
     made = {"a": lambda _: section("a", 2), "b": lambda _: section("b", 1), "c": lambda _: None}
     monkeypatch.setattr(page, "SECTIONS", made)

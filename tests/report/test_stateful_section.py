@@ -63,7 +63,7 @@ def workspace(tmp_path_factory):
 
 
 def headline(folder):
-    return dict(stateful(folder).headline)
+    return {figure.label: figure.value for figure in stateful(folder).headline}
 
 
 @pytest.fixture

@@ -7,13 +7,20 @@ from pathlib import Path
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError
 from asterism.report.document import write_document
-from asterism.report.section import SECTIONS, ReportSection
+from asterism.report.section import SECTIONS, ReportSection, Step
 
 log = get_logger(__name__)
 
 #: The link to the page of all sweeps. Which sweeps there are is no result of a stage, so their
 #: page is beside the report, and not in it.
 SWEEPS = "../sweeps/index.html"
+
+#: What holds for all answers of the front page.
+NOTE = Step(
+    "Answers follow from this run's results by fixed rules. Every number is of one run with one "
+    "seed. This shows how much they vary:",
+    "asterism sweep seed=0,1,2",
+)
 
 
 def write_page(workspace: Path, target: Path) -> None:
@@ -36,4 +43,4 @@ def write_page(workspace: Path, target: Path) -> None:
     if not sections:
         raise UserError("no stage has left results to report: run `dvc repro`")
     ordered = sorted(sections, key=lambda s: s.order)
-    write_document(target, ordered, SWEEPS)
+    write_document(target, ordered, SWEEPS, note=NOTE)

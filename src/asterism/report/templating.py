@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
+
+from asterism.report.components import Components
 
 
 def percent(value: float | None) -> str:
@@ -46,6 +48,31 @@ def renderer(package: str) -> Callable[..., Markup]:
         return Markup(environment.get_template(template).render(**context))
 
     return render
+
+
+def render_body(
+    render: Callable[..., Markup], template: str, anchor: str, **context: Any
+) -> tuple[Markup, tuple[tuple[str, str], ...]]:
+    """A section's body from a template that may use ``part``, ``table``, ``detail`` and ``block``.
+
+    Args:
+        render: the package's function to fill in templates.
+        template: its file.
+        anchor: the section's; those of its parts begin with it.
+        context: values for the template.
+
+    Returns:
+        The body, and its list of contents: the anchor and title of each part.
+    """
+    components = Components(anchor)
+    body = render(template, **components.functions(), **context)
+    return body, tuple(components.contents)
+
+
+def ranged(texts: Sequence[str]) -> str:
+    """``1 to 3`` of texts in ascending order; one where the first and the last read the same."""
+    first, last = texts[0], texts[-1]
+    return first if first == last else f"{first} to {last}"
 
 
 #: Fills in a template of ``report/templates``.

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import yaml
 from markupsafe import Markup
 from matplotlib.figure import Figure
@@ -21,10 +22,12 @@ from asterism.core.files.artifacts import (
     write_json,
 )
 from asterism.core.messages.errors import reading
+from asterism.report.answers.vetted import answer
 from asterism.report.document import write_document
+from asterism.report.parameters import flat
 from asterism.report.pictures import png, svg
 from asterism.report.section import ReportSection
-from asterism.report.templating import percent, render
+from asterism.report.templating import counted, percent, render, render_body
 from asterism.vetting.agreement import Agreement
 from asterism.vetting.params import CERTIFICATE, VetParams
 from asterism.vetting.statistics import Share
@@ -54,18 +57,28 @@ def write_vet_page(params: VetParams, seed: int, workspace: Path, folder: Path) 
     with reading("the results of vetting"):
         verdict = _verdict(params, measured, repair)
         facts = read_json(workspace / "artifacts/vet_measure/inputs.json")
-        body = _body(params, workspace, verdict, measured, searches, repair, facts)
+        told = answer(
+            (Path(params.original).name, Path(params.compressed).name),
+            verdict,
+            Agreement.from_json(measured["agreement"]),
+            params.confidence,
+            repair,
+        )
+        body, contents = _body(params, seed, workspace, verdict, measured, searches, repair, facts)
     section = ReportSection(
         anchor="vet",
         title=f"{Path(params.compressed).name} beside {Path(params.original).name}",
         question="Does the compressed model do what the original does, on inputs like these?",
-        headline=_headline(verdict, measured),
+        headline=(),
         body=body,
         order=0,
+        contents=contents,
+        answers=(told,),
     )
     with replacing(folder) as temporary:
         temporary.mkdir()
-        write_document(temporary / "index.html", [section], "")
+        title = f"Asterism: {Path(params.compressed).name}"
+        write_document(temporary / "index.html", [section], "", title)
         write_json(
             temporary / CERTIFICATE,
             _certificate(params, seed, verdict, measured, searches, repair),
@@ -87,33 +100,24 @@ def _verdict(params: VetParams, measured: Any, repair: Any) -> Verdict:
     return decide(criteria, repaired)
 
 
-def _headline(verdict: Verdict, measured: Any) -> tuple[tuple[str, str], ...]:
-    agreement = measured["agreement"]
-    lines = [
-        ("verdict", verdict.word),
-        ("differ on the given inputs", percent(agreement["differ"]["share"])),
-    ]
-    names = ("accuracy of the original", "accuracy of the compressed model")
-    for name, share in zip(names, agreement["accuracy"], strict=False):
-        lines.append((name, percent(share["share"])))
-    return tuple(lines)
-
-
 def _body(
     params: VetParams,
+    seed: int,
     workspace: Path,
     verdict: Verdict,
     measured: Any,
     searches: Any,
     repair: Any,
     facts: Any,
-) -> Markup:
+) -> tuple[Markup, tuple[tuple[str, str], ...]]:
     agreement = measured["agreement"]
     tables = workspace / "artifacts/vet_repair"
     names = (Path(params.original).name, Path(params.compressed).name)
     bound = params.search.bound
-    return render(
+    return render_body(
+        render,
         "vet.html.j2",
+        "vet",
         verdict=verdict,
         commands=params.commands(),
         confidence=params.confidence,
@@ -146,6 +150,7 @@ def _body(
             for before, after in zip(measured["flips"], repair.get("flips", ()), strict=False)
         ],
         notes=facts["notes"],
+        settings=[("seed", str(seed)), *flat(params.model_dump(mode="json"), "vet")],
     )
 
 
@@ -181,7 +186,29 @@ def _classes(classes: Any, names: Sequence[str]) -> Markup:
         titles[::-1], shares[::-1, 0], xerr=spread[:, ::-1], color="#0072b2", ecolor="#777777"
     )
     axes.set_xlabel("share of inputs on which the models differ")
-    return svg(figure, "Share of inputs on which the models differ, by class, with intervals")
+    most = ", ".join(
+        f"{title} {percent(share)}" for title, share in zip(titles[:3], shares[:3, 0], strict=False)
+    )
+    alt = (
+        "Bar chart: share of inputs on which the models differ, by class, with intervals. "
+        f"Largest: {most}."
+    )
+    data = pl.DataFrame(
+        {
+            "class": list(map(str, titles)),
+            "share": shares[:, 0],
+            "low": shares[:, 1],
+            "high": shares[:, 2],
+        }
+    )
+    return svg(
+        figure,
+        alt,
+        "classes",
+        data,
+        "differences by class",
+        "metrics/vet_measure.json: agreement.classes",
+    )
 
 
 def _errors(path: Path) -> Markup:
@@ -201,7 +228,14 @@ def _errors(path: Path) -> Markup:
     axes.set_xlabel("tensors, in the order of the graph")
     axes.set_ylabel("relative error")
     axes.legend()
-    return svg(figure, "Relative error of each tensor along the graph, cumulative and its own")
+    alt = (
+        "Scatter chart on a logarithmic axis: relative error of each of "
+        f"{counted(len(table), 'tensor')} along the graph, as it is in the compressed graph and of "
+        "the node alone."
+    )
+    return svg(
+        figure, alt, "errors", table, "errors along the graph", "artifacts/vet_repair/tensors.csv"
+    )
 
 
 def _rows(path: Path, most: int | None) -> list[dict[str, Any]]:

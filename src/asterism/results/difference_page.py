@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from asterism.core.drawing.svg import PALETTE
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
-from asterism.report.section import ReportSection
-from asterism.report.templating import counted, renderer
-from asterism.results.differences import Change, Differences, PlotChange
+from asterism.report.section import KeyFigure, ReportSection
+from asterism.report.templating import counted, render_body, renderer
+from asterism.results.differences import CERTIFICATE, FINDINGS, Change, Differences, PlotChange
 from asterism.results.runs import SHOWN, spoken
 
 #: Fills in a template of ``results/templates``.
@@ -32,16 +32,21 @@ def write_differences(target: Path, found: Differences) -> None:
         change: sum(finding.change == change for finding in found.findings)
         for change in ("new", "gone")
     }
+    metrics = f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"
     headline = [
-        ("parameters differ", str(len(found.parameters))),
-        ("metrics differ", f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"),
-        ("plots differ", str(len(found.plots))),
-        ("findings new, gone", f"{counts['new']}, {counts['gone']}"),
+        KeyFigure("parameters differ", str(len(found.parameters)), sources=("params.yaml",)),
+        KeyFigure("metrics differ", metrics, sources=("metrics/",)),
+        KeyFigure("plots differ", str(len(found.plots)), sources=("plots/",)),
+        KeyFigure("findings new", str(counts["new"]), sources=(FINDINGS,)),
+        KeyFigure("findings gone", str(counts["gone"]), sources=(FINDINGS,)),
     ]
     if any(found.verdict):
-        headline.append(("verdict", " → ".join(word or "–" for word in found.verdict)))
-    body = render(
+        words = " → ".join(word or "–" for word in found.verdict)
+        headline.append(KeyFigure("verdict", words, sources=(f"{CERTIFICATE}: verdict.word",)))
+    body, contents = render_body(
+        render,
         "diff.html.j2",
+        "diff",
         found=found,
         first=found.metrics[:SHOWN],
         rest=found.metrics[SHOWN:],
@@ -56,8 +61,10 @@ def write_differences(target: Path, found: Differences) -> None:
         headline=tuple(headline),
         body=body,
         order=0,
+        contents=contents,
     )
-    write_document(target, [section], "")
+    title = f"Asterism: {found.before} and {found.after}"
+    write_document(target, [section], "", title)
 
 
 def as_text(found: Differences) -> str:
@@ -132,7 +139,8 @@ def _drawn(plot: PlotChange, found: Differences) -> Markup:
     labels = panels[0].get_legend_handles_labels()
     figure.legend(*labels, loc="outside lower center", ncols=2, frameon=False, fontsize="small")
     about = f"{', '.join(drawn)} against {x}: dashed {found.before}, solid {found.after}"
-    return svg(figure, about)
+    name = plot.path.removesuffix(".csv").replace("/", "-")
+    return svg(figure, about, name, plot.after, source=f"{plot.path}: {', '.join(drawn)}")
 
 
 def _groups(table: pl.DataFrame, names: list[str]) -> list[tuple[list[str], pl.DataFrame]]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from asterism.report.document import write_document
-from asterism.report.section import ReportSection
+from asterism.report.section import KeyFigure, ReportSection
+from asterism.report.templating import render_body
 from asterism.sweep.table import parameters, shared, varying
 from asterism.sweep.templating import render
 
@@ -32,18 +33,23 @@ def write_overview(folder: Path) -> None:
     """
     tables = sorted(folder.glob("*/table.csv"), key=lambda path: -path.stat().st_mtime_ns)
     sweeps = [_outcome(path) for path in tables]
+    body, _ = render_body(render, "sweeps.html.j2", "sweeps", sweeps=sweeps)
     section = ReportSection(
         anchor="sweeps",
         title="Sweeps",
         question="Which parameters have been varied here?",
         headline=(
-            ("sweeps", str(len(sweeps))),
-            ("points", str(sum(sweep.points for sweep in sweeps))),
+            KeyFigure("sweeps", str(len(sweeps)), sources=("sweeps/",)),
+            KeyFigure(
+                "points",
+                str(sum(sweep.points for sweep in sweeps)),
+                sources=("sweeps/SWEEP/table.csv: rows",),
+            ),
         ),
-        body=render("sweeps.html.j2", sweeps=sweeps),
+        body=body,
         order=0,
     )
-    write_document(folder / "index.html", [section], "")
+    write_document(folder / "index.html", [section], "", "Asterism: sweeps")
 
 
 def _outcome(path: Path) -> _Outcome:

@@ -17,7 +17,8 @@ from asterism.core.drawing.svg import PALETTE, write_svg
 from asterism.core.files.artifacts import write_table
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
-from asterism.report.section import ReportSection
+from asterism.report.section import KeyFigure, ReportSection
+from asterism.report.templating import counted, render_body
 from asterism.sweep.points import split_overrides
 from asterism.sweep.templating import render
 
@@ -164,9 +165,13 @@ def write_outcome(folder: Path, records: Sequence[dict[str, Any]], name: str) ->
     for parameter in varying(table, parameters(table)) if ranked else []:
         figure = draw(table, parameter, sorted(ranked[:DRAWN]))
         write_svg(folder / "plots" / f"{parameter.replace('/', '-')}.svg", figure)
-        figures.append((parameter, svg(figure, f"metrics against {parameter}")))
+        data = table.select("point", *parameters(table), *sorted(ranked[:DRAWN]))
+        count = counted(len(ranked[:DRAWN]), "small chart")
+        alt = f"{count}, one for each metric, against {parameter}."
+        drawn = svg(figure, alt, f"by-{parameter}", data, f"metrics by {parameter}", "table.csv")
+        figures.append((parameter, drawn))
     section = _section(name, table, records, figures, ranked)
-    write_document(folder / "index.html", [section], "../index.html")
+    write_document(folder / "index.html", [section], "../index.html", f"Asterism: sweep {name}")
     return table
 
 
@@ -181,8 +186,10 @@ def _section(
     alike = most_telling_first([metric for metric in metrics(table) if metric not in ranked])
     listed = sorted((ranked or alike)[:DRAWN])
     columns = ["point", *varying(table, parameters(table)), *_FACTS, *listed]
-    body = render(
+    body, contents = render_body(
+        render,
         "sweep.html.j2",
+        "sweep",
         shared=shared(table),
         columns=columns,
         rows=[
@@ -201,7 +208,11 @@ def _section(
         anchor="sweep",
         title=f"Sweep {name}",
         question="How do the results depend on the parameters?",
-        headline=(("points", str(len(table))), ("finished", str(finished))),
+        headline=(
+            KeyFigure("points", str(len(table)), sources=("table.csv: rows",)),
+            KeyFigure("finished", str(finished), sources=("table.csv: status",)),
+        ),
         body=body,
         order=0,
+        contents=contents,
     )

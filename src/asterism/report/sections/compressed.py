@@ -15,12 +15,17 @@ from scipy.stats import wilcoxon
 from asterism.core.files.artifacts import read_arrays, read_json, read_table
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
+from asterism.report.answers.compressed import PairResults, RepairResults, differ, repair
+from asterism.report.parameters import parameters_of
 from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, ReportSection
-from asterism.report.templating import percent, render
+from asterism.report.section import SECTIONS, Answer, KeyFigure, ReportSection
+from asterism.report.templating import percent, ranged, render, render_body
 
 #: Triggering inputs of each pair in the gallery.
 _SHOWN = 6
+
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "data", "classifier", "compression", "pairs", "trigger", "repair")
 
 
 class _Shown(Params):
@@ -43,21 +48,26 @@ def compressed(workspace: Path) -> ReportSection | None:
     made = _summaries(workspace / "artifacts/compress", shown.compression)
     folders = [workspace / "artifacts/trigger" / name for name in searches]
     first = _first_search(searches)
-    body = render(
+    models = {
+        f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
+        for f in folders
+    }
+    tests = _wilcoxon_tests(folders)
+    body, contents = render_body(
+        render,
         "compressed.html.j2",
-        models={
-            f.name: made.get(_made_by(shown.pairs[f.name])) or _taken(f, repairs.get(f.name, {}))
-            for f in folders
-        },
+        "compressed",
+        models=models,
         searches=searches,
         repairs=repairs,
         ratios=_ratios(searches),
-        tests=_wilcoxon_tests(folders),
+        tests=tests,
         histogram=_histogram(folders, first),
         confusions={f.name: _confusion(f / first) for f in folders if (f / first).is_dir()},
         galleries={f.name: _gallery(f, first) for f in folders if (f / first).is_dir()},
         notes=_notes(folders),
         first=first,
+        settings=parameters_of(workspace, GROUPS),
     )
     return ReportSection(
         order=20,
@@ -67,6 +77,58 @@ def compressed(workspace: Path) -> ReportSection | None:
         "inputs to find, and can I repair them without retraining?",
         headline=_headline(searches, repairs, first),
         body=body,
+        contents=contents,
+        answers=_answers(models, searches, repairs, first, {t["pair"]: t["p"] for t in tests}),
+    )
+
+
+def _answers(
+    models: dict[str, Any],
+    searches: dict[str, Any],
+    repairs: dict[str, Any],
+    first: str,
+    chance: dict[str, float | None],
+) -> tuple[Answer, ...]:
+    """What the front page says of these results."""
+    pairs = []
+    for name, model in models.items():
+        search = searches[name].get(first, {})
+        pairs.append(
+            PairResults(
+                name=name,
+                deviating=model["deviating_test_images"],
+                agreement=model["agreement"],
+                accuracy=model["accuracy"],
+                original_accuracy=model["original_accuracy"],
+                size=_share(model["bytes"], model["original_bytes"]),
+                deflated_size=_share(model["deflated_bytes"], model["original_deflated_bytes"]),
+                seeds=search.get("seeds", 0) - search.get("deviates_already", 0),
+                triggered=search.get("triggered", 0),
+                unfinished=search.get("out_of_time", 0) + search.get("failed", 0),
+                queries=search.get("mean_queries"),
+                chance=chance.get(name),
+            )
+        )
+    found = [_repaired(name, facts) for name, facts in repairs.items() if "chosen" in facts]
+    unrepaired = [name for name, facts in repairs.items() if "chosen" not in facts]
+    return (differ(pairs), repair(found, unrepaired)) if found else (differ(pairs),)
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _repaired(name: str, facts: dict[str, Any]) -> RepairResults:
+    chosen = facts["repairers"][facts["chosen"]]
+    return RepairResults(
+        name=name,
+        status=facts["status"],
+        repaired=chosen["improvement_ratio"],
+        images=chosen["test_images"],
+        before=chosen["test_agreement_before"],
+        after=chosen["test_agreement_after"],
+        success_before=facts["search_before"]["success_rate"],
+        success_after=facts["search_after"]["success_rate"],
     )
 
 
@@ -104,29 +166,37 @@ def _first_search(searches: dict[str, Any]) -> str:
 
 def _headline(
     searches: dict[str, Any], repairs: dict[str, Any], first: str
-) -> tuple[tuple[str, str], ...]:
+) -> tuple[KeyFigure, ...]:
     found = [s[first] for s in searches.values() if first in s]
     seeds = sum(s["seeds"] - s["deviates_already"] for s in found)
     triggered = sum(s["triggered"] for s in found)
     queries = [s["mean_queries"] for s in found if s["mean_queries"] is not None]
+    summary = f"artifacts/trigger/PAIR/summary.json: {first}"
     facts = [
-        (f"pair{'s' if len(searches) > 1 else ''} searched", str(len(searches))),
-        ("seeds with a triggering input", percent(triggered / seeds if seeds else None)),
+        KeyFigure(
+            f"pair{'s' if len(searches) > 1 else ''} searched",
+            str(len(searches)),
+            sources=("params.yaml: pairs",),
+        ),
+        KeyFigure(
+            "seeds with a triggering input",
+            percent(triggered / seeds if seeds else None),
+            sources=(f"{summary}.triggered, seeds, deviates_already",),
+        ),
     ]
     if queries:
-        facts.append(("mean queries to find one", _range([f"{q:.0f}" for q in sorted(queries)])))
+        told = ranged([f"{q:.0f}" for q in sorted(queries)])
+        facts.append(
+            KeyFigure("mean queries to find one", told, sources=(f"{summary}.mean_queries",))
+        )
     best = [
         r["repairers"][r["chosen"]]["improvement_ratio"] for r in repairs.values() if "chosen" in r
     ]
     if best:
-        facts.append(("deviations repaired, net", _range([percent(b) for b in sorted(best)])))
+        source = "artifacts/repair/PAIR/summary.json: repairers.CHOSEN.improvement_ratio"
+        told = ranged([percent(b) for b in sorted(best)])
+        facts.append(KeyFigure("deviations repaired, net", told, sources=(source,)))
     return tuple(facts)
-
-
-def _range(ascending: list[str]) -> str:
-    """From the first to the last; one where they read the same."""
-    first, last = ascending[0], ascending[-1]
-    return first if first == last else f"{first} to {last}"
 
 
 def _notes(folders: list[Path]) -> list[str]:
@@ -211,7 +281,24 @@ def _histogram(folders: list[Path], first: str) -> Markup:
         axes.set(xscale="log", ylabel="seeds")
         axes.set_title(pair, fontsize="medium", loc="left")
     panels[-1].set_xlabel(f"queries of {first} until the first triggering input")
-    return svg(figure, f"Histogram of the queries of {first}, by pair")
+    medians = ", ".join(f"{pair} {np.median(q):.0f}" for pair, q in counts.items() if len(q))
+    alt = (
+        f"Histograms, one for each pair: queries of {first} until the first triggering input of a "
+        f"seed, on a logarithmic axis. Medians: {medians or 'none was found'}."
+    )
+    data = pl.DataFrame(
+        [(pair, int(number)) for pair, q in counts.items() for number in q],
+        schema={"pair": pl.String, "queries": pl.Int64},
+        orient="row",
+    )
+    return svg(
+        figure,
+        alt,
+        "queries",
+        data,
+        f"queries of {first}",
+        f"artifacts/trigger/PAIR/{first}/triggers.csv: queries",
+    )
 
 
 def _confusion(folder: Path) -> list[dict[str, Any]]:

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from markupsafe import Markup
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
-from numpy.typing import NDArray
-
-from asterism.core.drawing.svg import PALETTE
 from asterism.core.files.artifacts import read_arrays, read_json
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
-from asterism.report.pictures import png, svg
-from asterism.report.section import SECTIONS, ReportSection
-from asterism.report.templating import counted, render
+from asterism.report.answers.importance import Added, ImportanceResults, answer
+from asterism.report.drawings.importance import (
+    CONTROLS,
+    gains,
+    heatmaps,
+    histograms,
+    spoken,
+    title,
+)
+from asterism.report.parameters import parameters_of
+from asterism.report.section import SECTIONS, KeyFigure, ReportSection
+from asterism.report.templating import render, render_body
 
 #: A gain counts as more than the control's when it lies so many deviations above its mean.
 DEVIATIONS = 2
 
-CONTROLS = {"clean": "as many other clean inputs", "noise": "as many inputs changed at random"}
-#: Augmentations whose names are not plain words.
-TITLES = {
-    "fgsm": "FGSM",
-    "bim": "BIM",
-    "carlini_wagner": "Carlini–Wagner",
-    "jsma": "JSMA",
-    "noise": "Gaussian noise",
-    "semantic": "natural, most different",
-    "own": "natural, your own",
-}
 #: Augmentations that no attack made of test inputs.
 NATURAL = ("semantic", "own")
 #: What a rise is called, by whether it is above that of the clean and of the random control.
@@ -53,8 +43,8 @@ _ROUNDING = 1e-12
 NOT_CHECKED = "Nothing was added to check it, or too much for two draws of its controls."
 CANNOT_RISE = "Here it cannot rise: the test set exercises every combination already."
 
-#: Up to here the histograms' counts are drawn linearly, from here on logarithmically.
-LINEAR_UP_TO = 10
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "data", "classifier", "attack", "importance", "criteria", "driving")
 
 
 class _Named(Params):
@@ -76,19 +66,22 @@ def importance(workspace: Path) -> ReportSection | None:
     named = read_params(_Named, workspace / "params.yaml")
     attacks, criteria = named.attack["names"], named.criteria["names"]
     alone, augmentations = metrics["test_set"], _in_order(metrics["augmentations"], attacks)
+    attacked = _in_order(read_json(workspace / "metrics/attack.json"), attacks)
     idc = _idc(alone)
     rising = [name for name in idc if alone[name] < 1]
     steps = {name: 1 / metrics["combinations"][name] for name in idc}
     rnn = workspace / "metrics/attack_rnn.json"
-    body = render(
+    body, contents = render_body(
+        render,
         "importance.html.j2",
+        "importance",
         layer=learnt["layer"],
         target_class=learnt["target_class"],
         notes=learnt["notes"],
-        heatmaps=_heatmaps(read_arrays(folder / "heatmaps.npz")),
-        histograms=_histograms(learnt["neurons"]),
+        heatmaps=heatmaps(read_arrays(folder / "heatmaps.npz")),
+        histograms=histograms(learnt["neurons"]),
         neurons=learnt["neurons"],
-        attacks=_in_order(read_json(workspace / "metrics/attack.json"), attacks),
+        attacks=attacked,
         idc=idc,
         rising=rising,
         combinations=metrics["combinations"],
@@ -97,32 +90,100 @@ def importance(workspace: Path) -> ReportSection | None:
         together=metrics["all_tests"],
         augmentations=augmentations,
         criteria=[*idc, *_others(alone, criteria)],
-        gains={_spoken(name): _gains(alone, augmentations, name) for name in rising[:1]},
+        gains={spoken(name): gains(alone, augmentations, name) for name in rising[:1]},
         verdict=_verdict,
         control=_control,
         steps=steps,
         finding=_finding(augmentations, {m: steps[m] for m in rising}) if rising else CANNOT_RISE,
         rnn=_in_order(_attacked(read_json(rnn)), attacks) if rnn.exists() else {},
         driving=_driving(workspace / "metrics/measure_driving.json", attacks, criteria),
-        spoken=_spoken,
-        title=_title,
+        spoken=spoken,
+        title=title,
         number=_number,
+        settings=parameters_of(workspace, GROUPS),
     )
     first = idc[0]
+    neurons = spoken(first)[4:]
     return ReportSection(
         anchor="importance",
         title="Important neurons",
         question="Do the tests exercise the neurons that matter to the decisions, and does adding "
         "inputs make the tests better?",
         headline=(
-            ("subject layer", learnt["layer"]),
-            (f"IDC of the test set, {_spoken(first)[4:]} neurons", _number(alone[first])),
-            ("combinations to exercise", f"{metrics['combinations'][first]:,}"),
-            ("inputs that keep this IDC", f"{metrics['smallest_subset'][first]:,}"),
+            KeyFigure(
+                "subject layer",
+                learnt["layer"],
+                sources=("artifacts/measure_importance/neurons.json: layer",),
+            ),
+            _key(
+                f"IDC of the test set, {neurons} neurons", _number(alone[first]), "test_set", first
+            ),
+            _key(
+                "combinations to exercise",
+                f"{metrics['combinations'][first]:,}",
+                "combinations",
+                first,
+            ),
+            _key(
+                "inputs that keep this IDC",
+                f"{metrics['smallest_subset'][first]:,}",
+                "smallest_subset",
+                first,
+            ),
         ),
         body=body,
         order=30,
+        contents=contents,
+        answers=(answer(_results(learnt, metrics, augmentations, attacked, first)),),
     )
+
+
+def _results(
+    learnt: Any, metrics: Any, augmentations: dict[str, Any], attacked: Any, idc: str
+) -> ImportanceResults:
+    """What the front page says of these results."""
+    new = {name: facts["new_combinations"][idc] for name, facts in augmentations.items()}
+    spreads = [
+        held[f"{control}_std"] / metrics["combinations"][idc]
+        for held in new.values()
+        for control in CONTROLS
+        if held[f"{control}_std"] is not None
+    ]
+    return ImportanceResults(
+        layer=learnt["layer"],
+        idc=idc,
+        neurons=int(idc.removeprefix("idc_")),
+        combinations=metrics["combinations"][idc],
+        covered=metrics["test_set"][idc],
+        inputs=metrics["test_set"]["inputs"],
+        all_covered=metrics["all_tests"][idc],
+        all_inputs=metrics["all_tests"]["inputs"],
+        subset=metrics["smallest_subset"][idc],
+        spread=max(spreads, default=None),
+        draws=max((facts["draws"] for facts in augmentations.values()), default=0),
+        added=tuple(
+            Added(
+                title(name),
+                facts["inputs"],
+                attacked.get(name, {}).get("success"),
+                attacked.get(name, {}).get("success_rounded"),
+                new[name]["value"],
+                _is_above(new[name]),
+            )
+            for name, facts in augmentations.items()
+        ),
+    )
+
+
+def _is_above(held: dict[str, Any]) -> bool | None:
+    """Whether new combinations are more than both controls'; None without a verdict."""
+    verdict = _verdict(held, 1)
+    return None if verdict == NO_VERDICT else verdict == VERDICTS[True, True]
+
+
+def _key(label: str, value: str, *keys: str) -> KeyFigure:
+    """A number out of the stage's metrics."""
+    return KeyFigure(label, value, sources=(f"metrics/measure_importance.json: {'.'.join(keys)}",))
 
 
 def _in_order(found: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
@@ -145,15 +206,6 @@ def _others(facts: Mapping[str, Any], names: list[str]) -> list[str]:
 def _attacked(sets: Mapping[str, Any]) -> dict[str, Any]:
     """Those of a recurrent network's input sets that were attacked."""
     return {name: facts for name, facts in sets.items() if "success" in facts}
-
-
-def _spoken(name: str) -> str:
-    """``idc_6`` as ``IDC 6``, ``k_multisection`` as ``k multisection``."""
-    return name.replace("idc", "IDC").replace("_", " ")
-
-
-def _title(name: str) -> str:
-    return TITLES.get(name, _spoken(name))
 
 
 def _number(value: float | None) -> str:
@@ -214,74 +266,3 @@ def _driving(file: Path, attacks: list[str], criteria: list[str]) -> dict[str, A
     alone = found["test_set"]
     ordered = {key: _in_order(found[key], attacks) for key in ("attacks", "augmentations")}
     return found | ordered | {"criteria": [*_idc(alone), *_others(alone, criteria)]}
-
-
-def _heatmaps(arrays: dict[str, NDArray[Any]]) -> list[tuple[int, list[tuple[Markup, Markup]]]]:
-    """Images and the relevance of their pixels, by class."""
-    rows = []
-    for label in np.unique(arrays["labels"]):
-        pairs = []
-        for at in np.flatnonzero(arrays["labels"] == label):
-            colours = _diverging(arrays["relevance"][at])
-            pairs.append(
-                (
-                    png(arrays["images"][at], f"an input of class {label}", 56),
-                    png(colours, f"relevance of its pixels for class {label}", 56),
-                )
-            )
-        rows.append((int(label), pairs))
-    return rows
-
-
-def _diverging(relevance: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Red for positive, blue for negative relevance, white for none; ``(H, W, 3)``."""
-    largest = float(np.abs(relevance).max()) or 1.0
-    share = np.abs(relevance)[..., None] / largest
-    red, blue = np.array([178, 24, 43]), np.array([33, 102, 172])
-    end = np.where(relevance[..., None] > 0, red, blue)
-    return np.round(255 + (end - 255) * np.sqrt(share)).astype(np.uint8)
-
-
-def _histograms(neurons: list[dict[str, Any]]) -> Markup:
-    columns = min(3, len(neurons))
-    rows = -(-len(neurons) // columns)
-    figure = Figure(figsize=(6.4, 1.7 * rows))
-    grid = np.ravel(figure.subplots(rows, columns, squeeze=False))
-    for axes, neuron in zip(grid, neurons, strict=False):
-        edges = neuron["edges"]
-        axes.stairs(neuron["histogram"], edges, fill=True, color=PALETTE[4])
-        for centroid in neuron["centroids"]:
-            axes.axvline(centroid, color=PALETTE[5], linewidth=1.2)
-        if max(neuron["histogram"]) > LINEAR_UP_TO:
-            axes.set_yscale("symlog", linthresh=LINEAR_UP_TO)
-        else:
-            axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-        clusters = counted(len(neuron["centroids"]), "cluster")
-        axes.set_title(f"neuron {neuron['neuron']}: {clusters}", fontsize=8)
-    for axes in grid[len(neurons) :]:
-        axes.set_axis_off()
-    figure.supxlabel("activation over the training inputs", fontsize=8)
-    return svg(figure, "Histograms of the important neurons' activations with their centroids")
-
-
-def _gains(alone: dict[str, float], augmentations: dict[str, Any], idc: str) -> Markup:
-    figure = Figure(figsize=(6.4, 3.2))
-    axes = figure.subplots()
-    places = np.arange(len(augmentations))
-    kinds = [("value", "the augmentation"), *((f"{c}_mean", what) for c, what in CONTROLS.items())]
-    for offset, ((key, label), colour) in enumerate(zip(kinds, PALETTE, strict=False)):
-        heights = [100 * (facts[idc][key] - alone[idc]) for facts in augmentations.values()]
-        spread = key.replace("_mean", "_std")
-        errors = [
-            100 * (facts[idc][spread] or 0) if key != "value" else 0
-            for facts in augmentations.values()
-        ]
-        axes.bar(
-            places + 0.27 * (offset - 1), heights, 0.25, yerr=errors, label=label, color=colour
-        )
-    labels = [textwrap.fill(_title(name), 14) for name in augmentations]
-    axes.set_xticks(places, labels, fontsize=8)
-    axes.set_ylim(bottom=0)
-    axes.set_ylabel("rise of IDC (points)")
-    axes.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3)
-    return svg(figure, f"Rise of {_spoken(idc)} by each augmentation and by its controls")

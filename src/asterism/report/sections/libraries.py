@@ -16,9 +16,11 @@ from asterism.core.files.artifacts import read_json, read_table, require_file
 from asterism.core.messages.errors import UserError, concerning
 from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
+from asterism.report.answers.libraries import LibraryResults, answer
+from asterism.report.parameters import parameters_of
 from asterism.report.pictures import svg
-from asterism.report.section import SECTIONS, ReportSection
-from asterism.report.templating import render
+from asterism.report.section import SECTIONS, KeyFigure, ReportSection
+from asterism.report.templating import percent, render, render_body
 
 #: Width of a plot; the page shows all in one width, so a narrower one had larger letters.
 _PLOT_INCHES = 6.0
@@ -43,6 +45,9 @@ STRATEGIES = {
     "muffin": "Muffin (from scratch)",
 }
 
+#: Groups of parameters that shape these results.
+GROUPS = ("seed", "reduce", "generate", "execute", "judge", "triage")
+
 
 @SECTIONS.register("libraries")
 def libraries(workspace: Path) -> ReportSection | None:
@@ -55,8 +60,12 @@ def libraries(workspace: Path) -> ReportSection | None:
     judged = read_json(metrics / "judge_models.json")
     unique = read_json(artifacts / "triage_findings/unique.json")
     growth = read_table(workspace / "plots/generate_models/growth.csv")
-    body = render(
+    outcomes = read_table(artifacts / "execute_models/outcomes.csv").to_dicts()
+    left_out = read_json(artifacts / "execute_models/left_out.json")
+    body, contents = render_body(
+        render,
         "libraries.html.j2",
+        "libraries",
         kinds=KINDS,
         reduction=read_table(artifacts / "reduce_models/reduction.csv").to_dicts(),
         universe=read_json(artifacts / "generate_models/universe.json"),
@@ -71,13 +80,14 @@ def libraries(workspace: Path) -> ReportSection | None:
         ],
         cradle="cradle" in generated["coverage"],
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
-        outcomes=read_table(artifacts / "execute_models/outcomes.csv").to_dicts(),
-        left_out=read_json(artifacts / "execute_models/left_out.json"),
+        outcomes=outcomes,
+        left_out=left_out,
         judged=judged,
         triage=triage,
-        table=_by_library(unique),
+        symptoms=_by_library(unique),
         unique=[_shown(artifacts / "triage_findings", u) for u in unique],
         versions=read_json(artifacts / "library_versions/env.json"),
+        settings=parameters_of(workspace, GROUPS),
     )
     return ReportSection(
         anchor="libraries",
@@ -85,15 +95,51 @@ def libraries(workspace: Path) -> ReportSection | None:
         question="Does a model compute the same thing in every library, and where not, which "
         "layer and parameter is to blame?",
         headline=(
-            ("models generated", f"{generated['models']:,}"),
-            ("of them run in all libraries", f"{generated['executed']:,}"),
-            ("findings", f"{judged['findings']:,}"),
-            ("unique findings", f"{triage['unique']:,}"),
-            ("confirmed by a script", f"{triage['reproduced_in_three_processes']:,}"),
+            _key("models generated", generated["models"], "generate_models.json: models"),
+            _key(
+                "of them run in all libraries",
+                generated["executed"],
+                "generate_models.json: executed",
+            ),
+            _key("findings", judged["findings"], "judge_models.json: findings"),
+            _key("unique findings", triage["unique"], "triage_findings.json: unique"),
+            _key(
+                "confirmed by a script",
+                triage["reproduced_in_three_processes"],
+                "triage_findings.json: reproduced_in_three_processes",
+            ),
         ),
         body=body,
         order=40,
+        contents=contents,
+        answers=(answer(_results(generated, judged, triage, unique, outcomes, left_out)),),
     )
+
+
+def _results(
+    generated: Any, judged: Any, triage: Any, unique: Any, outcomes: Any, left_out: Any
+) -> LibraryResults:
+    """What the front page says of these results."""
+    return LibraryResults(
+        generated=generated["models"],
+        executed=generated["executed"],
+        agreements=judged["agreements"],
+        unresolved=judged["unresolved"],
+        rejected=judged["invalid_rate"],
+        libraries=tuple(sorted({u["finding"]["library"] for u in unique})),
+        problems=triage["unique"],
+        known=triage["known"],
+        confirmed=triage["reproduced_in_three_processes"],
+        affected=len({model for u in unique for model in u["models"]}),
+        left=triage["groups_left_by_budget"],
+        left_out=tuple(left_out),
+        silent=tuple(row["backend"] for row in outcomes if not row["ok"]),
+    )
+
+
+def _key(label: str, count: int, source: str) -> KeyFigure:
+    """A count out of a file of metrics."""
+    return KeyFigure(label, f"{count:,}", sources=(f"metrics/{source}",))
 
 
 def _place(strategy: str) -> tuple[int, str]:
@@ -116,14 +162,29 @@ def _growth(growth: pl.DataFrame, kind: str) -> Markup:
     axes.set_xlabel("generated models")
     axes.set_ylabel(f"{KINDS[kind]} (%)")
     axes.legend(frameon=False)
-    return svg(figure, f"Growth of {KINDS[kind]} covered, by strategy")
+    rows = growth.sort("models").group_by("strategy", maintain_order=True).last()
+    ends = {row["strategy"]: percent(row[kind]) for row in rows.to_dicts()}
+    told = ", ".join(f"{STRATEGIES.get(name, name)} {ends[name]}" for name in names)
+    alt = (
+        f"Line chart: share of {KINDS[kind]} covered by generated models, a line for each "
+        f"strategy. At the end: {told}."
+    )
+    data = growth.select("strategy", "models", kind)
+    return svg(
+        figure,
+        alt,
+        f"growth-{kind}",
+        data,
+        f"growth of {KINDS[kind]}",
+        f"plots/generate_models/growth.csv: {kind}",
+    )
 
 
 def _by_library(unique: list[dict[str, Any]]) -> dict[str, Any]:
     counts = Counter((u["finding"]["library"], u["finding"]["symptom"]) for u in unique)
     symptoms = sorted({symptom for _, symptom in counts})
     names = sorted({library for library, _ in counts})
-    return {"symptoms": symptoms, "rows": [(n, [counts[n, s] for s in symptoms]) for n in names]}
+    return {"names": symptoms, "rows": [(n, [counts[n, s] for s in symptoms]) for n in names]}
 
 
 def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
@@ -138,12 +199,12 @@ def _shown(folder: Path, unique: dict[str, Any]) -> dict[str, Any]:
     return {
         **unique,
         "special_weights": any(node.is_special for node in graph.nodes.values()),
-        "picture": _model(graph),
+        "picture": _model(graph, name),
         "script": script.read_text(encoding="utf-8", errors="replace"),
     }
 
 
-def _model(graph: Graph) -> Markup:
+def _model(graph: Graph, name: str) -> Markup:
     """The smallest model found as boxes from top to bottom, each at its depth."""
     depth: dict[int, int] = {}
     place: dict[int, tuple[float, float]] = {}
@@ -170,7 +231,23 @@ def _model(graph: Graph) -> Markup:
             axes.annotate("", (x, y + edge), (start[0], start[1] - edge), arrowprops=arrow)
         box = {"boxstyle": "round", "facecolor": "white", "edgecolor": "gray"}
         axes.text(x, y, captions[identity], ha="center", va="center", fontsize=8, bbox=box)
-    return svg(figure, "The smallest model found")
+    layers = [caption.replace("\n", " ") for caption in captions.values()]
+    data = pl.DataFrame(
+        {
+            "node": list(graph.nodes),
+            "layer": layers,
+            "inputs": [" ".join(map(str, node.inputs)) for node in graph.nodes.values()],
+        }
+    )
+    alt = f"Boxes joined by arrows: the smallest model found, {', then '.join(layers)}."
+    return svg(
+        figure,
+        alt,
+        f"model-{name}",
+        data,
+        "the smallest model found",
+        "artifacts/triage_findings/unique.json: graph",
+    )
 
 
 #: Characters of a caption's line, so that boxes side by side do not touch.

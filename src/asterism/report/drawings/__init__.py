@@ -1,0 +1,1 @@
+"""Figures that a lane's section shows, where they are many."""

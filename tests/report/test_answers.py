@@ -1,0 +1,366 @@
+"""The front page's answers: for each rule, numbers on both sides of it and what is said."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from scipy.stats import beta
+
+from asterism.report.answers import compressed, importance, libraries, stateful
+from asterism.report.answers.certainty import bounds, listed, of_share, points, quoted
+from asterism.report.section import Level
+from places import ROOT
+
+RECURRENT = stateful.RecurrentResults(
+    train_accuracy=0.99,
+    test_accuracy=0.98,
+    inputs=100,
+    states=500,
+    transitions=4000,
+    covered_states=0.95,
+    covered_transitions=0.85,
+    variance=0.8,
+    seeds=50,
+    broken_seeds=2,
+    campaigns=(
+        stateful.Campaign("state", "state", 20, 0.6),
+        stateful.Campaign("k step", "k_step", 30, 0.84),
+        stateful.Campaign("nothing", "none", 25, 0.5),
+    ),
+    same_mutants=False,
+)
+UNGUIDED = stateful.Campaign("nothing", "none", 31, 0.5)
+
+
+def said(answer):
+    """Everything that an answer says, in one text."""
+    steps = [f"{step.text} {step.command}" for step in answer.steps]
+    return "\n".join([answer.sentence, answer.certainty, *answer.unusual, *steps])
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "words"),
+    [
+        ({}, Level.GOOD, "Well: the test set visits 95.0% of its 500 abstract states and 85.0% of"),
+        ({"covered_states": 0.9, "covered_transitions": 0.8}, Level.GOOD, "Well:"),
+        ({"covered_states": 0.899}, Level.LOOK, "In part:"),
+        ({"covered_transitions": 0.799}, Level.LOOK, "In part:"),
+        ({"covered_states": 0.5}, Level.LOOK, "In part:"),
+        ({"covered_states": 0.499}, Level.ACT, "Badly:"),
+    ],
+)
+def test_how_well_tests_exercise_the_network(change, level, words):
+    answer = stateful.answer(replace(RECURRENT, **change))
+    assert answer.level is level and words in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"test_accuracy": 0.93}, "right on 99.0% of the training inputs and on 93.0%"),
+        ({"variance": 0.49}, "keeps 49.0% of the hidden states' variance"),
+        ({"variance": 0.49}, "asterism sweep abstraction.k=3,5,8"),
+        ({"same_mutants": True}, "ran the same mutants"),
+        ({"same_mutants": True}, "-S fuzz.mutants="),
+        (
+            {"campaigns": (*RECURRENT.campaigns[:2], UNGUIDED)},
+            "The unguided campaign found 31 groups of crashes, more than each guided one (30",
+        ),
+        ({"broken_seeds": 0}, "No campaign broke any seed"),
+        ({"broken_seeds": 5}, "decide which changes the network has to withstand"),
+        (
+            {"covered_transitions": 0.83},
+            "Add the queue of the campaign guided by k step to the tests: it exercises 84.0% of "
+            "the transitions. artifacts/fuzz/k_step/queue.npz",
+        ),
+    ],
+)
+def test_what_is_unusual_of_a_network_is_said_only_then(change, words):
+    assert words not in said(stateful.answer(RECURRENT))
+    assert words in said(stateful.answer(replace(RECURRENT, **change)))
+
+
+def test_a_network_without_campaigns_is_answered_for():
+    answer = stateful.answer(replace(RECURRENT, campaigns=(), broken_seeds=0))
+    assert [figure.value for figure in answer.figures] == ["98.0%", "95.0%", "85.0%"]
+    assert answer.unusual == answer.steps == ()
+
+
+def test_the_networks_figures_have_intervals_and_sources():
+    figures = stateful.answer(RECURRENT).figures
+    assert [f.value for f in figures] == ["98.0%", "95.0%", "85.0%", "4.0%"]
+    assert figures[0].certainty == of_share(98, 100, "input")
+    assert figures[3].certainty == of_share(2, 50, "seed")
+    assert figures[1].sources[0] == "metrics/measure_coverage.json: test.basic_state"
+
+
+PAIR = compressed.PairResults(
+    name="small",
+    deviating=0,
+    agreement=1.0,
+    accuracy=0.97,
+    original_accuracy=0.97,
+    size=0.25,
+    deflated_size=0.3,
+    seeds=20,
+    triggered=0,
+    unfinished=0,
+    queries=None,
+    chance=0.01,
+)
+FEW = {"deviating": 3, "agreement": 0.99}  # of 300
+UNMEASURED = dict.fromkeys(("deviating", "agreement", "accuracy", "original_accuracy"))
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "words"),
+    [
+        ({}, Level.GOOD, "No: they answer every test image alike"),
+        (FEW, Level.LOOK, "Yes, but little on the test images: 1.0% of them are answered"),
+        ({"triggered": 1}, Level.LOOK, "while small changes of test images make the models differ"),
+        ({"deviating": 6, "agreement": 0.98}, Level.LOOK, "Yes, but little"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, Level.LOOK, "too much for “small”: 2.3% of"),
+        ({"deviating": 12, "agreement": 0.96}, Level.ACT, "it matters for “small”: 4.0% of"),
+        ({**FEW, "accuracy": 0.955}, Level.ACT, "and accuracy moves by -1.5 points"),
+        ({**FEW, "accuracy": 0.9601}, Level.LOOK, "Yes, but little"),
+        (UNMEASURED, Level.GOOD, "agreement on test images was not measured"),
+        ({**UNMEASURED, "triggered": 2}, Level.LOOK, "Agreement on test images was not measured"),
+    ],
+)
+def test_whether_compressed_models_differ(change, level, words):
+    answer = compressed.differ([replace(PAIR, **change)])
+    assert answer.level is level and words in answer.sentence
+    assert bool(answer.steps) == (level is not Level.GOOD)
+
+
+def test_pairs_are_answered_for_together():
+    worse = replace(PAIR, name="tiny", deviating=30, agreement=0.9, accuracy=0.9, triggered=9)
+    answer = compressed.differ([PAIR, worse])
+    assert answer.sentence == (
+        "Yes, and it matters for “tiny”: 0.0% to 10.0% of the test images are answered otherwise, "
+        "and accuracy moves by -7.0 to +0.0 points."
+    )
+    worst, accuracy, triggered = answer.figures
+    assert (worst.value, worst.certainty) == ("10.0%", of_share(30, 300, "image"))
+    assert worst.sources == (
+        "artifacts/compress/tiny/summary.json: agreement, deviating_test_images",
+    )
+    assert accuracy.value == "-7.0 to +0.0"
+    assert (triggered.value, triggered.certainty) == ("22.5%", of_share(9, 40, "seed"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"size": 0.96}, "The file of “small” is 96.0% of its original's, 30.0% deflated."),
+        ({"size": 0.96, "deflated_size": None}, "is 96.0% of its original's."),
+        ({"unfinished": 2}, "For “small”, 2 seeds ran out of time"),
+        ({"accuracy": 0.98}, "More accurate than the original on these images: “small”."),
+        ({"chance": 0.05}, "not shown to need fewer queries than the uniform one for “small”"),
+        ({"deviating": 7, "agreement": 1 - 7 / 300}, "the interval reaches above"),
+    ],
+)
+def test_what_is_unusual_of_a_pair_is_said_only_then(change, words):
+    clear = {"deviating": 30, "agreement": 0.9}
+    for others in ({}, clear):
+        assert words not in said(compressed.differ([replace(PAIR, **others)]))
+    assert words in said(compressed.differ([replace(PAIR, **change)]))
+
+
+def test_the_number_of_test_images_follows_from_those_that_deviate():
+    assert replace(PAIR, deviating=7, agreement=1 - 7 / 360).images == 360
+    assert PAIR.images is None and replace(PAIR, **UNMEASURED).images is None
+
+
+REPAIR = compressed.RepairResults("small", "repaired", 0.5, 200, 0.97, 0.98, 0.9, 0.4)
+
+
+@pytest.mark.parametrize(
+    ("change", "unrepaired", "level", "words"),
+    [
+        ({}, [], Level.GOOD, "Yes: 50.0% of the deviations go away"),
+        ({"repaired": 0.49}, [], Level.LOOK, "In part: 49.0%"),
+        ({}, ["other"], Level.LOOK, "No repairer could be trained for “other”"),
+        ({"after": 0.96}, [], Level.LOOK, "No, since agreement falls elsewhere"),
+        ({"status": "lowers agreement"}, [], Level.LOOK, "No, since agreement falls elsewhere"),
+        ({"repaired": 0.0}, [], Level.LOOK, "Leave “small” as it is"),
+        ({"success_after": 0.9}, [], Level.GOOD, "as often as before the repair: “small”"),
+        ({"before": None, "after": None}, [], Level.GOOD, "Yes:"),
+    ],
+)
+def test_whether_a_repair_helps(change, unrepaired, level, words):
+    answer = compressed.repair([replace(REPAIR, **change)], unrepaired)
+    assert answer.level is level and words in said(answer)
+    plain = compressed.repair([REPAIR], [])
+    assert "as often as before" not in said(plain) and "could be trained" not in said(plain)
+
+
+def test_a_repair_that_is_worse_is_not_advised():
+    worse = replace(REPAIR, name="tiny", after=0.9)
+    answer = compressed.repair([REPAIR, worse], [])
+    assert answer.level is Level.LOOK and "In part, and not for “tiny”" in answer.sentence
+    assert [(step.text, step.command) for step in answer.steps] == [
+        ("Try the repaired “small”:", "artifacts/repair/small/"),
+        ("Leave “tiny” as it is: its repair loses agreement.", ""),
+    ]
+    assert answer.figures[1].value == "97.0% → 98.0%"
+    assert answer.figures[1].certainty == "after: " + of_share(196, 200, "image")
+
+
+def added(title="FGSM", inputs=36, success=1.0, rounded=0.9, new=5, above=False):
+    return importance.Added(title, inputs, success, rounded, new, above)
+
+
+IMPORTANCE = importance.ImportanceResults(
+    layer="dense2",
+    idc="idc_6",
+    neurons=6,
+    combinations=64,
+    covered=0.95,
+    inputs=180,
+    all_covered=0.97,
+    all_inputs=360,
+    subset=180,
+    spread=0.031,
+    draws=4,
+    added=(added("FGSM", above=True), added("BIM", above=True, new=7)),
+)
+
+
+@pytest.mark.parametrize(
+    ("covered", "level", "words"),
+    [
+        (0.9, Level.GOOD, "Yes: the test set exercises 90.0% of the 64 combinations of the 6 most"),
+        (0.899, Level.LOOK, "In part:"),
+        (0.3, Level.LOOK, "In part:"),
+        (0.299, Level.ACT, "Hardly:"),
+    ],
+)
+def test_whether_tests_exercise_what_matters(covered, level, words):
+    answer = importance.answer(replace(IMPORTANCE, covered=covered))
+    assert answer.level is level and words in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"added": (added(),)}, "No inputs that were added raise the coverage more"),
+        ({"added": (added(above=True), added("BIM"))}, "Of 2 kinds of added inputs only FGSM can"),
+        (
+            {"added": (added(rounded=0.74),)},
+            "FGSM: 100.0% of the inputs are classified wrongly, but 74.0% once they are rounded",
+        ),
+        ({"added": (added(inputs=9),)}, "FGSM: 9 inputs only"),
+        ({"spread": None}, "drawn once, so their spread is unknown"),
+        ({"subset": 30}, "label these 30 inputs first: artifacts/measure_importance/idc_6/small"),
+        (
+            {"covered": 0.5, "added": ()},
+            "Add natural inputs: the rest of the test inputs exercises",
+        ),
+    ],
+)
+def test_what_is_unusual_of_coverage_is_said_only_then(change, words):
+    assert words not in said(importance.answer(IMPORTANCE))
+    assert words in said(importance.answer(replace(IMPORTANCE, **change)))
+
+
+def test_the_augmentation_that_reaches_most_is_advised():
+    text = said(importance.answer(IMPORTANCE))
+    assert "Add inputs as BIM makes them: 7 new combinations." in text
+    assert "Controls were drawn 4 times and deviate by up to 3.1 points." in text
+    assert "Add inputs" not in said(importance.answer(replace(IMPORTANCE, covered=1)))
+    unjudged = replace(IMPORTANCE, added=(added(above=None),))
+    assert importance.answer(unjudged).unusual == ()
+
+
+LIBRARIES = libraries.LibraryResults(
+    generated=1000,
+    executed=100,
+    agreements=900,
+    unresolved=0,
+    rejected=0.1,
+    libraries=(),
+    problems=0,
+    known=0,
+    confirmed=0,
+    affected=0,
+    left=0,
+    left_out=(),
+    silent=(),
+)
+FOUND = {"problems": 3, "confirmed": 3, "affected": 5, "libraries": ("jax", "litert")}
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "words"),
+    [
+        ({}, Level.GOOD, "Yes: no difference in 100 models."),
+        ({"executed": 0}, Level.LOOK, "Not shown"),
+        ({"unresolved": 1}, Level.LOOK, "Not shown"),
+        ({"left": 1}, Level.LOOK, "Not shown"),
+        (FOUND, Level.ACT, "No: 3 different problems in jax and litert."),
+        ({**FOUND, "known": 2}, Level.ACT, "in jax and litert, 2 of them known."),
+        ({**FOUND, "known": 3}, Level.LOOK, "3 of them known"),
+    ],
+)
+def test_whether_libraries_compute_the_same(change, level, words):
+    answer = libraries.answer(replace(LIBRARIES, **change))
+    assert answer.level is level and words in answer.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"left": 14}, "14 groups of findings were not examined"),
+        ({**FOUND, "left": 14}, "dvc exp run -S triage.max_unique=17"),
+        ({"left_out": ("a", "b")}, "Left out, since they could not be started: a and b."),
+        ({"silent": ("c",)}, "Ran no model at all: c."),
+        ({"rejected": 0.11}, "Keras rejects 11.0% of the models run."),
+        ({**FOUND, "confirmed": 1}, "2 problems did not show in each"),
+        (FOUND, "artifacts/triage_findings/FINDING/report.md"),
+        ({"executed": 49}, "dvc exp run -S generate.executed=100"),
+    ],
+)
+def test_what_is_unusual_of_libraries_is_said_only_then(change, words):
+    assert words not in said(libraries.answer(LIBRARIES))
+    assert words in said(libraries.answer(replace(LIBRARIES, **change)))
+
+
+def test_figures_of_libraries():
+    figures = libraries.answer(replace(LIBRARIES, **FOUND)).figures
+    assert [figure.value for figure in figures] == ["3", "5 of 100", "900", "1,000"]
+    assert figures[0].certainty == "3 of 3 shown by a script in three processes"
+    assert figures[1].certainty == of_share(5, 100, "model")
+
+
+@pytest.mark.parametrize(("count", "total"), [(0, 20), (3, 20), (20, 20), (7, 360)])
+def test_intervals_are_those_of_clopper_and_pearson(count, total):
+    low = beta.ppf(0.025, count, total - count + 1) if count else 0
+    high = beta.ppf(0.975, count + 1, total - count) if count < total else 1
+    assert bounds(count, total) == pytest.approx((low, high))
+
+
+def test_words_of_certainty():
+    assert bounds(0, 0) == bounds(3, 2) == bounds(-1, 2) == (0, 1)
+    assert of_share(353, 360, "input") == "96.0% to 99.2%, 360 inputs"
+    assert of_share(0, 0, "seed") == "0.0% to 100.0%, 0 seeds"
+    assert [listed(list(names)) for names in ("a", "ab", "abc")] == ["a", "a and b", "a, b and c"]
+    assert quoted(["a", "b"]) == "“a” and “b”"
+    assert (points(-0.0126), points(0.003)) == ("-1.3", "+0.3")
+
+
+def test_the_manual_names_the_numbers_of_the_rules():
+    rows = (ROOT / "docs/report.md").read_text(encoding="utf-8").splitlines()
+    answers = {
+        "exercise the recurrent network?": (
+            stateful.STATES,
+            stateful.TRANSITIONS,
+            stateful.FEW_STATES,
+        ),
+        "differ, and does it matter?": (compressed.AGREEMENT, compressed.ACCURACY_LOST),
+        "be repaired without retraining?": (compressed.WELL_REPAIRED,),
+        "exercise the neurons that matter?": (importance.WELL, importance.BADLY),
+    }
+    for question, numbers in answers.items():
+        (row,) = (row for row in rows if question in row)
+        assert re.findall(r"\d+%", row) == [f"{100 * number:.0f}%" for number in numbers]

@@ -1,0 +1,123 @@
+"""Whole pages to look at: a report of all lanes, a vetted pair, a sweep and the list of sweeps."""
+
+import shutil
+
+import numpy as np
+import pytest
+import yaml
+
+from asterism.config import compose
+from asterism.core.parameters.params import read_params
+from asterism.core.running.stage import load_script
+from asterism.report.page import write_page
+from asterism.sweep.overview import write_overview
+from asterism.sweep.table import write_outcome
+from asterism.vetting.command import VetRequest, vet_overrides
+from places import ROOT
+from report.library_results import write_library_results
+from vetting.digit_pairs import damage, make_pair
+
+TINY = [
+    "data.train=300",
+    "data.test=160",
+    "rnn.units=[8]",
+    "rnn.training.epochs=2",
+    "seeds.per_class=1",
+    "fuzz.mutants=300",
+    "fuzz.criteria=[state,none]",
+    "coverage.references=3",
+    "classifier=lenet1",
+    "classifier.training.epochs=3",
+    "attack.names=[fgsm,noise]",
+    "attack.inputs=10",
+    "attack.rnn_inputs=10",
+    "importance.neurons=[4,8]",
+    "trigger.seeds=20",
+    "trigger.queries=100",
+    "repair.folds=2",
+    "repair.repeats=1",
+]
+PAIR = "pruned"
+STAGES = [
+    ["train_rnn"],
+    ["profile_states"],
+    ["build_dtmc"],
+    ["select_seeds"],
+    ["fuzz", "state"],
+    ["fuzz", "none"],
+    ["measure_coverage"],
+    ["train_classifier"],
+    ["attack"],
+    ["measure_importance"],
+    ["compress", PAIR],
+    ["trigger", PAIR],
+    ["repair", PAIR],
+]
+VETTED = [
+    "vet.changes.inputs=40",
+    "vet.search.seeds=20",
+    "vet.search.queries=60",
+    "vet.repair.evaluations=20",
+]
+
+
+def _run(folder, stages):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setenv("ASTERISM_STATE_ROOT", str(folder / "state"))
+        for name, *variant in stages:
+            stage = load_script(ROOT / "stages", name)
+            stage.run(read_params(stage.Params), *variant)
+
+
+def write_report(folder):
+    """The report of a tiny run of all lanes."""
+    params = yaml.safe_load(compose(ROOT / "conf", TINY))
+    params["pairs"] = {PAIR: params["pairs"][PAIR]}
+    (folder / "params.yaml").write_text(yaml.safe_dump(params, sort_keys=False))
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    _run(folder, STAGES)
+    write_library_results(folder)
+    write_page(folder, folder / "report/index.html")
+    return folder / "report/index.html"
+
+
+def write_vetted(folder):
+    """The page of a damaged pair, which is localised and repaired."""
+    make_pair(folder)
+    damage(folder / "int8.onnx", folder / "damaged.onnx", "w1", 8)
+    request = VetRequest(
+        original=folder / "original.onnx",
+        compressed=folder / "damaged.onnx",
+        inputs=folder / "inputs.npz",
+        overrides=VETTED,
+    )
+    overrides, _ = vet_overrides(request, ROOT / "conf")
+    (folder / "params.yaml").write_text(compose(ROOT / "conf", overrides))
+    shutil.copy(ROOT / "dvc.yaml", folder)
+    _run(folder, [["vet_measure"], ["vet_search"], ["vet_repair"], ["vet_page"]])
+    return folder / "report/vet/index.html"
+
+
+def write_sweeps(folder):
+    """The page of a sweep with a point that failed, and that of all sweeps."""
+    values = np.random.default_rng(0).random((6, 30))
+    records = [
+        {
+            "number": number,
+            "overrides": ["data=digits", f"abstraction.k={number // 2 + 1}", f"seed={number % 2}"],
+            "status": "finished" if number else "failed",
+            "exit_code": int(not number),
+            "experiment": f"point-{number}",
+            "report": f"points/{number:04d}/index.html" if number else None,
+            "ran": ["build_dtmc"],
+            "total_seconds": 12.5,
+            "log_tail": "error: build_dtmc: something is wrong\n" + 30 * "a long line of the log ",
+            "message": "build_dtmc failed",
+            "metrics": {f"build_dtmc.json:some.metric_{m}": v for m, v in enumerate(row.tolist())},
+        }
+        for number, row in enumerate(values)
+    ]
+    write_outcome(folder / "k", records, "k")
+    write_overview(folder)
+    return folder / "k/index.html", folder / "index.html"

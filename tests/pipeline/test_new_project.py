@@ -114,12 +114,16 @@ def make_models(folder):
     return folder
 
 
+def outside():
+    """The environment without what leads Python to this checkout."""
+    return {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+
+
 def run_there(folder, python, *words, **environment):
     """A command of the package that is installed beside a Python."""
-    known = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(python.parent / "asterism"), *map(str, words)],
-        cwd=folder, env=known | environment, capture_output=True, text=True, check=False,
+        cwd=folder, env=outside() | environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -150,11 +154,14 @@ def test_the_smallest_installation_vets_onnx_files_and_names_the_extra_of_others
     """What `pip install asterism` brings, in an environment that has nothing else."""
     wheel, python = build_wheel(tmp_path), make_environment(tmp_path / "venv")
     command = [python, *PIP, "install", "--constraint", ROOT / "requirements.lock", wheel]
-    installed = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
+    installed = subprocess.run(
+        list(map(str, command)), env=outside(), capture_output=True, text=True, check=False
+    )
     if re.search(r"connection|resolve host|timed out", installed.stderr, re.IGNORECASE):
         pytest.skip("no package index can be reached from here")
     assert installed.returncode == 0, installed.stderr[-2000:]
-    listed = subprocess.run([python, *PIP, "list", "--format=freeze"], **RUN).stdout.lower()
+    asked = [python, *PIP, "list", "--format=freeze"]
+    listed = subprocess.run(asked, env=outside(), **RUN).stdout.lower()
     for package in ("tensorflow", "keras", "torch", "jax", "openvino", "scikit-learn"):
         assert f"\n{package}==" not in listed, package
     models = make_models(tmp_path / "models")

@@ -4,17 +4,34 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.parameters.labels import Label
-from asterism.core.parameters.params import ParameterSection
+from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.report.page import write_page
 
 
 class Params(ParameterSection):
-    """Which results the page shows, as earlier ones may lie beside them, and in which order."""
+    """What the page lists, and which results it shows, as earlier ones may lie beside them."""
 
+    seed: Seed
     pairs: dict[Label, Any]
     compression: dict[Label, Any]
     attack: dict[str, Any]
     criteria: dict[str, Any]
+    data: dict[str, Any]
+    rnn: dict[str, Any]
+    abstraction: dict[str, Any]
+    coverage: dict[str, Any]
+    seeds: dict[str, Any]
+    fuzz: dict[str, Any]
+    classifier: dict[str, Any]
+    trigger: dict[str, Any]
+    repair: dict[str, Any]
+    importance: dict[str, Any]
+    driving: dict[str, Any]
+    reduce: dict[str, Any]
+    generate: dict[str, Any]
+    execute: dict[str, Any]
+    judge: dict[str, Any]
+    triage: dict[str, Any]
 
 
 def run(_params: Params) -> None:

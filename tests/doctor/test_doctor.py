@@ -96,7 +96,7 @@ def test_libraries_under_test_are_listed_with_what_is_pinned(tmp_path, monkeypat
     )
     jax, torch = software.under_test(lock)
     assert jax.status == "warning" and "pinned is 0.0.1" in jax.found
-    assert torch.status == "warning" and "extra" in torch.advice
+    assert torch.status == "warning" and "asterism[libraries]" in torch.advice
 
 
 def test_without_a_compiler_and_without_git(monkeypatch):

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.extras import missing_extra
 
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
@@ -82,4 +83,9 @@ def main() -> None:
             app(prog_name="asterism")
     except UserError as error:
         print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (missing := missing_extra(error)) is None:
+            raise
+        print(f"error: {missing}", file=sys.stderr)
         sys.exit(1)

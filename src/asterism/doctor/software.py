@@ -81,7 +81,7 @@ def under_test(lock: Path = LOCK) -> list[Check]:
     for package, version in installed_versions().items():
         wanted = pins.get(canonicalize_name(package))
         if version == "not installed":
-            advice = "its backends are left out; the extra `libraries` installs it"
+            advice = "`pip install 'asterism[libraries]'` brings all libraries under test"
             checks.append(Check(package, "warning", version, advice))
         elif wanted is not None and not _same(version, wanted):
             advice = "findings are of this version; results of the other one are computed anew"

@@ -17,7 +17,6 @@ from asterism.core.messages.errors import UserError, telling_line
 from asterism.core.workers.processes import run_alone
 from asterism.localisation.graph import renamed
 from asterism.localisation.lite_graphs import convertible
-from asterism.models.classifiers.formats.litert import require_small_tensors
 from asterism.models.keras_models.reading import KERAS_SUFFIXES, load_keras
 
 if TYPE_CHECKING:
@@ -75,6 +74,8 @@ def convert(source: Path, target: Path) -> None:
     """
     import onnx
     import tf2onnx
+
+    from asterism.models.classifiers.formats.litert import require_small_tensors
 
     with tempfile.TemporaryDirectory() as folder:
         lite = source

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -263,6 +264,15 @@ def _triggers(path: Path, facts: Any) -> list[dict[str, Any]]:
     return found
 
 
+def _versions() -> dict[str, str]:
+    """Of the libraries that compute, as far as they are installed."""
+    found = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 def _certificate(
     params: VetParams, seed: int, verdict: Verdict, measured: Any, searches: Any, repair: Any
 ) -> dict[str, Any]:
@@ -270,7 +280,7 @@ def _certificate(
     return {
         "verdict": verdict.to_json(),
         "sha256": params.hashes(),
-        "versions": {name: version(name) for name in _LIBRARIES},
+        "versions": _versions(),
         "commands": params.commands(),
         "seed": seed,
         # As text: the order of mutators counts, and JSON files here have sorted keys.

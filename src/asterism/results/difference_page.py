@@ -13,8 +13,8 @@ from asterism.core.messages.counting import counted
 from asterism.report.document import write_document
 from asterism.report.pictures import svg
 from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import renderer
-from asterism.results.differences import Change, Differences, PlotChange
+from asterism.report.templating import render_body, renderer
+from asterism.results.differences import CERTIFICATE, FINDINGS, Change, Differences, PlotChange
 from asterism.results.runs import SHOWN, spoken
 
 #: Fills in a template of ``results/templates``.
@@ -33,19 +33,21 @@ def write_differences(target: Path, found: Differences) -> None:
         change: sum(finding.change == change for finding in found.findings)
         for change in ("new", "gone")
     }
+    metrics = f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"
     headline = [
-        KeyFigure("parameters differ", str(len(found.parameters))),
-        KeyFigure(
-            "metrics differ", f"{len(found.metrics)} of {len(found.metrics) + found.alike[1]}"
-        ),
-        KeyFigure("plots differ", str(len(found.plots))),
-        KeyFigure("findings new, gone", f"{counts['new']}, {counts['gone']}"),
+        KeyFigure("parameters differ", str(len(found.parameters)), sources=("params.yaml",)),
+        KeyFigure("metrics differ", metrics, sources=("metrics/",)),
+        KeyFigure("plots differ", str(len(found.plots)), sources=("plots/",)),
+        KeyFigure("findings new", str(counts["new"]), sources=(FINDINGS,)),
+        KeyFigure("findings gone", str(counts["gone"]), sources=(FINDINGS,)),
     ]
     if any(found.verdict):
         words = " → ".join(word or "–" for word in found.verdict)
-        headline.append(KeyFigure("verdict", words))
-    body = render(
+        headline.append(KeyFigure("verdict", words, sources=(f"{CERTIFICATE}: verdict.word",)))
+    body, contents = render_body(
+        render,
         "diff.html.j2",
+        "diff",
         found=found,
         first=found.metrics[:SHOWN],
         rest=found.metrics[SHOWN:],
@@ -60,8 +62,10 @@ def write_differences(target: Path, found: Differences) -> None:
         headline=tuple(headline),
         body=body,
         order=0,
+        contents=contents,
     )
-    write_document(target, [section], "")
+    title = f"Asterism: {found.before} and {found.after}"
+    write_document(target, [section], "", title)
 
 
 def as_text(found: Differences) -> str:
@@ -138,7 +142,9 @@ def _drawn(plot: PlotChange, found: Differences) -> Markup:
     about = f"{', '.join(drawn)} against {x}: dashed {found.before}, solid {found.after}"
     named = ((found.before, plot.before), (found.after, plot.after))
     data = [table.select(pl.lit(name).alias("results of"), pl.all()) for name, table in named]
-    return svg(figure, about, Path(plot.path).stem, pl.concat(data, how="diagonal_relaxed"))
+    name = plot.path.removesuffix(".csv").replace("/", "-")
+    both = pl.concat(data, how="diagonal_relaxed")
+    return svg(figure, about, name, both, source=f"{plot.path}: {', '.join(drawn)}")
 
 
 def _groups(table: pl.DataFrame, names: list[str]) -> list[tuple[list[str], pl.DataFrame]]:

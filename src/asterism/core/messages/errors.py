@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from asterism.core.messages.extras import missing_extra
+
 #: Characters of a message: what it quotes of a file may be of any length.
 _LONGEST = 2000
 #: Characters of the longest words, which are not cut where a message is.
@@ -73,6 +75,8 @@ def reading(what: str) -> Iterator[None]:
 
 
 def _why(error: BaseException) -> str:
+    if (missing := missing_extra(error)) is not None:
+        return missing
     if isinstance(error, MemoryError):
         return "there is not enough memory for it"
     if isinstance(error, RecursionError):

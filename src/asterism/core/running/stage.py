@@ -23,6 +23,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.files.os_errors import rejections_told
 from asterism.core.messages.console import configure_logging, divert_native_messages, get_logger
 from asterism.core.messages.errors import UserError, printable
+from asterism.core.messages.extras import missing_extra
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.parameters.registry import unknown
 from asterism.core.resuming.stage_units import is_shard
@@ -82,6 +83,9 @@ def _run(folder: Path, name: str, arguments: list[str]) -> int:
         print(f"error: {label}: interrupted; the same command goes on", file=sys.stderr)
         return INTERRUPTED
     except Exception as error:  # the reason in one line first, then where it came from
+        if (missing := missing_extra(error, name)) is not None:
+            print(f"error: {label}: {missing}", file=sys.stderr)
+            return 1
         reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
         print(f"error: {label}: {reason}", file=sys.stderr)
         for line in traceback.format_exc().splitlines():

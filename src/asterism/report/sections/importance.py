@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_arrays, read_json
-from asterism.core.messages.counting import counted
 from asterism.core.parameters.params import ParameterSection as Params
 from asterism.core.parameters.params import read_params
 from asterism.report.answers.importance import Added, ImportanceResults, answer

@@ -1,0 +1,136 @@
+"""What each extra brings, and the line that names it where it is missing."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from asterism.cli import program
+from asterism.core.messages.errors import UserError, reading
+from asterism.core.messages.extras import EXTRAS, STAGES, missing_extra
+from asterism.core.running.stage import main
+from places import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+from update_dag import lanes
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+LANES = ("vetting", "compressed", "importance", "stateful", "libraries", "remotes")
+
+#: Distributions whose modules have other names.
+MODULES = {"scikit-learn": "sklearn", "adversarial-robustness-toolbox": "art"}
+
+
+def modules_of(requirements):
+    names = (Requirement(text).name for text in requirements)
+    return {MODULES.get(name, name.replace("-", "_")) for name in names if name != "asterism"}
+
+
+def brought_by(extra):
+    """Modules of an extra, with those of the extras that it has in it."""
+    listed = PROJECT["optional-dependencies"][extra]
+    inner = [Requirement(text) for text in listed if text.startswith("asterism[")]
+    others = [brought_by(name) for one in inner for name in one.extras]
+    return modules_of(listed).union(*others)
+
+
+def test_every_module_is_in_its_extra_and_not_in_the_plain_installation():
+    assert modules_of(PROJECT["dependencies"]).isdisjoint(EXTRAS)
+    for module, extra in EXTRAS.items():
+        assert module in brought_by(extra), module
+    assert brought_by("all") == EXTRAS.keys()
+    assert set().union(*map(brought_by, LANES)) == EXTRAS.keys()
+
+
+def test_everything_that_is_installed_for_development_is_pinned():
+    lock = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    listed = [*PROJECT["dependencies"]]
+    for extra in (*LANES, "dev"):
+        listed += PROJECT["optional-dependencies"][extra]
+    for name in {Requirement(text).name for text in listed} - {"asterism"}:
+        assert f"\n{canonicalize_name(name)}==" in lock, name
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "--extra all --extra dev" in makefile
+
+
+def test_only_modules_of_extras_are_named():
+    line = missing_extra(ModuleNotFoundError("x", name="keras.layers"))
+    assert line == "keras is not installed: run `pip install 'asterism[vetting]'`"
+    assert missing_extra(ModuleNotFoundError("x", name="a_module_of_mine")) is None
+    assert missing_extra(ModuleNotFoundError("x")) is None
+    assert missing_extra(ValueError("keras")) is None
+
+
+def test_every_stage_has_the_extra_of_its_lane():
+    for heading, stages in lanes().items():
+        extra = heading.partition(":")[0].replace("all lanes", "all")
+        assert {STAGES[stage] for stage in stages} == {extra}
+    assert len(STAGES) == sum(len(stages) for stages in lanes().values())
+    line = missing_extra(ModuleNotFoundError("x", name="keras"), "fuzz")
+    assert line == "keras is not installed: run `pip install 'asterism[stateful]'`"
+
+
+def test_a_stage_without_its_extra_ends_with_one_line(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stages").mkdir()
+    script = "raise ModuleNotFoundError('No module named jax', name='jax')\n"
+    (tmp_path / "stages/one.py").write_text(script)
+    monkeypatch.setattr("asterism.core.running.stage.divert_native_messages", lambda path: None)
+    assert main(tmp_path / "stages", ["one"]) == 1
+    said = capfd.readouterr().err
+    assert said == "error: one: jax is not installed: run `pip install 'asterism[libraries]'`\n"
+
+
+@pytest.mark.parametrize("name", ["openvino", None])
+def test_a_command_without_its_extra_ends_with_one_line(monkeypatch, capsys, name):
+    def fail(**_):
+        raise ModuleNotFoundError("No module", name=name)
+
+    monkeypatch.setattr(program, "app", fail)
+    if name is None:
+        with pytest.raises(ModuleNotFoundError):
+            program.main()
+        return
+    with pytest.raises(SystemExit) as end:
+        program.main()
+    assert end.value.code == 1
+    assert capsys.readouterr().err.startswith("error: openvino is not installed: run `pip")
+
+
+def test_a_file_that_cannot_be_read_without_an_extra_says_so():
+    with (
+        pytest.raises(UserError, match=r"cannot read a\.keras: keras is not installed: run `pip"),
+        reading("a.keras"),
+    ):
+        raise ModuleNotFoundError("No module named 'keras'", name="keras")
+
+
+def test_what_vets_onnx_files_imports_nothing_of_an_extra(tmp_path):
+    for module in EXTRAS:
+        (tmp_path / module).mkdir()
+        told = f"raise ModuleNotFoundError('no {module}', name={module!r})\n"
+        (tmp_path / module / "__init__.py").write_text(told)
+    stages = [ROOT / f"stages/{name}.py" for name in ("vet_measure", "vet_search", "vet_page")]
+    stages += [ROOT / "stages/vet_repair.py"]
+    scripts = "".join(
+        f"from {found[1]} import {found[2]}\n"
+        for stage in stages
+        for found in re.finditer(r"^ *from (asterism[\w.]+) import (\w+)", stage.read_text(), re.M)
+    )
+    scripts += "import asterism.cli, asterism.sweep.app, asterism.sweep.worker, asterism.config\n"
+    scripts += (
+        "import asterism.vetting.command, asterism.vetting.looking, asterism.doctor.software\n"
+    )
+    path = f"{tmp_path}:{ROOT / 'src'}"
+    done = subprocess.run(
+        [sys.executable, "-c", scripts],
+        env={"PYTHONPATH": path, "PATH": str(Path(sys.executable).parent)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]

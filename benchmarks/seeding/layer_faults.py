@@ -10,9 +10,17 @@ import numpy as np
 
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor
-
-#: Changes a layer so that it computes something else.
-Change = Callable[[Any], None]
+from seeding.layer_changes import (
+    Change,
+    activation,
+    after,
+    attribute,
+    before,
+    elementwise,
+    gates,
+    operation,
+    weights,
+)
 
 
 @dataclass(frozen=True)
@@ -46,90 +54,6 @@ class LayerFault:
 def node(kind: str, **config: Any) -> Callable[[Any], Node]:
     """A step for :func:`asterism.memo.graphs.graph.sequential`."""
     return lambda _: Node(kind, {**config, "dtype": "float32"}, seed=7)
-
-
-def after(wrong: Callable[[Any], Any]) -> Change:
-    """The layer's output is changed."""
-
-    def change(layer: Any) -> None:
-        call = layer.call
-        layer.call = lambda *given, **more: wrong(call(*given, **more))
-
-    return change
-
-
-def before(wrong: Callable[[Any], Any]) -> Change:
-    """The layer's input is changed."""
-
-    def change(layer: Any) -> None:
-        call = layer.call
-        layer.call = lambda first, *given, **more: call(wrong(first), *given, **more)
-
-    return change
-
-
-def attribute(**values: Any) -> Change:
-    """Attributes of the layer have other values."""
-
-    def change(layer: Any) -> None:
-        for name, value in values.items():
-            object.__setattr__(layer, name, value)
-
-    return change
-
-
-def activation(name: str) -> Change:
-    """The layer's activation is another one."""
-
-    def change(layer: Any) -> None:
-        import keras
-
-        (getattr(layer, "cell", layer)).activation = keras.activations.get(name)
-
-    return change
-
-
-def weights(at: int, wrong: Callable[[Any], Any]) -> Change:
-    """One of the layer's arrays is changed."""
-
-    def change(layer: Any) -> None:
-        arrays = layer.get_weights()
-        arrays[at] = np.ascontiguousarray(wrong(arrays[at]), arrays[at].dtype)
-        layer.set_weights(arrays)
-
-    return change
-
-
-def operation(name: str, *given: Any, **more: Any) -> Callable[[Any], Any]:
-    """An operation of Keras, applied to a tensor."""
-
-    def apply(tensor: Any) -> Any:
-        from keras import ops
-
-        return getattr(ops, name)(tensor, *given, **more)
-
-    return apply
-
-
-def elementwise(wrong: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A function of Keras' operations and a tensor."""
-
-    def apply(tensor: Any) -> Any:
-        from keras import ops
-
-        return wrong(ops, tensor)
-
-    return apply
-
-
-def gates(order: tuple[int, ...]) -> Callable[[Any], Any]:
-    """The gates of a recurrent layer's array in another order."""
-
-    def wrong(array: Any) -> Any:
-        parts = np.split(array, len(order), axis=-1)
-        return np.concatenate([parts[i] for i in order], axis=-1)
-
-    return wrong
 
 
 _NO_BIAS = weights(-1, np.zeros_like)

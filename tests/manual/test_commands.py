@@ -33,7 +33,8 @@ def commands(start):
     for page in [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
         for line in lines(page):
             if line.startswith(start):
-                words = shlex.split(line.removeprefix(start).partition(" && ")[0])
+                first = re.split(r" && | \|\| ", line.removeprefix(start))[0]
+                words = shlex.split(first)
                 found.append(pytest.param(words, id=f"{page.stem}: {line}"[:80]))
     return found
 

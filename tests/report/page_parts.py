@@ -14,3 +14,10 @@ def rows(markup):
     found = re.findall(r"<tr>(.*?)</tr>", str(markup), re.DOTALL)
     cells = [re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in found]
     return [[plain(cell) for cell in row] for row in cells if row]
+
+
+def headline(section):
+    """The key figures of a section, by their labels; each says where it was read."""
+    assert all(": " in source for figure in section.headline for source in figure.sources)
+    assert all(figure.sources for figure in section.headline)
+    return [(figure.label, figure.value) for figure in section.headline]

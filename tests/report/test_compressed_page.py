@@ -9,7 +9,7 @@ from asterism.core.files.artifacts import write_arrays, write_json, write_table
 from asterism.dflare.outcome import Findings, SeedRecord, Trigger
 from asterism.report.sections import compressed as module
 from asterism.report.sections.compressed import compressed
-from report.page_parts import plain, rows
+from report.page_parts import headline, plain, rows
 
 MINE, MADE = "own", "pruned"
 #: Queries until each seed's first triggering input; none where it ended without one.
@@ -77,7 +77,7 @@ def workspace(tmp_path):
     made = {
         **{"method": "pruning", "bytes": 3072, "original_bytes": 4096, "deflated_bytes": 512},
         **{"original_deflated_bytes": 2048, "accuracy": 0.875, "original_accuracy": 0.9375},
-        **{"agreement": 0.75, "deviating_test_images": 12.0},
+        **{"agreement": 0.75, "deviating_test_images": 12},
     }
     write_json(tmp_path / f"artifacts/compress/{MADE}/summary.json", made)
     return tmp_path
@@ -102,11 +102,11 @@ def test_there_is_none_where_no_pair_of_the_parameters_was_searched(workspace, f
 def test_models_searches_and_notes(workspace, figures):
     section = compressed(workspace)
     assert (section.anchor, section.order) == ("compressed", 20)
-    assert section.headline == (
+    assert headline(section) == [
         ("pairs searched", "2"),
         ("seeds with a triggering input", percent := "83.3%"),
         ("mean queries to find one", "4 to 203"),
-    )
+    ]
     assert percent == f"{5 / 6:.1%}"
     told = rows(section.body)
     assert told[:2] == [
@@ -125,7 +125,7 @@ def test_models_searches_and_notes(workspace, figures):
         "big.onnx, it has no labels (own)."
     ) in text
     assert "Metropolis–Hastings help" not in text
-    assert "Repair (the paper" not in text
+    assert "Repairers" not in text and 'id="compressed-repair"' not in section.body
     assert (
         "own , the most frequent deviations, original's class → compressed model's: "
         "0 → 1 (7), 1 → 0 (7), 1 → 2 (5), 5 → 0 (3), 5 → 1 (3), 5 → 2 (3), 5 → 3 (3), 5 → 4 (3)"
@@ -155,13 +155,15 @@ def test_what_a_repair_has_measured_of_files_of_yours_is_shown(workspace, figure
     write_json(workspace / f"artifacts/repair/{MINE}/summary.json", repair)
     write_json(workspace / "artifacts/repair/earlier/summary.json", {})
     section = compressed(workspace)
-    assert section.headline[-1] == ("deviations repaired, net", "20.0%")
+    assert headline(section)[-1] == ("deviations repaired, net", "20.0%")
     told = rows(section.body)
     shown = ["1.0 KiB (50.0%)", "–", "50.0%", "62.5%", "87.5%", "–"]
     assert told[0] == [MINE, "a file of yours", *shown]
     counts = ["40", "20", "5.2", "1.0", "4.2", "25.0%", "5.0%", "20.0%"]
     assert [MINE, "head (chosen)", *counts] in told
+    assert [MINE, "head (chosen)", "100", "75.0%", "80.0%", "", "10.0%"] in told
     assert [MINE, "head", "75.0%", "50.0%", "12.3", "–"] in told
+    assert "Repairers" in section.body and 'id="compressed-repair"' in section.body
 
 
 def test_dflare_is_compared_with_its_uniform_form_pair_by_pair(workspace, figures):
@@ -183,8 +185,13 @@ def test_the_same_queries_of_both_searches_have_no_test(workspace):
 def test_the_histogram_has_a_panel_for_each_pair_over_the_same_queries(workspace, figures):
     folders = [workspace / "artifacts/trigger" / name for name in (MINE, MADE, "none")]
     module._histogram(folders, "dflare")
-    ((alt, figure),) = figures.items()
-    assert alt == "Histogram of the queries of dflare, by pair"
+    (shown,) = figures.values()
+    assert shown.alt == (
+        "Histograms, one for each pair: queries of dflare until the first triggering input of a "
+        "seed, on a logarithmic axis. Medians: own 4, pruned 4."
+    )
+    assert shown.data.rows() == [(MINE, 3), (MINE, 5), (MADE, 4), (MADE, 400), (MADE, 2)]
+    figure = shown.figure
     assert [axes.get_title(loc="left") for axes in figure.axes] == [MINE, MADE]
     edges = [sorted({*(bar.get_x() for bar in axes.patches)}) for axes in figure.axes]
     assert edges[0] == edges[1]
@@ -211,5 +218,6 @@ def test_the_histogram_has_a_panel_for_each_pair_over_the_same_queries(workspace
 def test_a_histogram_of_nothing_is_empty(tmp_path, figures):
     leave_search(tmp_path / "a/dflare", (None, None))
     module._histogram([tmp_path / "a"], "dflare")
-    (figure,) = figures.values()
-    assert sum(bar.get_height() for bar in figure.axes[0].patches) == 0
+    (shown,) = figures.values()
+    assert sum(bar.get_height() for bar in shown.figure.axes[0].patches) == 0
+    assert shown.alt.endswith("Medians: none was found.") and shown.data.is_empty()

@@ -8,6 +8,7 @@ from matplotlib.patches import StepPatch
 
 from asterism.core.drawing.svg import PALETTE
 from asterism.memo.graphs.graph import Graph, Node, WeightEdit, input_node
+from asterism.report.drawings import importance as drawings
 from asterism.report.pictures import png
 from asterism.report.sections import importance, libraries
 
@@ -16,7 +17,7 @@ NEURONS = [
         **{"neuron": number, "edges": [0.0, 1.0, 2.0], "histogram": counts},
         "centroids": [0.5, 1.5, 1.75][: number + 1],
     }
-    for number, counts in enumerate([[3, importance.LINEAR_UP_TO + 1], [2, 1], [5, 0], [1, 1]])
+    for number, counts in enumerate([[3, drawings.LINEAR_UP_TO + 1], [2, 1], [5, 0], [1, 1]])
 ]
 
 
@@ -24,10 +25,19 @@ NEURONS = [
     ("count", "panels", "size"), [(1, 1, 1.7), (2, 2, 1.7), (3, 3, 1.7), (4, 6, 3.4)]
 )
 def test_important_neurons_have_a_panel_each(drawn, count, panels, size):
-    figures = drawn(importance)
-    importance._histograms(NEURONS[:count])
-    ((alt, figure),) = figures.items()
-    assert alt == "Histograms of the important neurons' activations with their centroids"
+    figures = drawn(drawings)
+    drawings.histograms(NEURONS[:count])
+    (shown,) = figures.values()
+    told = ["1 cluster", "2 clusters", "3 clusters", "3 clusters"][:count]
+    assert shown.alt == (
+        "Histograms of the important neurons' activations over the training inputs, with a line "
+        "at each cluster's centroid: "
+        + ", ".join(f"neuron {number} has {clusters}" for number, clusters in enumerate(told))
+        + "."
+    )
+    assert shown.data.rows()[:2] == [(0, 0.0, 1.0, 3), (0, 1.0, 2.0, drawings.LINEAR_UP_TO + 1)]
+    assert len(shown.data) == 2 * count
+    figure = shown.figure
     assert len(figure.axes) == panels
     assert figure.get_size_inches().tolist() == [6.4, pytest.approx(size)]
     assert [axes.axison for axes in figure.axes] == [n < count for n in range(panels)]
@@ -41,27 +51,32 @@ def test_important_neurons_have_a_panel_each(drawn, count, panels, size):
         assert {to_hex(line.get_color()) for line in axes.lines} == {PALETTE[5]}
         assert {line.get_linewidth() for line in axes.lines} == {1.2}
         assert axes.get_yscale() == ("symlog" if number == 0 else "linear")
-        clusters = "1 cluster" if number == 0 else f"{min(number, 2) + 1} clusters"
-        assert axes.get_title() == f"neuron {number}: {clusters}"
+        assert axes.get_title() == f"neuron {number}: {told[number]}"
 
 
 def test_counts_up_to_a_limit_are_shown_as_they_are(drawn):
-    figures = drawn(importance)
-    most = [NEURONS[1] | {"histogram": [importance.LINEAR_UP_TO, 0]}]
-    importance._histograms(most)
-    assert [figure.axes[0].get_yscale() for figure in figures.values()] == ["linear"]
+    figures = drawn(drawings)
+    most = [NEURONS[1] | {"histogram": [drawings.LINEAR_UP_TO, 0]}]
+    drawings.histograms(most)
+    assert [shown.figure.axes[0].get_yscale() for shown in figures.values()] == ["linear"]
 
 
 def test_the_rise_by_each_augmentation_stands_beside_those_by_its_controls(drawn):
-    figures = drawn(importance)
+    figures = drawn(drawings)
     facts = {
         **{"value": 0.5, "clean_mean": 0.375, "clean_std": 0.0625},
         **{"noise_mean": 0.25, "noise_std": None},
     }
     augmentations = {"fgsm": {"idc_6": facts}, "semantic": {"idc_6": facts | {"value": 0.75}}}
-    importance._gains({"idc_6": 0.125}, augmentations, "idc_6")
-    ((alt, figure),) = figures.items()
-    assert alt == "Rise of IDC 6 by each augmentation and by its controls"
+    drawings.gains({"idc_6": 0.125}, augmentations, "idc_6")
+    (shown,) = figures.values()
+    assert shown.alt == (
+        "Bar chart: rise of IDC 6 in points by each augmentation, beside its clean and its random "
+        "control: FGSM 37.5 beside 25.0 and 12.5; natural, most different 62.5 beside 25.0 and "
+        "12.5."
+    )
+    assert shown.data.rows() == [("fgsm", 37.5, 25, 12.5), ("semantic", 62.5, 25, 12.5)]
+    figure = shown.figure
     (axes,) = figure.axes
     bars = [container for container in axes.containers if hasattr(container, "patches")]
     heights = [[bar.get_height() for bar in container] for container in bars]
@@ -76,7 +91,7 @@ def test_the_rise_by_each_augmentation_stands_beside_those_by_its_controls(drawn
     ]
     assert spreads == [[0, 0], [12.5, 12.5], [0, 0]]
     labels = [container.get_label() for container in bars]
-    assert labels == ["the augmentation", *importance.CONTROLS.values()]
+    assert labels == ["the augmentation", *drawings.CONTROLS.values()]
     names = [text.get_text() for text in axes.get_xticklabels()]
     assert names == ["FGSM", "natural, most\ndifferent"]
     assert axes.get_ylim()[0] == 0 and axes.get_ylabel() == "rise of IDC (points)"
@@ -85,11 +100,11 @@ def test_the_rise_by_each_augmentation_stands_beside_those_by_its_controls(drawn
 
 
 def test_relevance_is_red_and_blue_and_white():
-    found = importance._diverging(np.array([[4.0, 0.0, -4.0, 1.0]], np.float32))
+    found = drawings.diverging(np.array([[4.0, 0.0, -4.0, 1.0]], np.float32))
     assert found.dtype == np.uint8
     assert found[0].tolist()[:3] == [[178, 24, 43], [255, 255, 255], [33, 102, 172]]
     assert found[0, 3].tolist() == [round(255 + (end - 255) / 2) for end in (178, 24, 43)]
-    assert (importance._diverging(np.zeros((2, 2), np.float32)) == 255).all()
+    assert (drawings.diverging(np.zeros((2, 2), np.float32)) == 255).all()
 
 
 def test_heatmaps_stand_beside_their_images_class_by_class():
@@ -97,12 +112,12 @@ def test_heatmaps_stand_beside_their_images_class_by_class():
     images = rng.integers(0, 256, (3, 2, 2, 1)).astype(np.uint8)
     relevance = rng.normal(size=(3, 2, 2)).astype(np.float32)
     arrays = {"labels": np.array([7, 2, 7]), "images": images, "relevance": relevance}
-    shown = importance._heatmaps(arrays)
+    shown = drawings.heatmaps(arrays)
     assert [(label, len(pairs)) for label, pairs in shown] == [(2, 1), (7, 2)]
     for (label, pairs), places in zip(shown, [[1], [0, 2]], strict=True):
         for (image, colours), at in zip(pairs, places, strict=True):
             assert image == png(images[at], f"an input of class {label}", 56)
-            drawn_ = importance._diverging(relevance[at])
+            drawn_ = drawings.diverging(relevance[at])
             assert colours == png(drawn_, f"relevance of its pixels for class {label}", 56)
 
 
@@ -148,8 +163,14 @@ def test_coverage_grows_to_the_end_of_the_longest_strategy(drawn):
         }
     )
     libraries._growth(table, "types")
-    ((alt, figure),) = figures.items()
-    assert alt == "Growth of layer types covered, by strategy"
+    (shown,) = figures.values()
+    assert shown.alt == (
+        "Line chart: share of layer types covered by generated models, a line for each strategy. "
+        f"At the end: {libraries.STRATEGIES['memo']} 75.0%, {libraries.STRATEGIES['cradle']} "
+        "50.0%, other 12.5%."
+    )
+    assert shown.data.equals(table)
+    figure = shown.figure
     (axes,) = figure.axes
     lines = {line.get_label(): line for line in axes.lines}
     assert list(lines) == [libraries.STRATEGIES["memo"], libraries.STRATEGIES["cradle"], "other"]
@@ -171,10 +192,10 @@ def test_findings_are_counted_by_library_and_symptom():
         for library, symptom in (("b", "nan"), ("a", "crash"), ("b", "nan"), ("b", "crash"))
     ]
     assert libraries._by_library(unique) == {
-        "symptoms": ["crash", "nan"],
+        "names": ["crash", "nan"],
         "rows": [("a", [1, 0]), ("b", [1, 2])],
     }
-    assert libraries._by_library([]) == {"symptoms": [], "rows": []}
+    assert libraries._by_library([]) == {"names": [], "rows": []}
 
 
 def test_a_model_is_drawn_from_top_to_bottom_each_layer_below_what_it_reads(drawn):
@@ -187,8 +208,17 @@ def test_a_model_is_drawn_from_top_to_bottom_each_layer_below_what_it_reads(draw
             3: Node("Add", {}, (1, 2)),
         }
     )
-    libraries._model(graph)
-    (figure,) = figures.values()
+    libraries._model(graph, "litert-crash")
+    ((name, shown),) = figures.items()
+    assert name == "model-litert-crash"
+    assert shown.alt.startswith("Boxes joined by arrows: the smallest model found, InputLayer(")
+    assert shown.alt.endswith(
+        "then Dense(units=4) with a special weight, then Dense(units=4, activation=tanh), "
+        "then Add()."
+    )
+    assert shown.data["node"].to_list() == [0, 1, 2, 3]
+    assert shown.data["inputs"].to_list() == ["", "0", "0", "1 2"]
+    figure = shown.figure
     (axes,) = figure.axes
     boxes = [text for text in axes.texts if text.get_text()]
     captions = {text.get_text(): text.get_position() for text in boxes}

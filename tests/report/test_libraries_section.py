@@ -68,7 +68,7 @@ def test_a_picture_shows_what_is_off_the_default(body):
 
 
 def test_a_finding_says_what_is_out_of_the_ordinary_with_it(body):
-    hang, differs = (re.sub(r"\s+", " ", part) for part in body.split("<h4>")[1:])
+    hang, differs = (re.sub(r"\s+", " ", part) for part in body.split("<h5>")[1:])
     assert "Inputs: empty." in hang and "is NaN" not in hang
     assert "Inputs: normal, wide. The special weight in the picture is NaN" in differs
     assert "with a special weight" in differs and "with a special weight" not in hang

@@ -12,7 +12,7 @@ from asterism.report.campaigns import place
 from asterism.report.pictures import png
 from asterism.report.sections import stateful as module
 from asterism.report.sections.stateful import stateful
-from report.page_parts import plain, rows
+from report.page_parts import headline, plain, rows
 
 CRITERIA = ("basic_state", "weighted_state", "n_step_state_boundary", "basic_transition")
 #: Inputs and the least coverage of each set, in no order of the page.
@@ -97,12 +97,12 @@ def test_there_is_none_before_coverage_was_measured(workspace):
 def test_the_section_holds_the_numbers_that_the_stages_left(workspace, figures):
     section = stateful(workspace)
     assert (section.anchor, section.order) == ("stateful", 10)
-    assert section.headline == (
+    assert headline(section) == [
         ("test accuracy", "87.5%"),
         ("abstract states", "1,234"),
         ("states that the test set covers", "75.0%"),
         ("different crashes, all campaigns together", "4"),
-    )
+    ]
     text = plain(section.body)
     for said in ("93.8% of the training", "87.5% of the test inputs", "54,321 correctly"):
         assert said in text
@@ -110,7 +110,7 @@ def test_the_section_holds_the_numbers_that_the_stages_left(workspace, figures):
     assert "which explain 50.0% of their variance" in text
     assert "“state” by basic state." in text
     assert "those guided by state found more groups of crashes" in text
-    assert 'alt="Most visited states of the Markov chain"' in section.body
+    assert 'alt="The most visited states of the Markov chain as discs' in section.body
 
 
 def test_sets_and_campaigns_stand_in_the_pages_order(workspace, figures):
@@ -137,7 +137,17 @@ def test_each_campaign_has_a_gallery_of_its_own(workspace, figures):
 def test_coverage_grows_with_the_mutants_in_percent(workspace, figures):
     stateful(workspace)
     for column, title in module.CURVES.items():
-        figure = figures[f"Coverage of {title} by mutants run"]
+        shown = figures[f"coverage-{column}"]
+        last = f"{100 * HISTORY[column][-1]:.1f}%"
+        assert shown.alt == (
+            f"Line chart: coverage of {title} by mutants run, a line for each campaign. "
+            f"At the end, by what guides it: state {last}, nothing {last}."
+        )
+        assert shown.data.columns == ["guided by", "mutants", column]
+        points = list(zip(HISTORY["mutants"], HISTORY[column], strict=True))
+        told = [(guide, *point) for guide in ("state", "nothing") for point in points]
+        assert shown.data.rows() == told
+        figure = shown.figure
         (axes,) = figure.axes
         assert [line.get_label() for line in axes.lines] == ["state", "nothing"]
         for line in axes.lines:
@@ -154,7 +164,13 @@ def test_coverage_grows_with_the_mutants_in_percent(workspace, figures):
 
 def test_curves_of_crashes_have_their_area_and_a_panel_for_each_similarity(workspace, figures):
     stateful(workspace)
-    figure = figures["ROC curves of telling crashes from correctly classified test inputs"]
+    assert figures["roc"].alt == (
+        "Two charts of ROC curves, by state and by transition similarity: how well low similarity "
+        "tells crashes from correctly classified test inputs. Areas: state by state 0.70, nothing "
+        "by state 0.60, state by transition 0.60, nothing by transition 0.50."
+    )
+    assert len(figures["roc"].data) == 12
+    figure = figures["roc"].figure
     assert [axes.get_title() for axes in figure.axes] == [
         "by state similarity",
         "by transition similarity",
@@ -183,4 +199,4 @@ def test_without_crashes_there_is_nothing_to_tell_apart(workspace, figures):
     path = workspace / "plots/measure_coverage/roc.csv"
     path.write_text(path.read_text().splitlines()[0] + "\n")
     assert "there is nothing to tell apart" in plain(stateful(workspace).body)
-    assert len(figures) == 3
+    assert set(figures) == {f"coverage-{column}" for column in module.CURVES}

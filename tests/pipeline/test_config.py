@@ -25,7 +25,7 @@ CONF = ROOT / "conf"
 CHOICES = sorted(
     (str(file.parent.relative_to(CONF)), file.stem)
     for file in CONF.glob("*/*.yaml")
-    if file.parent.name not in ("experiment", "hydra")
+    if file.parent.name not in ("experiment", "hydra", "environment")
 )
 #: What a choice says in its first lines that it is used with.
 TOGETHER = {

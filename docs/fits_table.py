@@ -76,7 +76,7 @@ def rows() -> list[tuple[str, ...]]:
             keras,
             "made by the stages",
             "any that the layers take",
-            f"of {listed(LIBRARIES)}, compared element by element",
+            f"of {listed(own(LIBRARIES))}, compared element by element",
             "no",
             "no",
             "`Lambda` and layers of your own",
@@ -87,6 +87,11 @@ def rows() -> list[tuple[str, ...]]:
 def of_registry(registry: Registry) -> list[str]:
     """Suffixes of all plug-ins that read files."""
     return [suffix for name in registry for suffix in registry[name].suffixes]
+
+
+def own(registry: Registry) -> list[str]:
+    """Names of the program's own plug-ins: tests and other projects may have added some."""
+    return [name for name in registry if registry[name].__module__.startswith("asterism.")]
 
 
 def suffixes(known: object) -> str:

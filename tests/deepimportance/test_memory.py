@@ -26,6 +26,10 @@ class Endless:
     def __len__(self):
         return self.count
 
+    @property
+    def shape(self):
+        return self.count, 8, 8, 1
+
     def __getitem__(self, part):
         size = len(range(*part.indices(self.count)))
         rng = np.random.default_rng((self.seed, part.start))

@@ -9,9 +9,11 @@ from onnx import TensorProto, helper
 
 from places import ROOT
 
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.append(str(ROOT / "benchmarks"))
 from seeding.layer_faults import LAYER_FAULTS
 from seeding.onnx_faults import ONNX_FAULTS, edited
+
+sys.path.remove(str(ROOT / "benchmarks"))
 
 
 def test_there_are_a_hundred_faults_each_in_a_model_that_has_the_layer():

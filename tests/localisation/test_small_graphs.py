@@ -324,7 +324,7 @@ def test_an_output_that_is_no_number_is_the_largest_error(strange):
     given = SimpleNamespace(
         wanted=[{"y": np.array([[1.0, 2.0]], np.float32)}],
         _floats=["y"],
-        _deviation=lambda wanted, given: np.array([0.5]),
+        deviation=lambda wanted, given: np.array([0.5]),
         _noise=4.0,
     )
     outputs = [{"y": np.array([[3.0, 2.0]], np.float32)}]

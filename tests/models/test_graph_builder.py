@@ -58,11 +58,21 @@ def test_a_graph_with_an_unknown_operator_is_rejected():
         graph.model([value("x", 1)], [value("y", 1)], {"": 17}, 9)
 
 
-def test_all_graphs_of_the_project_are_written_in_one_place():
+#: Written by ONNX's helpers alone: they run where nothing else of the project is installed, or hold
+#: one operator in whatever way its version allows.
+BY_HELPERS = {
+    "libraries/adapters/old_onnx.py",
+    "libraries/adapters/trivial_files.py",
+    "versions/operators.py",
+}
+
+
+def test_graphs_of_models_are_written_in_one_place():
     source = Path(asterism.__file__).parent
     writers = [
         str(file.relative_to(source))
         for file in sorted(source.rglob("*.py"))
-        if re.search(r"\bmake_graph\(", file.read_text(encoding="utf-8"))
+        if str(file.relative_to(source)) not in BY_HELPERS
+        and re.search(r"\bmake_graph\(", file.read_text(encoding="utf-8"))
     ]
     assert writers == ["models/onnx_graphs/graph_builder.py"]

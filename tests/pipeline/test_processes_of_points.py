@@ -143,19 +143,21 @@ class TestPoint:
     def test_its_logs_pages_and_vetted_pair_stay(self, tmp_path):
         here, folder = tmp_path / "here", tmp_path / "point"
         folder.mkdir()
-        point._keep(here, folder)
+        point._keep(here, folder, ["metrics/*.json"])
         assert list(folder.iterdir()) == []
         texts = {
             "logs/a.jsonl": "{}",
             str(VETTED / "index.html"): "vetted",
             str(VETTED / "certificate.json"): "{}",
             str(REPORT): 'é <a href="../sweeps/index.html">',
+            "metrics/a.json": "1",
+            "metrics/b.txt": "2",
         }
         for name, text in texts.items():
             (here / name).parent.mkdir(parents=True, exist_ok=True)
             (here / name).write_text(text, encoding="utf-8")
         for _ in range(2):  # the same point again
-            point._keep(here, folder)
+            point._keep(here, folder, ["metrics/*.json"])
         kept = {
             str(path.relative_to(folder)): path.read_text("utf-8")
             for path in folder.rglob("*")
@@ -166,6 +168,7 @@ class TestPoint:
             "vet/index.html": "vetted",
             "vet/certificate.json": "{}",
             "index.html": 'é <a href="../../index.html">',
+            f"{point.KEPT}/metrics/a.json": "1",
         }
 
 
@@ -340,7 +343,7 @@ class TestSideBySide:
         monkeypatch.setattr(lockfile, "set_order", lambda *given: orders.append(given))
 
         def run(plan, stale, jobs, outcomes):
-            def stage_run(root, stage, locks, helpers):
+            def stage_run(root, stage, locks, helpers, _lines):
                 assert (root, locks, helpers) == (tmp_path, tmp_path / "locks", Shards(5))
                 with lock:
                     running.add(stage.name)

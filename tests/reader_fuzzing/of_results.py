@@ -121,7 +121,7 @@ def _record_seeds(folder: Path) -> None:
         one: ExecutionOutcome(0, one, "run", "ok"),
         other: ExecutionOutcome(0, other, "run", "crash"),
     }
-    graph = sequential(Tensor((3,)), [lambda _: Node("ReLU")])
+    graph = sequential(Tensor((3,)), [lambda _: Node("ReLU", {})])
     record.add(graph, [Result(0, ("normal",), outcomes, outputs)])
     record.save(place(folder, 0))
 

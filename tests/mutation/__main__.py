@@ -27,6 +27,7 @@ NEAREST = {
     "sweep": ("pipeline",),
     "dvc_hydra": ("pipeline",),
     "cli": ("pipeline", "vetting"),
+    "results": ("pipeline", "report"),
     "attacks": ("attacks", "deepimportance"),
     "criteria": ("criteria", "deepimportance"),
     "search": ("search", "dflare"),

@@ -1,0 +1,249 @@
+"""The smallest part of a model that shows a change, with libraries whose faults are known."""
+
+import numpy as np
+import pytest
+from made_up_pool import PAIR, pool
+from onnx import TensorProto, helper
+from small_files import chain, onnx_model
+
+from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.judging.compare import Difference
+from asterism.libraries.judging.params import JudgeParams
+from asterism.versions.blaming import Blame, _fixed, _is_alike, _kinds, _reads, _Search
+from asterism.versions.comparing import Change, change_of, run_subject
+from asterism.versions.subjects import subject_of
+
+PARAMS = JudgeParams(ulps=64, conditioning=8)
+X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
+
+
+def change_in(workers, subject, inputs):
+    result = run_subject(workers, subject, {"normal": inputs}, [PAIR.old, PAIR.new])
+    return change_of(subject, result, PAIR, "normal", PARAMS)
+
+
+def blamed(model, workers, steps=100, inputs=(X,)):
+    """The part that is found; the tasks of the search alone remain."""
+    subject = subject_of("m", model, 4, {})
+    change = change_in(workers, subject, list(inputs))
+    assert change.is_change
+    workers.done.clear()
+    return Blame(workers, PARAMS, steps).smallest(subject, list(inputs), change)
+
+
+def search(model, workers=None, steps=100, inputs=(X,)):
+    """A search that knows the value of every tensor."""
+    workers = workers or pool(lambda kinds: ("Softplus",))
+    subject = subject_of("m", model, 4, {})
+    change = change_in(workers, subject, list(inputs))
+    found = _Search(workers, PARAMS, change, _fixed(subject, list(inputs)), list(inputs), steps)
+    found._values, suspect = found._exposed()
+    return found, suspect
+
+
+def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
+    workers = pool(lambda kinds: ("Softplus",))
+    part = blamed(chain("Abs", "Sqrt", "Softplus", "Neg"), workers)
+    assert part.layers == ["Softplus node2"]
+    assert (part.nodes, part.tried, part.finished) == (4, 1, True)
+    (given,) = part.inputs
+    assert given.dtype == np.float32
+    np.testing.assert_allclose(given, np.sqrt(np.abs(X)), rtol=1e-6)
+    (spec,) = part.subject.inputs
+    assert (spec.name, spec.shape, spec.dtype) == ("v1", (2, 4), "float32")
+    assert part.subject.outputs == ["v2"]
+    assert part.change.kind == "now right" and part.change.old.kind == "values differ"
+    assert set(part.result.outputs) >= {PAIR.old, PAIR.new, FILE_REFERENCE}
+    assert len(workers.done) == 2  # every tensor, and the part
+
+
+def test_a_fault_of_the_new_version_is_found():
+    part = blamed(chain("Abs", "Exp", "Neg"), pool(lambda kinds: ("Exp",), faulty=PAIR.new))
+    assert part.change.kind == "now wrong" and part.layers == ["Exp node1"]
+
+
+def test_nodes_that_are_wrong_together_only_stay_together():
+    def wrong(kinds):
+        return ("Softplus",) if "Sqrt" in kinds else ()
+
+    part = blamed(chain("Abs", "Sqrt", "Softplus", "Neg"), pool(wrong))
+    assert part.layers == ["Sqrt node1", "Softplus node2"]
+    assert part.finished
+
+
+@pytest.mark.parametrize("pair", [("Abs", "Exp"), ("Exp", "Neg"), ("Neg", "Relu"), ("Abs", "Relu")])
+def test_a_failure_is_halved(pair):
+    """Nodes that fail together, wherever they are; those between them go where they can."""
+    workers = pool(fails=lambda kinds: "no" if set(pair) <= set(kinds) else "", faulty=PAIR.new)
+    part = blamed(chain("Abs", "Exp", "Neg", "Relu"), workers)
+    assert part.change.kind == "no longer runs"
+    assert [name.split()[0] for name in part.layers] == list(pair)
+    assert part.finished
+
+
+def test_another_failure_is_another_change():
+    def fails(kinds):
+        return "first" if "Exp" in kinds and "Abs" in kinds else ""
+
+    assert len(blamed(chain("Abs", "Exp"), pool(fails=fails)).layers) == 2
+
+
+@pytest.mark.parametrize(("steps", "layers"), [(0, 4), (1, 4), (2, 2)])
+def test_no_more_parts_are_tried_than_asked(steps, layers):
+    """The first step is the suspect alone, the second the suspect and its source."""
+    workers = pool(lambda kinds: ("Softplus",) if "Sqrt" in kinds else ())
+    part = blamed(chain("Abs", "Sqrt", "Softplus", "Neg"), workers, steps)
+    assert (len(part.layers), part.tried, part.finished) == (layers, steps, False)
+    assert part.change.kind == "now right"
+    assert PAIR.old in part.result.outcomes
+
+
+def test_without_a_reference_the_whole_model_is_to_blame():
+    workers = pool(lambda kinds: ("Softplus",), without=(FILE_REFERENCE,))
+    part = blamed(chain("Abs", "Softplus"), workers)
+    assert part.change.kind == "differs"
+    assert (len(part.layers), part.tried, part.finished) == (2, 0, True)
+    assert part.inputs[0] is X
+    assert part.result.distributions == ("normal",)
+
+
+def test_the_first_wrong_node_is_the_suspect():
+    """Not one that only passes wrong values on."""
+    nodes = [
+        ("Neg", ["x"], ["a"], {}),
+        ("Softplus", ["a"], ["b"], {}),
+        ("Neg", ["b"], ["c"], {}),
+        ("Add", ["c", "x"], ["y"], {}),
+    ]
+    found, suspect = search(onnx_model(nodes, [("x", ("n", 4))], ["y"]))
+    assert suspect == 1
+    assert set(found._values) == {"x", "a", "b", "c", "y"}
+    np.testing.assert_allclose(found._values["a"], -X)
+    assert found._around(1) == {1}
+
+
+def test_what_is_near_is_tried_first():
+    workers = pool(lambda kinds: ("Softplus",) if "Abs" in kinds else ())
+    nodes = [
+        ("Abs", ["x"], ["a"], {}),
+        ("Neg", ["x"], ["other"], {}),
+        ("Sqrt", ["a"], ["b"], {}),
+        ("Softplus", ["b"], ["c"], {}),
+        ("Add", ["c", "other"], ["y"], {}),
+    ]
+    found, suspect = search(onnx_model(nodes, [("x", ("n", 4))], ["y"]), workers)
+    assert suspect == 3
+    assert found._around(3) == {0, 2, 3}  # all that it depends on: one, two, then three nodes
+    assert found._asked == {frozenset({3}), frozenset({2, 3}), frozenset({0, 2, 3})}
+
+
+def test_each_node_is_left_out_by_itself():
+    found, _ = search(chain("Abs", "Softplus", "Neg", "Exp"))
+    assert found._without_each({0, 1, 2, 3}) == {1}
+    assert found._without_each({2}) == {2}
+    found, _ = search(chain("Abs", "Softplus", "Neg"), steps=1)
+    assert found._without_each({0, 1, 2}) == {1, 2}
+
+
+def test_a_part_is_a_model_of_its_own():
+    nodes = [
+        ("Mul", ["x", "w"], ["a"], {}),
+        ("Softplus", ["a"], ["b"], {}),
+        ("Add", ["b", "c"], ["d"], {}),
+        ("Add", ["d", "a"], ["y"], {}),
+    ]
+    weights = {"w": np.float32([2]), "c": np.float32([1])}
+    found, _ = search(onnx_model(nodes, [("x", ("n", 4))], ["y"], weights))
+    subject, arrays = found._part([0, 1])
+    graph = subject.model.graph
+    assert [node.name for node in graph.node] == ["node0", "node1"]
+    assert [constant.name for constant in graph.initializer] == ["w"]
+    assert subject.outputs == ["a", "b"]  # others read both
+    assert [spec.name for spec in subject.inputs] == ["x"]
+    np.testing.assert_array_equal(arrays[0], X)
+    subject, arrays = found._part([2, 3])
+    assert [spec.name for spec in subject.inputs] == ["b", "a"] and len(arrays) == 2
+    assert [constant.name for constant in subject.model.graph.initializer] == ["c"]
+    assert subject.outputs == ["y"]
+    kinds = {value.type.tensor_type.elem_type for value in subject.model.graph.input}
+    assert kinds == {TensorProto.FLOAT}
+    del found._values["a"]
+    assert found._part([2, 3]) is None  # an input of it is not known
+    assert found._part([0]) is None  # its output is not
+
+
+def test_values_have_the_types_that_the_model_computes_in():
+    nodes = [
+        ("Cast", ["x"], ["h"], {"to": TensorProto.FLOAT16}),
+        ("Cast", ["x"], ["i"], {"to": TensorProto.INT64}),
+        ("Softplus", ["x"], ["y"], {}),
+    ]
+    found, _ = search(onnx_model(nodes, [("x", ("n", 4))], ["h", "i", "y"]))
+    found._kinds["h"] = np.dtype(np.float16)
+    assert found._as_computed("h").dtype == np.float16
+    assert found._as_computed("i").dtype == np.int64
+    assert found._as_computed("y").dtype == np.float32
+    del found._kinds["y"]
+    assert found._as_computed("y").dtype == np.float32
+
+
+def test_types_inside_of_a_model_follow():
+    nodes = [("Cast", ["x"], ["h"], {"to": TensorProto.FLOAT16}), ("Neg", ["h"], ["n"], {})]
+    model = onnx_model(nodes, [("x", (2, 4))], [])
+    assert _kinds(model) == {"x": np.float32, "h": np.float16, "n": np.float16}
+    broken = onnx_model([("Add", ["x", "z"], ["y"], {})], [("x", (2, 4)), ("z", (3, 9))], ["y"])
+    broken.opset_import[0].version = -1
+    assert _kinds(broken)["z"] == np.float32
+
+
+def test_shapes_are_fixed_in_a_copy():
+    model = chain("Relu")
+    model.graph.value_info.append(helper.make_tensor_value_info("v0", TensorProto.FLOAT, None))
+    subject = subject_of("m", model, 4, {})
+    before = model.SerializeToString()
+    fixed = _fixed(subject, [np.ones((7, 4), np.float32)])
+    assert model.SerializeToString() == before
+    assert fixed.name == "m" and fixed.inputs[0].shape == (7, 4)
+    assert fixed.inputs[0].dtype == "float32" and not fixed.model.graph.value_info
+    (value,) = fixed.model.graph.input
+    assert [d.dim_value for d in value.type.tensor_type.shape.dim] == [7, 4]
+
+
+def test_only_the_inputs_own_shapes_are_fixed():
+    nodes = [("Add", ["x", "w"], ["y"], {})]
+    inputs = [("w", (1,)), ("x", ("n", 4))]
+    model = onnx_model(nodes, inputs, ["y"], {"w": np.float32([1])})
+    fixed = _fixed(subject_of("m", model, 4, {}), [X]).model.graph.input
+    sizes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in fixed}
+    assert sizes == {"w": [1], "x": [2, 4]}
+
+
+def test_graphs_inside_of_nodes_read_too():
+    inner = helper.make_node("Neg", ["inside"], ["r"])
+    value = helper.make_tensor_value_info("r", TensorProto.FLOAT, None)
+    branch = helper.make_graph([inner], "branch", [], [value])
+    node = helper.make_node("If", ["c", ""], ["y"], then_branch=branch, else_branch=branch)
+    assert list(_reads(node)) == ["c", "inside", "inside"]
+    assert list(_reads(helper.make_node("Elu", ["x"], ["y"], alpha=1.0))) == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("found", "wanted", "alike"),
+    [
+        (("now runs", {"said": "error: A one"}), ("now runs", {"said": "error: A two"}), True),
+        (("now runs", {"said": "error: B one"}), ("now runs", {"said": "error: A one"}), False),
+        (("now runs", {"said": "hang: A one"}), ("now runs", {"said": "error: A one"}), False),
+        (("neither runs", {"said": "error: A"}), ("now runs", {"said": "error: A"}), False),
+        (("now wrong", {"new": "x"}), ("now wrong", {"new": "x"}), True),
+        (("now wrong", {"new": "z"}), ("now wrong", {"new": "x"}), False),
+        (("now right", {"old": "x"}), ("now wrong", {"new": "x"}), False),
+        (("both wrong", {"old": "x", "new": "z"}), ("both wrong", {"old": "x", "new": "x"}), False),
+        (("both wrong", {"old": "z", "new": "x"}), ("both wrong", {"old": "x", "new": "x"}), False),
+    ],
+)
+def test_changes_alike(found, wanted, alike):
+    def made(kind, said="", **differences):
+        off = {n: Difference(k, 0, 1.0) for n, k in differences.items()}
+        return Change("m", PAIR, "normal", kind, said=said, **off)
+
+    assert _is_alike(made(found[0], **found[1]), made(wanted[0], **wanted[1])) == alike

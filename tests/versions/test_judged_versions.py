@@ -1,0 +1,177 @@
+"""What two versions did to outputs: how far apart, what was said, what is asked of workers."""
+
+import numpy as np
+import pytest
+from made_up_pool import PAIR, pool
+from onnx import TensorProto, helper
+from small_files import chain, onnx_model
+
+from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.versions.comparing import (
+    Change,
+    Pair,
+    _apart,
+    _said,
+    _same,
+    changes_of,
+    depth_of,
+    dtypes_of,
+    off,
+    run_subject,
+    spreads_of,
+    tolerance_of,
+)
+from asterism.versions.operators import Operator
+from asterism.versions.subjects import InputSpec, Subject, subject_of
+
+PARAMS = JudgeParams(ulps=64, conditioning=8)
+X = np.array([[1, 2, 3, 4], [-1, -2, -3, -4]], np.float32)
+F16 = TensorProto.FLOAT16
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "apart"),
+    [
+        ([[1.0, 2.0]], [[1.0, 2.0]], 0.0),
+        ([[1.0, 2.0]], [[1.25, 1.5]], 0.5),
+        ([[1.0], [5.0]], [[1.5], [2.0]], 3.0),
+        ([[1.0, np.nan, np.inf]], [[1.5, 7.0, 3.0]], 0.5),
+        ([[np.nan]], [[1.0]], 0.0),
+        ([[1.0]], [[1.0, 2.0]], float("inf")),
+        ([[]], [[]], 0.0),
+    ],
+)
+def test_how_far_apart_outputs_are(old, new, apart):
+    assert _apart([np.float32(a) for a in old], [np.float32(a) for a in new]) == apart
+
+
+def test_small_and_large_integers_are_subtracted():
+    assert _apart([np.uint8([0])], [np.uint8([255])]) == 255.0
+    assert _apart([np.array([True])], [np.array([False])]) == 1.0
+
+
+def test_the_same_is_every_bit():
+    zero, below = np.float32([0.0]), np.float32([-0.0])
+    assert _same([zero], [zero.copy()])
+    assert not _same([zero], [below]) and not _same([zero], [zero, zero])
+    assert not _same([zero], [zero.reshape(1, 1)]) and not _same([zero], [zero.view(np.int32)])
+
+
+def test_what_a_failure_said():
+    outcome = ExecutionOutcome(0, PAIR.old, "run", "error", "a.B", "why")
+    assert _said(outcome) == "error: a.B why"
+    assert _said(ExecutionOutcome(0, PAIR.old, "run", "hang")) == "hang:"
+
+
+def test_a_pair_names_its_way():
+    assert PAIR.option == "file"
+    other = Pair("onnxruntime:file_optimised", "openvino:file")
+    assert other.option == "file_optimised and file"
+    assert Change("m", PAIR, "normal", "both wrong").culprit == PAIR.old
+
+
+def test_workers_that_are_left_are_asked_with_the_references():
+    subject, workers = subject_of("m", chain("Neg"), 4, {}), pool()
+    result = run_subject(workers, subject, {"normal": [X]}, [PAIR.new])
+    (task,) = workers.done
+    assert task.backends == (PAIR.new, FILE_REFERENCE, FILE_PERTURBED)
+    assert task.graph.content == subject.content and task.inputs["normal"][0] is X
+    np.testing.assert_array_equal(result.outputs[PAIR.new]["normal"][0], -X)
+    workers.usable().remove(FILE_PERTURBED)
+    run_subject(workers, subject, {"normal": [X]}, [PAIR.old, "gone:file"])
+    assert workers.done[1].backends == (PAIR.old, FILE_REFERENCE)
+
+
+def test_each_way_and_each_kind_of_inputs_is_judged():
+    subject, workers = subject_of("m", chain("Neg"), 4, {}), pool(lambda kinds: ("Neg",))
+    inputs = {"normal": [X], "wide": [X * 5]}
+    result = run_subject(workers, subject, inputs, [PAIR.old, PAIR.new])
+    absent = Pair("onnxruntime@0.1:file_optimised", PAIR.new)
+    found = changes_of(subject, result, [absent, PAIR, Pair(PAIR.old, "gone:file")], PARAMS)
+    assert [(c.kind, c.distribution) for c in found] == [
+        ("now right", "normal"),
+        ("now right", "wide"),
+    ]
+    assert found[0].subject == "m" and found[0].apart == pytest.approx(0.1, rel=1e-4)
+    assert found[0].referee == FILE_REFERENCE and found[0].old.excess > 1
+
+
+def test_what_rounding_moves_is_allowed():
+    right, bounds = (
+        [np.float64([1.0, 2.0])],
+        tolerance_of(subject_of("m", chain("Neg"), 4, {}), PARAMS),
+    )
+    wrong, moved = [np.float32([1.0, 2.1])], [np.float64([1.0, 2.05])]
+    assert off(wrong, right, None, ["float32"], bounds).kind == "values differ"
+    assert off(wrong, right, moved, ["float32"], bounds) is None
+    assert spreads_of(right, moved) == [pytest.approx(0.05)]
+    assert spreads_of(right * 2, [moved[0], moved[0][:1]]) == [0.0, 0.0]
+    assert spreads_of(right, None) == [0.0]
+
+
+@pytest.mark.parametrize("where", ["input", "output", "constant"])
+def test_half_precision_anywhere_is_the_coarsest(where):
+    model = onnx_model([("Mul", ["x", "w"], ["y"], {})], [("x", ("n", 4))], ["y"], {"w": X[:1]})
+    subject = subject_of("m", model, 4, {})
+    single = tolerance_of(subject, PARAMS)
+    if where == "constant":
+        model.graph.initializer[0].data_type = F16
+    else:
+        getattr(model.graph, where)[0].type.tensor_type.elem_type = F16
+    half = tolerance_of(subject, PARAMS)
+    assert (single.ulps, single.conditioning, single.depth) == (64, 8, 1)
+    assert single.epsilon == np.finfo(np.float32).eps
+    assert half.epsilon == np.finfo(np.float16).eps
+
+
+def test_depths():
+    nodes = [
+        ("Neg", ["x"], ["a"], {}),
+        ("Neg", ["a"], ["b"], {}),
+        ("Add", ["x", "b"], ["c"], {}),
+        ("Neg", ["x"], ["d"], {}),
+    ]
+    assert depth_of(subject_of("m", onnx_model(nodes, [("x", (1,))], ["c", "d"]), 4, {})) == 3
+    assert depth_of(subject_of("m", onnx_model([], [("x", (1,))], ["x"]), 4, {})) == 1
+
+
+def test_declared_types_go_before_those_that_came():
+    subject = subject_of("m", chain("Neg"), 4, {})
+    assert dtypes_of(subject, [X.astype(np.float64)]) == ["float32"]
+    subject.model.graph.output[0].type.tensor_type.elem_type = 0
+    assert dtypes_of(subject, [X.astype(np.float64)]) == ["float64"]
+
+
+def test_drawn_values_have_the_inputs_types():
+    specs = (
+        InputSpec("b", (50,), "bool"),
+        InputSpec("i", (90,), "int32", 3),
+        InputSpec("w", (400,), "float64"),
+    )
+    truths, numbers, wide = Subject("m", chain("Neg"), specs).draw(1, "wide")
+    assert truths.dtype == bool and 0 < truths.sum() < 50
+    assert numbers.dtype == np.int32 and set(numbers.tolist()) == {0, 1, 2}
+    assert wide.dtype == np.float64 and wide.min() < -9 and wide.max() > 9
+    assert np.abs(wide).max() <= 10
+
+
+def test_a_vector_holds_one_special_number():
+    (drawn,) = Subject("m", chain("Neg"), (InputSpec("x", (9,), "float32"),)).draw(1, "nan")
+    assert np.isnan(drawn).sum() == 1
+
+
+def test_an_operator_in_every_combination():
+    weights = (None, (2, 3), np.array([1, 2], np.int64))
+    made = dict(
+        Operator("Op", ((2, 3), (3,)), {"a": (None, 1), "b": ([1, 2],)}, weights, 2).models()
+    )
+    assert list(made) == ["Op 2x3 3 b=1,2 1,2", "Op 2x3 3 a=1 b=1,2 1,2"]
+    model = made["Op 2x3 3 a=1 b=1,2 1,2"]
+    (node,) = model.graph.node
+    assert list(node.input) == ["x0", "x1", "", "c1", "c2"] and list(node.output) == ["y0", "y1"]
+    assert node.name == "op" and {a.name for a in node.attribute} == {"a", "b"}
+    assert [c.name for c in model.graph.initializer] == ["c1", "c2"]
+    assert all(helper.printable_value_info(v) for v in model.graph.input)
+    assert model.ir_version == 8 and model.opset_import[0].version == 18

@@ -1,0 +1,235 @@
+"""The command with made-up workers: names of versions, facts, folders, and the steps of making."""
+
+import json
+import sys
+from contextlib import nullcontext
+from importlib.metadata import version
+from types import SimpleNamespace
+
+import numpy as np
+import onnx
+import pytest
+from made_up_pool import PAIR, pool
+from old_runtime import write_definition
+from small_files import chain
+
+from asterism.core.messages.errors import UserError
+from asterism.libraries.adapters.environments import environment
+from asterism.libraries.judging.compare import Difference
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.versions import app, making
+from asterism.versions.comparing import Change
+from asterism.versions.page import Comparison, Explained
+from asterism.versions.subjects import subject_of
+
+OFF = Difference("values differ", 0, float("inf"))
+
+
+def request(project, **more):
+    given = {
+        "library": "onnxruntime",
+        "old": "0.1",
+        "new": "1",
+        "models": [],
+        "shapes": {},
+        "size": 4,
+        "inputs": None,
+        "generated": 0,
+        "operators": False,
+        "distributions": ("normal",),
+        "explained": 3,
+        "steps": 50,
+        "target": project / "page",
+    }
+    return app.Request(**(given | more))
+
+
+@pytest.fixture
+def faulty(old_runtime, monkeypatch):
+    """The command's workers, of which the old version computes Softplus wrongly."""
+    workers = pool(lambda kinds: ("Softplus",))
+    workers.start, workers.asked = dict, []
+
+    def made(backends, limits):
+        workers.asked += backends
+        return nullcontext(workers)
+
+    monkeypatch.setattr(app, "WorkerPool", made)
+    monkeypatch.setattr(app, "exit_statuses", lambda script, n, python: [int("@" in str(python))])
+    monkeypatch.setattr(app, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(app, "pairs_of", lambda old, new: [PAIR])
+    return workers
+
+
+def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
+    onnx.save(chain("Abs", "Softplus"), old_runtime / "off one.onnx")
+    onnx.save(chain("Neg"), old_runtime / "good.onnx")
+    models = [old_runtime / "off one.onnx", old_runtime / "good.onnx"]
+    found = app.compare_versions(request(old_runtime, models=models), print)
+    assert [(s.name, [c.kind for c in cs]) for s, cs in found.subjects] == [
+        ("off one", ["now right"]),
+        ("good", ["same"]),
+    ]
+    (one,) = found.explained
+    assert one.part.layers == ["Softplus node1"] and one.confirmed and one.statuses == (1, 0)
+    assert one.folder == "01-now-right-off-one"
+    folder = old_runtime / "page"
+    assert onnx.load(folder / one.folder / "model.onnx").graph.node[0].op_type == "Softplus"
+    assert "is right)" in (folder / one.folder / "repro.py").read_text().splitlines()[0]
+    assert (folder / "index.html").exists()
+    facts = json.loads((folder / "changes.json").read_text())
+    assert facts["models"] == 2 and facts["changes"][0]["nodes"] == ["Softplus node1"]
+    assert PAIR.old in faulty.asked and not any("tf2onnx" in b for b in faulty.asked)
+    few = app.compare_versions(request(old_runtime, models=models, explained=0), print)
+    assert few.explained == [] and len(few.changes) == 1
+
+
+def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
+    faulty.start = lambda: {PAIR.old: "no such file"}
+    onnx.save(chain("Neg"), old_runtime / "m.onnx")
+    with pytest.raises(UserError, match=r"onnxruntime@0\.1:file does not work: no such file"):
+        app.compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+    assert not (old_runtime / "page").exists()
+
+
+def test_names_of_versions(old_runtime):
+    def name(library, which):
+        return app.version_of(library, which, lambda _: None)
+
+    installed = version("onnxruntime")
+    for here in ("1", installed, "onnxruntime", f"onnxruntime@{installed}"):
+        assert name("onnxruntime", here) == "onnxruntime"
+    assert name("onnxruntime", "0.1") == name("openvino", "onnxruntime@0.1") == "onnxruntime@0.1"
+    with pytest.raises(UserError, match=r"no files are run by 'jax' \(known: .*onnxruntime") as e:
+        name("jax", "1")
+    assert "onnx_reference" not in str(e.value)
+
+
+def test_own_inputs_are_for_own_models(project):
+    subject, other = subject_of("own", chain("Neg"), 4, {}), subject_of("z", chain("Neg"), 4, {})
+    np.savez(project / "batch.npz", x=np.ones((7, 4), np.float32))
+    params = SimpleNamespace(seed=3)
+    asked = request(project, models=[project / "own.onnx"], inputs=project / "batch.npz")
+    (given,) = app._inputs(asked, params, subject)["batch"]
+    assert given.shape == (7, 4)
+    drawn = app._inputs(asked, params, other)
+    assert list(drawn) == ["normal"]
+    np.testing.assert_array_equal(drawn["normal"][0], other.draw(3, "normal")[0])
+    asked = request(project, models=[project / "own.onnx"], distributions=("nan", "wide"))
+    assert list(app._inputs(asked, params, subject)) == ["nan", "wide"]
+
+
+def test_facts():
+    one = Change("m", PAIR, "normal", "now wrong", new=OFF)
+    other = Change("f", PAIR, "wide", "now runs", said="error: A")
+    subject = subject_of("m", chain("Neg"), 4, {})
+    part = SimpleNamespace(layers=["Neg n"])
+    explained = [Explained(one, part, "place", (0, 1))]
+    found = Comparison("a", "b", ({}, {}), [(subject, [one, other])], explained, [("bad", "why")])
+    facts = app.facts_of(found)
+    first, second = facts.pop("changes")
+    assert facts == {"old": "a", "new": "b", "models": 1, "rejected": [["bad", "why"]]}
+    assert first["old"] is None and first["new"] == ["values differ", 1e30]
+    assert (first["nodes"], first["script"]) == (["Neg n"], "place/repro.py")
+    assert first["statuses"] == [0, 1] and second["said"] == "error: A"
+    assert (second["model"], second["option"], second["inputs"]) == ("f", "file", "wide")
+    assert second["nodes"] is second["script"] is second["statuses"] is second["new"] is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "said"),
+    [
+        ("now wrong", {"new": OFF}, "new: values differ in A, B, C (old is right)"),
+        ("now right", {"old": OFF}, "old: values differ in A, B, C (new is right)"),
+        ("both wrong", {"old": OFF, "new": OFF}, "old: values differ in A, B, C (new)"),
+        ("differs", {}, "old: differs in A, B, C (new)"),
+        ("no longer runs", {"said": "x"}, "new: fails in A, B, C (old is right)"),
+    ],
+)
+def test_headlines(monkeypatch, kind, facts, said):
+    monkeypatch.setattr(app, "_title", lambda library: "old" if "@" in library else "new")
+    part = SimpleNamespace(change=Change("m", PAIR, "normal", kind, **facts), layers=list("ABCD"))
+    assert app._headline(part) == said
+
+
+def test_generated_models_are_converted(monkeypatch, project):
+    main = SimpleNamespace(
+        broadest=lambda number: [5, 2][:number],
+        mutants={i: SimpleNamespace(graph=f"graph {i}") for i in (2, 5)},
+    )
+    params = SimpleNamespace(seed=1, reduce=SimpleNamespace(), generate=SimpleNamespace())
+    params.reduce.model_copy = params.generate.model_copy = lambda update: update
+    params.generate.strategy = "main"
+    monkeypatch.setattr(app, "import_keras", lambda name: None)
+    monkeypatch.setattr(app, "reduce_models", lambda p, seed: SimpleNamespace(models=()))
+    monkeypatch.setattr(app, "generate", lambda *given, reward: {"main": main})
+    files = {2: chain("Neg").SerializeToString()}
+    failed = ExecutionOutcome(5, "tf2onnx", "convert", "error", "a.B", "why")
+    workers = SimpleNamespace(converted=lambda task, converter: files.get(task.index, failed))
+    found = Comparison("a", "b", ({}, {}))
+    (made,) = app._generated(request(project, generated=2), params, workers, found)
+    assert made.name == "generated 00002" and made.inputs[0].shape == (2, 4)
+    assert found.rejected == [("generated 00005", "tf2onnx: a.B why")]
+    assert list(app._generated(request(project), params, workers, found)) == []
+
+
+def test_sizes_are_whole_megabytes(tmp_path):
+    assert making._megabytes(tmp_path) == 0
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(3_900_000)
+    assert making._megabytes(tmp_path) == 3
+
+
+def test_an_environment_is_made_in_steps(project, monkeypatch):
+    write_definition(project)
+    wanted, steps, said = environment("onnxruntime@0.1"), [], []
+
+    def run(command, failed):
+        steps.append((command, failed))
+        if "venv" in command:
+            place = making.Path(command[-1]) / "bin/python"
+            place.parent.mkdir(parents=True)
+            place.touch()
+        if "download" in command:
+            pinned = making.Path(command[-1]).read_text()
+            assert pinned == "onnxruntime==0.1.0\nnumpy==1.23.5\n"
+
+    monkeypatch.setattr(making, "_run", run)
+    monkeypatch.setattr(making, "find_python", lambda which: f"/python{which}")
+    making.make(wanted, said.append)
+    assert (
+        wanted.is_made and not wanted.folder.with_name(f"{wanted.folder.name}.downloads").exists()
+    )
+    assert steps[0][0][:3] == ["/python3.11", "-m", "venv"]
+    kinds = [next(w for w in c if w in ("download", "install", "uninstall")) for c, _ in steps[1:]]
+    assert kinds == ["download", "install", "uninstall"]
+    assert all("--no-deps" in c for c, _ in steps[1:3]) and "--no-index" in steps[2][0]
+    assert said[0] == "onnxruntime@0.1: making it takes " + wanted.cost
+    assert said[1] == "onnxruntime@0.1 is made: 0 MB of packages, 0 MB of disk"
+
+
+def test_pythons_are_looked_for(monkeypatch):
+    own = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert making.find_python(own) == sys.executable
+    monkeypatch.setattr(making.shutil, "which", lambda name: f"/bin/{name}")
+    monkeypatch.setattr(making, "_version_of", lambda python: "3.2")
+    assert making.find_python("3.2") == "/bin/python3.2"
+    with pytest.raises(UserError, match=r"no python3\.3 on the PATH"):
+        making.find_python("3.3")
+
+
+def test_a_step_that_fails_quotes_its_last_errors(monkeypatch):
+    def run(command, **given):
+        assert "PYTHONPATH" not in given["env"] and given["env"]["OTHER"] == "1"
+        lines = [*(f"ERROR {i}" for i in range(5)), "", "a hint"] if command == ["errors"] else "ab"
+        done = 0 if command == ["fine"] else 1
+        return SimpleNamespace(returncode=done, stdout="\n".join(lines), stderr="")
+
+    monkeypatch.setenv("PYTHONPATH", "x")
+    monkeypatch.setenv("OTHER", "1")
+    monkeypatch.setattr(making.subprocess, "run", run)
+    making._run(["fine"], "it failed")
+    with pytest.raises(UserError, match=r"^it failed: ERROR 2 / ERROR 3 / ERROR 4$"):
+        making._run(["errors"], "it failed")
+    with pytest.raises(UserError, match=r"^it failed: a / b$"):
+        making._run(["other"], "it failed")

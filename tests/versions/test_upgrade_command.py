@@ -70,6 +70,8 @@ def test_an_upgrade_is_compared_and_explained(faulty, old_runtime):
         ("off one", ["now right"]),
         ("good", ["same"]),
     ]
+    assert found.old.endswith(" 0.1.0") and found.new.endswith(f" {version('onnxruntime')}")
+    assert found.versions[0] == {"onnxruntime": "0.1.0", "numpy": "1.23.5"}
     (one,) = found.explained
     assert one.part.layers == ["Softplus node1"] and one.confirmed and one.statuses == (1, 0)
     assert one.folder == "01-now-right-off-one"

@@ -14,7 +14,7 @@ import pytest
 
 from asterism.core.messages.errors import UserError
 from asterism.doctor import examination, hardware, project, software
-from asterism.doctor.check import Check
+from asterism.doctor.check import Check, as_json, as_text
 
 
 @pytest.mark.parametrize(
@@ -331,3 +331,10 @@ def test_everything_is_looked_at_in_order(monkeypatch):
         "python", "requirements", "pinned", "under_test", "more", "programs", "more",
         "cores", "memory", "disks", "more", "graphics", Path("root"),
     ]  # fmt: skip
+
+
+def test_all_checks_of_a_status_are_counted():
+    checks = [Check("a", status, "x") for status in ("error", "ok", "warning", "error", "warning")]
+    assert (as_json(checks)["error"], as_json(checks)["warning"]) == (2, 2)
+    assert as_text(checks).endswith("\n2 errors, 2 warnings")
+    assert as_json([]) == {"checks": [], "error": 0, "warning": 0}

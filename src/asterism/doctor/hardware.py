@@ -99,8 +99,8 @@ def graphics() -> Check:
         return Check("GPU", "ok", "none; none is needed")
     asked = [program, "--query-gpu=name", "--format=csv,noheader"]
     try:
-        result = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=False)
-    except (OSError, subprocess.TimeoutExpired):
+        result = subprocess.run(asked, capture_output=True, text=True, timeout=20, check=True)
+    except (OSError, subprocess.SubprocessError):
         advice = "look at its driver; everything runs without a GPU"
         return Check("GPU", "warning", "nvidia-smi does not answer", advice)
     names = ", ".join(result.stdout.split("\n")).strip(", ") or "none answers"

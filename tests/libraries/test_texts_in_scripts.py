@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asterism.core.files.artifacts import write_json
@@ -196,6 +196,8 @@ def test_an_outcome_of_what_there_is_not_is_rejected(field, value):
 
 
 @given(TEXTS)
+@example(" ")
+@example("a  b")
 def test_no_text_ends_its_code_in_markdown(text):
     words = " ".join(text.split())
     for made in (code(text), cell(text).replace("\\|", "|")):

@@ -7,7 +7,7 @@ from imports import ASTERISM, imported_by, named_by, packages_of
 
 #: From the lowest up; packages side by side know nothing of each other.
 LAYERS = [
-    ["core/messages", "core/randomness", "core/coverage", "core/workers"],
+    ["core/messages", "core/randomness", "core/coverage", "core/statistics", "core/workers"],
     ["core/settings"],
     ["core/files", "core/parameters"],
     ["core/drawing", "core/resuming"],

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.core.statistics.intervals import exact_interval
+
 Floats = NDArray[np.float64]
 
 #: Probabilities below this count as this, so that logarithms stay finite.
@@ -52,12 +54,8 @@ def share_of(count: int, total: int, confidence: float) -> Share:
         total: inputs in all; of none the interval is all of [0, 1].
         confidence: of both sides together, 0.95 for instance.
     """
-    from scipy.stats import binomtest
-
-    if not total:
-        return Share(0, 0, 0.0, 0.0, 1.0)
-    found = binomtest(count, total).proportion_ci(confidence, method="exact")
-    return Share(count, total, count / total, float(found.low), float(found.high))
+    low, high = exact_interval(count, total, confidence)
+    return Share(count, total, count / total if total else 0.0, low, high)
 
 
 def divergence(f: NDArray[np.float32], g: NDArray[np.float32]) -> Floats:

@@ -10,8 +10,9 @@ _LINK = re.compile(r"https?://[\w.~/?=&%+:#-]+")
 
 
 def shown(text: str) -> str:
-    """A text within a line: unchanged where its characters are harmless, else as code."""
-    return text if _PLAIN.fullmatch(text) or _LINK.fullmatch(text) else code(text)
+    """A text within a line: as code unless its characters are harmless; white space is joined."""
+    words = " ".join(text.split())
+    return words if _PLAIN.fullmatch(words) or _LINK.fullmatch(words) else code(words)
 
 
 def code(text: str) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from scipy.stats import binomtest
-
 from asterism.core.messages.counting import counted
+from asterism.core.statistics.intervals import exact_interval
 from asterism.report.templating import percent
 
 #: Of both sides of an interval together.
@@ -15,14 +14,8 @@ INTERVALS = "Intervals hold with 95% confidence (Clopper and Pearson)."
 
 
 def bounds(count: int, total: int) -> tuple[float, float]:
-    """Ends of the interval of a share, by Clopper and Pearson (1934).
-
-    All of [0, 1] where there is nothing to count, or where counts contradict each other.
-    """
-    if not 0 <= count <= total or not total:
-        return 0.0, 1.0
-    found = binomtest(count, total).proportion_ci(CONFIDENCE, method="exact")
-    return float(found.low), float(found.high)
+    """Ends of the interval of a share; all of [0, 1] where counts contradict each other."""
+    return exact_interval(count, total, CONFIDENCE) if 0 <= count <= total else (0.0, 1.0)
 
 
 def of_share(count: int, total: int, noun: str, plural: str = "") -> str:

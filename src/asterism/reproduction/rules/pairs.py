@@ -56,72 +56,58 @@ class Smaller(Rule):
         return ClaimVerdict(word, f"{told}, p = {p:.3g} over {len(first)} runs")
 
 
-class CorrelationOptions(ParameterSection):
-    """How closely two numbers go together, as the size of Pearson's correlation."""
+class Correlated(Rule):
+    """Pearson's correlation of two numbers has a sign and a size."""
 
-    bound: float = Field(gt=0, le=1, description="the claim holds from this size on")
-    partly: float = Field(gt=0, le=1, description="and in part from this one on")
+    takes_two: ClassVar[bool] = True
+    #: 1 where both grow together, -1 where one falls.
+    sign: ClassVar[int]
 
+    class Options(ParameterSection):
+        """How closely two numbers go together, as the size of Pearson's correlation."""
 
-def _judge_correlation(
-    options: CorrelationOptions, sample: Sequence[float], other: Sequence[float], sign: int
-) -> ClaimVerdict:
-    if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
-        return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
-    r = float(stats.pearsonr(sample, other).statistic)
-    word = NOT_REPRODUCED
-    if sign * r >= options.partly:
-        word = REPRODUCED if sign * r >= options.bound else PARTLY
-    return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} pairs of numbers")
+        bound: float = Field(gt=0, le=1, description="the claim holds from this size on")
+        partly: float = Field(gt=0, le=1, description="and in part from this one on")
+
+    @classmethod
+    def words(cls, options: Options) -> str:
+        """See :class:`Rule`."""
+        bound, partly = number(cls.sign * options.bound), number(cls.sign * options.partly)
+        if cls.sign < 0:
+            return (
+                f"reproduced where Pearson's correlation is at most {bound}; partly up to {partly}"
+            )
+        return (
+            f"reproduced where Pearson's correlation is at least {bound}; partly from {partly} on"
+        )
+
+    @classmethod
+    def judge(
+        cls,
+        options: Options,
+        paper: float | None,
+        sample: Sequence[float],
+        other: Sequence[float],
+    ) -> ClaimVerdict:
+        """See :class:`Rule`."""
+        if len(set(sample)) < 2 or len(set(other)) < 2 or len(sample) < 3:
+            return ClaimVerdict(NOT_COMPARABLE, "too few different values for a correlation")
+        r = float(stats.pearsonr(sample, other).statistic)
+        word = NOT_REPRODUCED
+        if cls.sign * r >= options.partly:
+            word = REPRODUCED if cls.sign * r >= options.bound else PARTLY
+        return ClaimVerdict(word, f"r = {r:.3f} over {len(sample)} pairs of numbers")
 
 
 @RULES.register("falls_with")
-class FallsWith(Rule):
+class FallsWith(Correlated):
     """One number falls as the other grows."""
 
-    takes_two: ClassVar[bool] = True
-    Options = CorrelationOptions
-
-    @staticmethod
-    def words(options: CorrelationOptions) -> str:
-        """See :class:`Rule`."""
-        return (
-            f"reproduced where Pearson's correlation is at most {number(-options.bound)}; partly "
-            f"up to {number(-options.partly)}"
-        )
-
-    @staticmethod
-    def judge(
-        options: CorrelationOptions,
-        paper: float | None,
-        sample: Sequence[float],
-        other: Sequence[float],
-    ) -> ClaimVerdict:
-        """See :class:`Rule`."""
-        return _judge_correlation(options, sample, other, -1)
+    sign: ClassVar[int] = -1
 
 
 @RULES.register("rises_with")
-class RisesWith(Rule):
+class RisesWith(Correlated):
     """One number grows as the other grows."""
 
-    takes_two: ClassVar[bool] = True
-    Options = CorrelationOptions
-
-    @staticmethod
-    def words(options: CorrelationOptions) -> str:
-        """See :class:`Rule`."""
-        return (
-            f"reproduced where Pearson's correlation is at least {number(options.bound)}; partly "
-            f"from {number(options.partly)} on"
-        )
-
-    @staticmethod
-    def judge(
-        options: CorrelationOptions,
-        paper: float | None,
-        sample: Sequence[float],
-        other: Sequence[float],
-    ) -> ClaimVerdict:
-        """See :class:`Rule`."""
-        return _judge_correlation(options, sample, other, 1)
+    sign: ClassVar[int] = 1

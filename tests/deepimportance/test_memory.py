@@ -60,6 +60,7 @@ def peak_bytes(model, train, test):
     return peak
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_inputs():
     keras.utils.set_random_seed(0)
     model = classifier()

@@ -144,6 +144,7 @@ def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     assert section(tmp_path) is None
 
 
+@pytest.mark.slow
 def test_all_test_images_as_seeds_leave_none_to_judge_a_repair_by(files, data, tmp_path):
     found, trigger = tmp_path / "artifacts/trigger/pair", TRIGGER | {"seeds": 60}
     search(files[:2], data, found, seeds=60)

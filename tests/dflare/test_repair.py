@@ -26,6 +26,7 @@ from asterism.dflare.repair import (
 from asterism.dflare.repairers import REPAIRERS
 from asterism.dflare.repairers.gradient_boosting import _rounded_down
 from set_options import section
+from thinning import every
 
 OPTIONS = section("repair")["repairers"] | {
     "perceptron": {"hidden_units": 16, "learning_rate": 0.003, "epochs": 100},
@@ -164,7 +165,7 @@ def write_linear(path, weights, *, logits, opset, element, output="outputs"):
     return path
 
 
-@pytest.mark.parametrize("logits", [True, False])
+@pytest.mark.parametrize("logits", every(2, [True, False]))
 @pytest.mark.parametrize("name", ["logistic", "gradient_boosting"])
 @pytest.mark.parametrize(
     ("opset", "element"),

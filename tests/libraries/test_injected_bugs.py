@@ -73,6 +73,7 @@ def findings(worker_pool, distributions=("normal",)):
     return found
 
 
+@pytest.mark.slow
 def test_sound_libraries_agree_on_ordinary_and_special_inputs(worker_pool):
     worker_pool.switch.write_text("")
     assert findings(worker_pool, ("normal", "wide")) == []

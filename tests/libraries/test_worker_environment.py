@@ -25,6 +25,7 @@ from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
 from memo.small_graphs import layer
+from thinning import every
 
 ENVIRONMENT = {
     "ASTERISM_LIBRARIES": small_library.__name__,
@@ -229,7 +230,7 @@ def lives(process):
         return False
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", every(2, [signal.SIGKILL, signal.SIGINT]))
 def test_workers_end_with_their_parent_whatever_they_are_at(tmp_path, number):
     process, workers = started(tmp_path, ("small:hang", "lone:hang"), marks=2)
     assert len(workers) == 3, "a fork server, its fork, and one started anew"

@@ -18,6 +18,7 @@ from asterism.localisation.repair import judged, repair_curve
 from asterism.localisation.running import Session, batches
 from asterism.localisation.tensor_errors import Sums, tensor_errors
 from asterism.localisation.trials import TrialRunner, localise
+from thinning import every
 
 
 def inputs(count=60, first=1400):
@@ -41,7 +42,7 @@ def matched(network, how):
 PAIRS = [(network, how) for network in NETWORKS for how in QUANTISATIONS]
 
 
-@pytest.mark.parametrize(("network", "how"), PAIRS)
+@pytest.mark.parametrize(("network", "how"), every(2, PAIRS))
 def test_no_node_in_float_is_the_compressed_model_and_all_are_the_original(network, how):
     pair = matched(network, how)
     feed = inputs()[0]
@@ -113,7 +114,7 @@ def test_errors_of_tensors_without_an_axis_are_measured():
     assert sums.largest == 0.5
 
 
-@pytest.mark.parametrize(("network", "how", "step"), DAMAGED)
+@pytest.mark.parametrize(("network", "how", "step"), every(2, DAMAGED))
 def test_a_damaged_node_is_ranked_first_and_its_repair_removes_the_damage(network, how, step):
     feeds = inputs()
     clean = TrialRunner(matched(network, how), feeds, difference).base.deviation

@@ -20,6 +20,7 @@ from asterism.models.classifiers.classifier import FileClassifier, open_classifi
 from asterism.models.classifiers.formats import FORMATS, litert
 from asterism.models.classifiers.formats import keras as keras_format
 from asterism.models.keras_models.preprocessing import PreprocessingParams
+from thinning import every
 
 UNIT = PreprocessingParams(scale=1 / 255, mean=[0.0], std=[1.0])
 SUFFIXES = [".keras", ".h5", ".onnx", ".tflite", ".pt2"]
@@ -541,7 +542,7 @@ def _torch_nets():
 
 
 @pytest.mark.parametrize("name", _torch_nets())
-@pytest.mark.parametrize("core", [False, True])
+@pytest.mark.parametrize("core", every(2, [True, False]))
 def test_usual_torch_networks_open(name, core, tmp_path):
     net = _torch_nets()[name].eval()
     program = torch.export.export(net, (torch.zeros(2, 1, 8, 8),))
@@ -576,7 +577,7 @@ def test_preprocessing_is_its_formula():
     assert params.apply(given).dtype == np.float32
 
 
-@pytest.mark.parametrize("name", ["lenet1", "resnet"])
+@pytest.mark.parametrize("name", every(2, ["lenet1", "resnet"]))
 def test_the_published_models_open(name, shared_models):
     shape, scaled = ((28, 28, 1), UNIT) if name == "lenet1" else ((32, 32, 3), UNIT)
     for file in (f"{name}.h5", f"{name}-quan.lite"):

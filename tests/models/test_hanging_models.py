@@ -87,6 +87,7 @@ def test_a_network_is_the_same_in_other_processes(tmp_path):
     there.engine.close()
 
 
+@pytest.mark.slow
 def test_a_network_that_hangs_is_given_up_in_all_threads(tmp_path, monkeypatch):
     path = endless_rnn(tmp_path / "net.onnx")
     engine = IsolatedEngine(path, "states")

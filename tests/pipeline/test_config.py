@@ -196,7 +196,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("override", "message"), every(2, WRONG))
+@pytest.mark.parametrize(("override", "message"), every(5, WRONG))
 def test_a_wrong_override_is_one_line(override, message):
     with pytest.raises(UserError) as error:
         compose(CONF, [override])

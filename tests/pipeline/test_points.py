@@ -44,6 +44,7 @@ from asterism.sweep.table import (
 )
 from asterism.sweep.targets import check_targets, unknown_stage
 from asterism.sweep.worker import Answer
+from thinning import every
 
 CONF = ROOT / "conf"
 
@@ -86,14 +87,14 @@ def documented(command):
     return [pytest.param(shlex.split(line), id=line[len(command) :]) for line in found]
 
 
-@pytest.mark.parametrize("words", documented("dvc exp run --queue "))
+@pytest.mark.parametrize("words", every(4, documented("dvc exp run --queue ")))
 def test_every_queue_that_is_documented_composes(words):
     overrides = [value for flag, value in pairwise(words) if flag == "-S"]
     for point_ in get_hydra_sweeps({"params.yaml": overrides}):
         compose(CONF, point_["params.yaml"])
 
 
-@pytest.mark.parametrize("words", documented("asterism sweep "))
+@pytest.mark.parametrize("words", every(4, documented("asterism sweep ")))
 def test_every_sweep_that_is_documented_composes(words, monkeypatch):
     requests = []
 

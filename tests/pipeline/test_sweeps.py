@@ -208,6 +208,7 @@ def test_a_dirty_workspace_is_rejected_with_one_way_back(project):
     assert call(project, "sweep", "abstraction.k=1,2", "--dry-run")[0] == 0
 
 
+@pytest.mark.slow
 def test_parameters_that_an_experiment_changed_and_staged_stop_no_sweep(project):
     params = project.root / "params.yaml"
     before = params.read_text()
@@ -219,6 +220,7 @@ def test_parameters_that_an_experiment_changed_and_staged_stop_no_sweep(project)
     assert "2 points, 6 stages to run in all" in output
 
 
+@pytest.mark.slow
 def test_repro_says_what_differs_from_the_commit_and_the_way_back_restores_it(project):
     params = project.root / "params.yaml"
     before = params.read_text()

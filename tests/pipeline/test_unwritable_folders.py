@@ -33,8 +33,8 @@ def rejected(project, *arguments):
 @pytest.mark.parametrize(
     ("folder", "command"),
     [
-        (".", ["params"]),
-        (".dvc", ["repro"]),
+        pytest.param(".", ["params"], marks=pytest.mark.slow),
+        pytest.param(".dvc", ["repro"], marks=pytest.mark.slow),
         ("sweeps", ["sweep", "--name", "s", "fuzz.mutants=5"]),
         pytest.param(".dvc/cache", ["repro"], marks=pytest.mark.slow),
         pytest.param(".dvc/tmp/asterism/locks", ["repro"], marks=pytest.mark.slow),

@@ -86,6 +86,7 @@ WAYS = [
     ),
     Way(r"asterism compare-versions", "elsewhere", "docs/tutorials/check-an-upgrade.md"),
     Way(r"asterism findings", "elsewhere", "tests/libraries/test_findings_so_far.py"),
+    Way(r"asterism new --update", "elsewhere", "tests/pipeline/test_new_project.py"),
     Way(r"asterism vet --check", "elsewhere", "tests/vetting/test_repeated_certificates.py"),
     Way(r"asterism vet .*digits", "elsewhere", "docs/tutorials/vet-a-compressed-model.md"),
     Way(r"asterism vet .", "project", "--dry-run"),

@@ -126,7 +126,8 @@ def page() -> str:
     return f"""\
 # What fits, and what does not
 
-What each lane takes. `asterism check model.onnx` says it of a file of yours, and runs nothing.
+What each lane takes. A *lane* is a part of the pipeline that answers one question by one method.
+`asterism check model.onnx` says it of a file of yours, and runs nothing.
 
 {body}
 - **Formats** are file name suffixes. Nothing is unpickled: no `.pt` or `.joblib` file is read.

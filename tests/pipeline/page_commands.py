@@ -54,8 +54,8 @@ class Way:
         pattern: what the commands look like.
         where: ``checkout`` (this one, at once), ``project`` (one whose stages only write files),
             ``elsewhere`` (another test runs it), or ``nowhere``.
-        more: words behind the command that leave out what takes long; the other test's file; or
-            why nothing runs it.
+        more: words behind the command that leave out what takes long, such as one stage in the
+            place of all; the other test's file; or why nothing runs it.
     """
 
     pattern: str
@@ -93,6 +93,7 @@ WAYS = [
     Way(r"asterism open vet", "elsewhere", "tests/pipeline/test_open.py"),
     Way(r"asterism open", "project", "--print"),
     Way(r"asterism reproduce$", "elsewhere", "tests/pipeline/test_reproducing.py"),
+    Way(r"asterism sweep .*optuna", "elsewhere", "tests/pipeline/test_sweeps.py"),
     Way(r"asterism (reproduce|sweep) .", "project", "--dry-run"),
     Way(r"asterism repro .*slurm_shard", "elsewhere", "tests/pipeline/test_slurm.py"),
     Way(r"asterism (vet|sweep|pack)$", "checkout", "--help"),
@@ -100,6 +101,8 @@ WAYS = [
     Way(r"dvc remote modify", "elsewhere", "tests/pipeline/test_sharing.py"),
     Way(r"dvc gc", "project", "--dry"),
     Way(r"dvc (queue start|exp apply)", "elsewhere", "tests/pipeline/test_sweeps.py"),
+    Way(r"dvc exp run .*(measure_\w+|repair@file|triage_findings|generate_models)", "project"),
+    Way(r"dvc exp run", "project", "library_versions"),
     Way(r"dvc ", "project"),
     Way(
         r"storm ",

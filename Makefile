@@ -22,7 +22,7 @@ export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params \
-  dag docs reference lock try-dvc upgrade-dvc clean
+  dag docs reference tutorial lock try-dvc upgrade-dvc clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -97,6 +97,9 @@ dag: $(STAMP) ## draw the pipeline's graph into README.md
 docs: $(STAMP) ## build the manual from docs/ into build/manual; a broken link is an error
 	sphinx-build --builder html --doctree-dir build/doctrees --fail-on-warning --keep-going --quiet docs build/manual
 	@echo "The manual is build/manual/index.html"
+
+tutorial: $(STAMP) ## follow the tutorial PAGE=check-an-upgrade, print its output and take its pictures
+	PYTHONPATH=tests python tests/manual/tutorials.py "$(PAGE)"
 
 reference: $(STAMP) ## write the manual's pages of parameters, plug-ins, stages and commands
 	python docs/write_reference.py

@@ -1,6 +1,7 @@
 """What a search takes beyond inference on each kind of inputs, with small real models.
 
     python benchmarks/kinds.py [sound|tokens|bytes|tensors] [--seeds 200] [--queries 150]
+    python benchmarks/kinds.py mutators [--write]
 
 The models are trained here for a few seconds: a one-dimensional convolution over a second of sound
 at 16 kHz, classifiers of 64 tokens and of 256 bytes by an embedding and convolutions, and one of
@@ -9,7 +10,8 @@ LiteRT file with 8-bit weights (dynamic range), both in this process, in batches
 inference is cheaper than with models in processes of their own, and overhead shows more.
 Overhead is measured as in ``compressed.py``: the same batches are asked again by themselves. Where
 other work shares the machine, compare seconds of a processor, which are printed too. Then the
-sound mutators by themselves, in milliseconds of a processor for a second of sound.
+sound mutators by themselves, in milliseconds of a processor for a second of sound; ``mutators``
+is these alone, and ``--write`` puts them into docs/measurements/kinds.md.
 """
 
 import argparse
@@ -32,6 +34,7 @@ import onnxruntime as ort  # noqa: E402
 import tensorflow as tf  # noqa: E402
 import yaml  # noqa: E402
 from ai_edge_litert.interpreter import Interpreter  # noqa: E402
+from figures import write_figures  # noqa: E402
 from keras import layers  # noqa: E402
 from recorded import RecordedPair, measured  # noqa: E402
 
@@ -209,8 +212,9 @@ def run(kind: str, count: int, queries: int) -> None:
             )
 
 
-def sound_mutators() -> None:
-    """What each mutator of sound takes for a second of sound, 32 at a time."""
+def sound_mutators() -> dict[str, str]:
+    """Milliseconds that each mutator of sound takes for a second of sound, 32 at a time."""
+    found = {}
     waves, _ = sound(32, np.random.default_rng(0))
     streams = BatchedStreams(np.arange(32, dtype=np.uint64))
     for name in SOUND_MUTATORS:
@@ -219,15 +223,24 @@ def sound_mutators() -> None:
             started = time.process_time()
             mutator.apply(waves, mutator.draw(streams.of(np.arange(32)), (32, RATE), RATE))
             best = min(best, time.process_time() - started)
-        print(f"  {name:13} {1e3 * best / 32:.3f} ms a second of sound")
+        found[name] = f"{1e3 * best / 32:.3f}"
+        print(f"  {name:13} {found[name]} ms a second of sound")
+    return found
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("kinds", nargs="*", default=list(DATA), metavar="kind")
+    parser.add_argument(
+        "kinds", nargs="*", default=list(DATA), choices=[*DATA, "mutators"], metavar="kind"
+    )
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--queries", type=int, default=150)
+    parser.add_argument("--write", action="store_true", help="write the mutators' into the manual")
     arguments = parser.parse_args()
     for chosen_kind in arguments.kinds:
-        run(chosen_kind, arguments.seeds, arguments.queries)
-    sound_mutators()
+        if chosen_kind != "mutators":
+            run(chosen_kind, arguments.seeds, arguments.queries)
+    milliseconds = sound_mutators()
+    if arguments.write:
+        header = ("mutator", "ms of a processor for a second of sound, 32 sounds at a time")
+        write_figures("kinds", "mutators of sound", header, list(milliseconds.items()))

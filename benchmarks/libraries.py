@@ -20,6 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import psutil
+from figures import write_figures
 
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
@@ -73,17 +74,30 @@ def seeds(names: list[str]) -> dict[str, Graph]:
     return {n: renumbered(reduce_model(graph_of(make_seed_model(n, 0), 16)[0])) for n in names}
 
 
-def generate(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
+def generate(
+    params: GenerateParams, graphs: dict[str, Graph], count: int, write: bool = False
+) -> None:
+    rows = []
     for mutations in (1, params.mutations):
         budget = params.model_copy(update={"models": count, "mutations": mutations})
-        started = time.perf_counter()
+        started = time.process_time()
         made = campaign(graphs, budget, 0, "memo")
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         print(
-            f"{len(made.mutants)} valid models of {mutations} mutation(s) in {seconds:.1f} s: "
+            f"{len(made.mutants)} valid models of {mutations} mutation(s) in "
+            f"{seconds:.1f} s of a processor: "
             f"{len(made.mutants) / seconds:.0f} models/s, "
             f"{mutations * len(made.mutants) / seconds:.0f} mutations/s"
         )
+        rates = [len(made.mutants) / seconds, mutations * len(made.mutants) / seconds]
+        rows.append([str(mutations), *(f"{rate:,.0f}" for rate in rates)])
+    if write:
+        header = (
+            "mutations of a model",
+            "valid models a second of a core",
+            "mutations a second",
+        )
+        write_figures("libraries", "the generator alone", header, rows)
 
 
 def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> None:
@@ -170,6 +184,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["generate", "coverage", "execute"])
     parser.add_argument("--models", type=int, default=500)
+    parser.add_argument("--write", action="store_true", help="of generate: into the manual")
     parser.add_argument("--first", type=int, help="of execute: the so many best")
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
@@ -181,7 +196,7 @@ def main() -> None:
     import_keras("numpy")
     params, graphs = read_params(Params), seeds(arguments.seeds)
     if arguments.what == "generate":
-        generate(params.generate, graphs, arguments.models)
+        generate(params.generate, graphs, arguments.models, arguments.write)
     elif arguments.what == "coverage":
         coverage(params.generate, graphs, arguments.models)
     else:

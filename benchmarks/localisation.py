@@ -39,6 +39,7 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests" / "localisation")]
 
 import numpy as np  # noqa: E402
 import onnx  # noqa: E402
+from figures import write_figures  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 from onnxruntime import quantization  # noqa: E402
 from onnxruntime.quantization import qdq_loss_debug  # noqa: E402
@@ -336,6 +337,10 @@ def time_of(arguments):
         f"{len(pair.nodes)} nodes, {found.evaluations} evaluations of 150 inputs: "
         f"{seconds[0]:.1f} s, {seconds[1]:.1f} s of processor time"
     )
+    if arguments.write:
+        header = ("nodes", "evaluations of 150 inputs", "s by the clock", "s of processor time")
+        row = [str(len(pair.nodes)), str(found.evaluations), *(f"{s:.1f}" for s in seconds)]
+        write_figures("localisation", "a chain of matrix products", header, [row])
 
 
 def main():
@@ -362,6 +367,7 @@ def main():
     real.set_defaults(work=compare_real)
     timed = commands.add_parser("time")
     timed.add_argument("--nodes", type=int, default=100)
+    timed.add_argument("--write", action="store_true", help="into docs/measurements")
     timed.set_defaults(work=time_of)
     arguments = parser.parse_args()
     arguments.work(arguments)

@@ -6,10 +6,7 @@ Formats, kinds of inputs and comparisons come from the program's registries; the
 from pathlib import Path
 
 from asterism.core.parameters.registry import Registry
-from asterism.data.given.kind import INPUT_KINDS
-from asterism.dflare.comparisons import COMPARISONS
-from asterism.dflare.domains import DOMAINS
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.core.parameters.validation import names_in
 from asterism.models.classifiers.formats import FORMATS
 from asterism.models.keras_models.reading import KERAS_SUFFIXES
 from asterism.models.tensor_models.runtime import RUNTIMES
@@ -19,6 +16,12 @@ README = ROOT / "README.md"
 BEGIN, END = "<!-- fits: `make reference` writes this table -->\n", "<!-- end of fits -->\n"
 
 HEADER = ("lane", "formats", "inputs", "layouts", "outputs", "state", "tokens", "does not fit")
+
+#: Registries whose plug-ins are named.
+INPUT_KINDS = "asterism.data.given.kind:INPUT_KINDS"
+COMPARISONS = "asterism.dflare.comparisons:COMPARISONS"
+DOMAINS = "asterism.dflare.domains:DOMAINS"
+LIBRARIES = "asterism.libraries.adapters.library:LIBRARIES"
 
 #: What a recurrent network's file may be, beside Keras'.
 RECURRENT = (*KERAS_SUFFIXES, ".onnx")
@@ -34,9 +37,9 @@ def rows() -> list[tuple[str, ...]]:
         (
             "[vetting](docs/vetting.md)",
             suffixes(of_registry(RUNTIMES)),
-            listed(INPUT_KINDS),
+            listed(names_in(INPUT_KINDS)),
             "named inputs of any rank and type; channels first or last; a fixed batch too",
-            f"compared by {listed(COMPARISONS)}",
+            f"compared by {listed(names_in(COMPARISONS))}",
             "carried states, by name or inside the file",
             "with masks, segments and lengths made of them",
             "pickled models, GGUF, `.pt2`; a LiteRT file is repaired as its ONNX version",
@@ -44,7 +47,7 @@ def rows() -> list[tuple[str, ...]]:
         (
             "[compressed](docs/compressed.md)",
             suffixes(of_registry(FORMATS)),
-            f"images; by parameters {listed(n for n in DOMAINS if n != 'images')}",
+            f"images; by parameters {listed(n for n in names_in(DOMAINS) if n != 'images')}",
             "`(N, H, W, C)` and `(N, C, H, W)`, 1 or 3 channels",
             "probabilities or logits of at least two classes",
             "no",
@@ -73,10 +76,10 @@ def rows() -> list[tuple[str, ...]]:
         ),
         (
             "[libraries](docs/libraries.md)",
-            keras,
-            "made by the stages",
+            f"{keras}; given `.onnx` files by [`compare-versions`](docs/versions.md)",
+            "made by the stages; for given files your own batch too",
             "any that the layers take",
-            f"of {listed(own(LIBRARIES))}, compared element by element",
+            f"of {listed(names_in(LIBRARIES))}, compared element by element",
             "no",
             "no",
             "`Lambda` and layers of your own",
@@ -87,11 +90,6 @@ def rows() -> list[tuple[str, ...]]:
 def of_registry(registry: Registry) -> list[str]:
     """Suffixes of all plug-ins that read files."""
     return [suffix for name in registry for suffix in registry[name].suffixes]
-
-
-def own(registry: Registry) -> list[str]:
-    """Names of the program's own plug-ins: tests and other projects may have added some."""
-    return [name for name in registry if registry[name].__module__.startswith("asterism.")]
 
 
 def suffixes(known: object) -> str:
@@ -128,7 +126,8 @@ def page() -> str:
     return f"""\
 # What fits, and what does not
 
-What each lane takes. `asterism check model.onnx` says it of a file of yours, and runs nothing.
+What each lane takes. A *lane* is a part of the pipeline that answers one question by one method.
+`asterism check model.onnx` says it of a file of yours, and runs nothing.
 
 {body}
 - **Formats** are file name suffixes. Nothing is unpickled: no `.pt` or `.joblib` file is read.

@@ -273,7 +273,7 @@ def test_a_lock_that_is_not_there_is_a_warning(monkeypatch, tmp_path):
 
 
 def test_libraries_are_of_the_pinned_version_or_not(monkeypatch, tmp_path):
-    there = {"A_b": "1.0+cpu", "c": "2.0", "d": "not installed", "e": "3.0"}
+    there = {"A_b": "1.0+cpu", "c": "2.0", "d": "not installed", "e": "3.0", "f": "not installed"}
     monkeypatch.setattr(software, "installed_versions", lambda: there)
     lock = tmp_path / "lock"
     lock.write_text("a-b==1.0\nc==2.1\nd==1\n")
@@ -281,12 +281,14 @@ def test_libraries_are_of_the_pinned_version_or_not(monkeypatch, tmp_path):
     assert [(c.name, c.status, c.found) for c in checks] == [
         ("A_b", "ok", "1.0+cpu"),
         ("c", "warning", "2.0, pinned is 2.1"),
-        ("d", "warning", "not installed"),
         ("e", "ok", "3.0"),
+        ("not installed", "warning", "d, f"),
     ]
-    assert "computed anew" in checks[1].advice and "asterism[libraries]" in checks[2].advice
+    assert "computed anew" in checks[1].advice and "asterism[libraries]" in checks[3].advice
     checks = software.under_test(tmp_path / "none")
-    assert [c.status for c in checks] == ["ok", "ok", "warning", "ok"]
+    assert [c.status for c in checks] == ["ok", "ok", "ok", "warning"]
+    del there["d"], there["f"]
+    assert len(software.under_test(lock)) == 3
 
 
 def test_programs_are_told_with_their_places(monkeypatch):

@@ -3,8 +3,11 @@
 from types import SimpleNamespace
 
 import numpy as np
+import onnx
 import onnxruntime
 import pytest
+from onnx import helper, numpy_helper
+from onnxruntime.quantization import quantize_dynamic
 from written_graphs import (
     OPSET,
     V,
@@ -227,6 +230,32 @@ def test_a_tensors_error_is_told_as_it_is_and_with_the_originals_inputs(pair):
     assert found["y"].own.largest == pytest.approx(
         np.abs(products_of(W, rounded(V)) - wanted).max(), rel=1e-4
     )
+
+
+def test_nodes_without_names_are_told_apart(tmp_path):
+    """A quantised product with a bias becomes several nodes, some of them without a name."""
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Gemm", ["r", "v", "c"], ["y"]),
+    ]
+    constants = {"w": W, "b": np.ones(W.shape[1]), "v": V, "c": np.ones(V.shape[1])}
+    graph = helper.make_graph(
+        nodes,
+        "unnamed",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", W.shape[0]])],
+        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", V.shape[1]])],
+        [numpy_helper.from_array(np.float32(array), name) for name, array in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, tmp_path / "float.onnx")
+    quantize_dynamic(tmp_path / "float.onnx", tmp_path / "int8.onnx")
+    found = match(pair_of(model, onnx.load(tmp_path / "int8.onnx")))
+    named = [part.name for part in found.opened.compressed.nodes]
+    assert max(sum(not named[i] for i in node.body) for node in found.nodes) > 1
+    errors = {error.tensor: error for error in tensor_errors(found, batches({"x": X}, 2))}
+    for tensor in ("h", "y"):
+        assert 0 < errors[tensor].own.relative_l2 < 0.1
 
 
 # ---- repaired files

@@ -1,42 +1,25 @@
-"""Every command that a page shows is one that there is, with its options."""
+"""Every command that a page shows is one that there is, with its options; nothing runs."""
 
-import re
-import shlex
 from itertools import pairwise
 
 import pytest
 import typer
 import yaml
-from manual_pages import pages
 
 from asterism.cli import app
 from asterism.config import compose
+from pipeline.page_commands import commands as shown_commands
 from places import ROOT
 
 PROGRAM = typer.main.get_command(app)
 STAGES = yaml.safe_load((ROOT / "dvc.yaml").read_text(encoding="utf-8"))["stages"].keys()
 
-_BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-
-
-def lines(page):
-    """Lines of the page's blocks of commands, continued ones as one, without comments."""
-    blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
-    shown = [text for language, text in blocks if language in {"", "sh", "yaml"}]
-    text = "".join(shown).replace("\\\n", " ")
-    return [line.removeprefix("- run: ").partition("  #")[0] for line in text.splitlines()]
-
 
 def commands(start):
     """The words behind this start of a command, of every page and of those at the front."""
-    found = []
-    for page in [*pages(), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:
-        for line in lines(page):
-            if line.startswith(start):
-                first = re.split(r" && | \|\| ", line.removeprefix(start))[0]
-                words = shlex.split(first)
-                found.append(pytest.param(words, id=f"{page.stem}: {line}"[:80]))
-    return found
+    found = [command for command in shown_commands() if command.text.startswith(start)]
+    skipped = start.count(" ")
+    return [pytest.param(command.words[skipped:], id=command.text[:80]) for command in found]
 
 
 @pytest.mark.parametrize("words", commands("asterism "))
@@ -63,4 +46,4 @@ def test_its_settings_compose(words):
 
 @pytest.mark.parametrize("words", commands("python benchmarks/"))
 def test_its_benchmark_is_there(words):
-    assert (ROOT / "benchmarks" / words[0]).is_file()
+    assert (ROOT / words[0]).is_file()

@@ -1,10 +1,11 @@
 """Every tutorial's commands run, and print what the page shows."""
 
+import re
 import shlex
 
 import pytest
 from metric_names import unexplained
-from tutorials import PAGES, Part, follow, lacking, parts
+from tutorials import PAGES, Part, follow, lacking, parts, pictures
 from typer.testing import CliRunner
 
 from asterism import cli
@@ -40,6 +41,13 @@ def test_its_settings_compose(page):
             compose(ROOT / "conf", words[1:])
 
 
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_picture_is_of_a_page_that_is_named(page):
+    shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
+    assert {(page.parent / picture).resolve() for picture in shown} == set(pictures(page))
+    assert all(picture.is_file() for picture in pictures(page))
+
+
 def test_a_line_that_is_not_printed_is_noticed():
     part = Part(None, "", ["verdict: ship", "agreement: 99.5% (98% to …)"])
     assert not lacking(part, "said\nverdict: ship\nsaid\n  agreement: 7%  (6% to 8%)\n")
@@ -52,6 +60,7 @@ def test_a_line_that_is_not_printed_is_noticed():
 def test_following_the_page_prints_what_it_shows(page, tmp_path):
     for part, output in follow(page, tmp_path):
         assert not lacking(part, output), output
+    assert all((tmp_path / shown).is_file() for shown in pictures(page).values())
     assert not unexplained(tmp_path)
     for later in CONTINUED.get(page.stem, ()):
         for part, output in follow(ROOT / later, tmp_path):

@@ -1,9 +1,14 @@
-"""The tutorials of the manual: their files, their commands and the output that they show."""
+"""The tutorials of the manual: their files, commands, shown output, and pictures.
+
+To write a page, follow it: ``make tutorial PAGE=vet-a-compressed-model`` prints what its commands
+print, and takes its pictures anew.
+"""
 
 import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +22,12 @@ _PART = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 _NUMBER = re.compile(r"-?\d[\d,.:]*")
+
+#: A picture below the paragraph that names the page which it shows.
+_PICTURE = re.compile(r"`([^`\n]+\.html)`[^`]*?\n\n!\[[^\]]+\]\((\.\./images/[^)]+\.png)\)")
+
+#: Width and height of pictures, in pixels.
+_SIZE = (1420, 1000)
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,27 @@ def follow(page: Path, folder: Path) -> list[tuple[Part, str]]:
     return done
 
 
+def pictures(page: Path) -> dict[Path, str]:
+    """The pictures that a page shows, each with the page that its commands write."""
+    found = _PICTURE.findall(page.read_text(encoding="utf-8"))
+    return {(page.parent / picture).resolve(): shown for shown, picture in found}
+
+
+def take(picture: Path, shown: Path) -> None:
+    """Take a picture of the top of a page in a browser."""
+    from report.devtools import Browser
+
+    with tempfile.TemporaryDirectory() as profile:
+        browser = Browser(profile)
+        try:
+            opened = browser.page()
+            opened.size(*_SIZE)
+            opened.open(shown)
+            opened.picture(picture)
+        finally:
+            browser.close()
+
+
 def lacking(part: Part, output: str) -> list[str]:
     """Shown lines that the output has not, in this order; numbers may be others, … is anything.
 
@@ -95,6 +127,15 @@ def _pattern(line: str) -> re.Pattern[str]:
     return re.compile(rf"\s*{''.join(told)}\s*")
 
 
-if __name__ == "__main__":  # to write a page: `python tests/manual/tutorials.py PAGE FOLDER`
-    for command, output in follow(Path(sys.argv[1]).resolve(), Path(sys.argv[2])):
-        sys.stdout.write(f"$ {command.text}{output}\n")
+def main(page: Path) -> None:
+    """Follow a page in a new folder, print its output, and take its pictures."""
+    with tempfile.TemporaryDirectory() as folder:
+        for command, output in follow(page, Path(folder)):
+            sys.stdout.write(f"$ {command.text}{output}\n")
+        for picture, shown in pictures(page).items():
+            take(picture, Path(folder) / shown)
+            sys.stdout.write(f"{picture} is written\n")
+
+
+if __name__ == "__main__":
+    main(ROOT / "docs/tutorials" / f"{sys.argv[1]}.md")

@@ -22,6 +22,7 @@ from asterism.core.resuming import tidying
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra import repository
 from asterism.pairs import app as pairs_app
+from asterism.pairs.entry import pair_names
 from asterism.reproduction import app as reproduction_app
 from asterism.sweep import app as sweep_app
 from asterism.sweep import pipeline, plan, run_table, sharing
@@ -143,6 +144,11 @@ def test_models_and_inputs_are_looked_at_outside_of_a_project_too(here):
     assert f"{model}: ONNX" in alone and "arrays of NumPy" not in alone
     alone = run("check", "--inputs", here / "inputs.npz").output
     assert alone.startswith(f"{here}/inputs.npz: arrays of NumPy")
+    told = json.loads(run("check", model, "--json", "--inputs", here / "inputs.npz").output)
+    assert [one["file"] for one in told["models"]] == [str(model)]
+    assert told["inputs"]["files"] == 1
+    assert json.loads(run("check", model, "--json").output)["inputs"] is None
+    assert "name some" in str(run("check", "--json").exception)
 
 
 def test_a_project_is_checked_where_no_file_is_given(root, note):
@@ -269,6 +275,27 @@ def test_vetting_needs_two_models_and_inputs(root, words):
     assert "give the original, the compressed model and --inputs" in str(ended.exception)
 
 
+def test_with_json_standard_output_is_the_certificate_alone(vetted, note):
+    ended = run(*FILES, "--json", "--open")
+    assert ended.exit_code == 0
+    assert json.loads(ended.stdout) == json.loads((vetted / "certificate.json").read_text())
+    assert ended.stderr == "kind tensors: guessed\n"
+    assert "open" not in [name for name, *_ in note.calls]
+    assert run(*FILES, "--json", "--exit-code").exit_code == CODES["do not ship"]
+    assert "--dry-run makes none" in str(run(*FILES, "--json", "--dry-run").exception)
+    note(sweep_app, "sweep_command", 1)
+    failed = run(*FILES, "--json")
+    assert (failed.exit_code, failed.stdout) == (1, "")
+
+
+@pytest.mark.parametrize("differences", [[], ["measured.x: 1 in the certificate, 2 now"]])
+def test_with_json_a_repeated_certificate_says_what_differs(here, note, differences):
+    note(certificate, "check_certificate", differences)
+    ended = run("vet", "--check", "c.json", "--json")
+    assert json.loads(ended.output) == {"holds": not differences, "differences": differences}
+    assert ended.exit_code == bool(differences)
+
+
 def test_a_certificate_is_repeated_and_decides_the_status(here, note):
     note(certificate, "check_certificate", [])
     ended = run("vet", "--check", "c.json")
@@ -303,6 +330,16 @@ def test_pairs_are_listed_or_fetched_anywhere_and_vetted_in_a_project(here, note
         ("vet_pairs", ["one", "two"], False, True),
         ("vet_pairs", [], True, False),
     ]
+
+
+def test_pairs_are_listed_as_json(here):
+    listed = json.loads(run("pairs", "--json").output)
+    assert [one["name"] for one in listed] == pair_names()
+    (magika,) = json.loads(run("pairs", "magika", "--json").output)
+    assert magika["packages"] == ["magika"] and magika["title"] and magika["compression"]
+    assert magika["state"].startswith("without the wheel of magika")
+    for more in ("--fetch", "--write", "--dry-run"):
+        assert isinstance(run("pairs", "--json", more).exception, UserError)
 
 
 def test_a_model_and_the_files_of_its_data_become_one_file(here):

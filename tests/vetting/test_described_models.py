@@ -9,7 +9,7 @@ from asterism.core.messages.errors import UserError
 from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting import looking
 from asterism.vetting.lanes import uses
-from asterism.vetting.looking import describe_inputs, describe_model
+from asterism.vetting.looking import describe_inputs, describe_model, input_facts, model_facts
 from models.onnx_networks import linear, quantised, streaming
 
 FILE = Path("m.onnx")
@@ -138,6 +138,17 @@ def test_a_streaming_file_is_described_with_its_state(tmp_path):
         "  gives   y float32 (?, 1)",
         "  kind    tensors: x takes real numbers of 1 axes (another: --kind)",
     ]
+    facts = model_facts(model)
+    assert (facts["file"], facts["format"], facts["operators"]) == (str(model), "onnx", 4)
+    assert facts["takes"] == [
+        {"name": "x", "dtype": "float32", "shape": [None, 4]},
+        {"name": "state_in", "dtype": "float32", "shape": [None, 1]},
+    ]
+    assert [one["name"] for one in facts["gives"]] == ["y"]
+    assert facts["states"] == {"state_in": "state_out"} and facts["state_inside"] is False
+    assert facts["kind"]["name"] == "tensors" and "real numbers" in facts["kind"]["because"]
+    first = facts["uses"][0]
+    assert (first["lane"], first["possible"]) == (VET, True)
 
 
 def test_a_quantised_file_is_described_with_what_can_be_done(tmp_path):
@@ -165,6 +176,8 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
         (folder / name).touch()
     named = "4 files in 2 subfolders, taken for classes, kind sound"
     assert describe_inputs(folder) == f"{folder}: {named}"
+    facts = {"path": str(folder), "files": 4, "kind": "sound", "classes": ["a", "b"]}
+    assert input_facts(folder) == facts
     assert describe_inputs(folder / "a") == f"{folder / 'a'}: 2 files, kind sound"
     one = folder / "b/1.wav"
     assert describe_inputs(one) == f"{one}: 1 file, kind sound"
@@ -173,6 +186,7 @@ def test_inputs_are_described_by_kind_and_classes(tmp_path):
         assert describe_inputs(tmp_path / name) == (
             f"{tmp_path / name}: arrays of NumPy (.npz, .npy), whose kind the model tells"
         )
+        assert input_facts(tmp_path / name)["kind"] is None
     with pytest.raises(UserError, match="there is no file or folder"):
         describe_inputs(tmp_path / "none")
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.completion import page_names, revision_names
-from asterism.cli.program import LOOK, app, require_root, show_page
+from asterism.cli.program import LOOK, AsJson, ShowPage, app, require_root, show_page
 
 
 @app.command(rich_help_panel=LOOK)
@@ -21,7 +21,7 @@ def runs(
     everything: Annotated[
         bool, typer.Option("--all", help="Show all metrics that differ, not only a few.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Compare experiments: only the parameters and metrics that differ between them.
 
@@ -59,15 +59,8 @@ def diff(
     output: Annotated[
         Path | None, typer.Option(help="The page; default: diffs/REV1..REV2.html.")
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, for programs; write no page.")
-    ] = False,
-    show: Annotated[
-        bool | None,
-        typer.Option(
-            "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
-        ),
-    ] = None,
+    as_json: AsJson = False,
+    show: ShowPage = None,
 ) -> None:
     """Say what changed in results between two commits or experiments, and write a page of it.
 

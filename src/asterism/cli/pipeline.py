@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from asterism.cli.completion import stage_names
-from asterism.cli.program import KEEP, LOOK, RUN, app, require_root
+from asterism.cli.program import KEEP, LOOK, RUN, AsJson, app, require_root
 from asterism.core.files.artifacts import replacing
 from asterism.core.messages.errors import UserError
 from asterism.core.running.supervision import INTERRUPTED
@@ -204,9 +204,7 @@ def state(
         bool,
         typer.Option("--dry-run", help="With --clean: remove nothing, only say it."),
     ] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, for programs; remove nothing.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List what stages keep under state.root, and remove what is no longer needed."""
     from asterism.core.resuming import tidying
@@ -240,7 +238,7 @@ def state(
 
 @app.command(rich_help_panel=LOOK)
 def budget(
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Print each stage's budget of time and memory beside what its last run here took."""
     from asterism.budget import stages, table, whole_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -49,6 +49,16 @@ app = typer.Typer(
         "`asterism vet` on your model. `--install-completion` lets the shell complete commands."
     ),
 )
+
+
+#: Options that several commands have.
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs, and nothing else.")]
+ShowPage = Annotated[
+    bool | None,
+    typer.Option(
+        "--open/--no-open", help="Open the page in a browser, or not; default: in a terminal."
+    ),
+]
 
 
 def require_root(needed: str) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from asterism.cli.program import LIBRARIES, app, require_root
+from asterism.cli.program import LIBRARIES, ShowPage, app, require_root, show_page
 from asterism.core.messages.errors import UserError
 
 
@@ -75,6 +75,7 @@ def compare_versions(
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-versions/NAME.")
     ] = None,
+    show: ShowPage = None,
 ) -> None:
     """Say which models an upgrade of a library changes, by how much, and which nodes are to blame.
 
@@ -111,7 +112,7 @@ def compare_versions(
     print(f"{len(changed)} of {len(found.subjects)} models change from {found.old} to {found.new}")
     for change in found.changes:
         print(f"  {change.subject}, {change.pair.option}, {change.distribution}: {change.kind}")
-    print(f"page: {(request.target / 'index.html').resolve()}")
+    show_page(request.target / "index.html", show)
     worse = ("no longer runs", "now wrong", "differs")
     if any(change.kind in worse for change in found.changes):
         sys.exit(1)

@@ -75,19 +75,26 @@ def pinned(lock: Path = LOCK) -> Check:
 
 
 def under_test(lock: Path = LOCK) -> list[Check]:
-    """Each library under test and converter with its version; nothing is imported."""
+    """Each library under test and converter with its version, and those that are not there.
+
+    Nothing is imported.
+    """
     pins = pins_of(lock) if lock.exists() else {}
     checks = []
-    for package, version in installed_versions().items():
+    versions = installed_versions()
+    missing = [package for package, version in versions.items() if version == "not installed"]
+    for package, version in versions.items():
         wanted = pins.get(canonicalize_name(package))
-        if version == "not installed":
-            advice = "`pip install 'asterism[libraries]'` brings all libraries under test"
-            checks.append(Check(package, "warning", version, advice))
-        elif wanted is not None and not _same(version, wanted):
+        if package in missing:
+            continue
+        if wanted is not None and not _same(version, wanted):
             advice = "findings are of this version; results of the other one are computed anew"
             checks.append(Check(package, "warning", f"{version}, pinned is {wanted}", advice))
         else:
             checks.append(Check(package, "ok", version))
+    if missing:
+        advice = "only the lane of libraries needs all: `pip install 'asterism[libraries]'`"
+        checks.append(Check("not installed", "warning", ", ".join(missing), advice))
     return checks
 
 

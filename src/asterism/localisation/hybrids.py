@@ -183,7 +183,7 @@ def original_with_bodies(pair: MatchedPair) -> tuple[Any, dict[str, str]]:
                     types = pair.opened.original_types[tensor], pair.opened.compressed_types[name]
                     taken[name] = casts.to(tensor, *types)
             copy = renamed(part, taken)
-            copy.name = prefix + part.name
+            copy.name = prefix + compressed.name_of(index)
             copy.output[:] = [prefix + n if n else "" for n in part.output]
             nodes.append(copy)
         for tensor in node.outputs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from asterism.core.files.artifacts import read_json
 from asterism.core.messages.errors import UserError
@@ -25,6 +26,21 @@ def list_pairs(say: Say) -> None:
     for name in pair_names():
         pair = read_pair(name)
         say(f"{name}: {pair.title}, {pair.compression}; {_state(name, pair)}")
+
+
+def pair_facts(names: Sequence[str]) -> list[dict[str, Any]]:
+    """What pairs there are, or those that are named, and what is there of each, as a JSON value."""
+    return [
+        {
+            "name": name,
+            "title": pair.title,
+            "compression": pair.compression,
+            "note": pair.note,
+            "packages": packages_of(pair),
+            "state": _state(name, pair),
+        }
+        for name, pair in ((name, read_pair(name)) for name in names or pair_names())
+    ]
 
 
 def fetch_pairs(names: Sequence[str], say: Say) -> None:

@@ -79,7 +79,7 @@ def collect(
         experiment=experiment.name,
         scale=scale,
         beside_other_work=beside_other_work,
-        machine=_machine(),
+        machine=machine_facts(),
         versions=_versions(),
         points=points,
     )
@@ -124,7 +124,8 @@ def _seconds_of_searches(logs: Path) -> dict[str, float]:
     return seconds
 
 
-def _machine() -> dict[str, str]:
+def machine_facts() -> dict[str, str]:
+    """System, processor, cores and memory of this machine."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
         "processor": _processor(),

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from asterism.core.messages.counting import counted
 from asterism.data.given.reading import ARRAYS, class_folders, files_of, files_of_kind, kind_of
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.reading import read_signature
-from asterism.models.signatures.signature import Signature
+from asterism.models.signatures.signature import Signature, TensorSpec
 from asterism.vetting.lanes import uses
 
 _FORMATS = {"onnx": "ONNX", "tflite": "LiteRT (TensorFlow Lite)", "keras": "Keras"}
@@ -49,6 +51,45 @@ def describe_inputs(path: Path) -> str:
     folders = set(class_folders(path, files_of_kind(path, kind)))
     classes = f" in {len(folders)} subfolders, taken for classes" if folders else ""
     return f"{path}: {counted(len(files), 'file')}{classes}, kind {kind}"
+
+
+def model_facts(path: Path) -> dict[str, Any]:
+    """What :func:`describe_model` says, as a JSON value.
+
+    Raises:
+        UserError: it cannot be read.
+    """
+    signature = read_signature(path)
+    kind, told = kind_of_inputs(signature)
+    return {
+        "file": str(path),
+        "format": signature.format,
+        "operators": signature.operators,
+        "on_integers": signature.quantised,
+        "half_precision": signature.half,
+        "takes": [_tensor_facts(spec) for spec in signature.inputs],
+        "gives": [_tensor_facts(spec) for spec in signature.answers],
+        "states": dict(signature.states),
+        "state_inside": signature.variables,
+        "kind": {"name": kind, "because": told},
+        "uses": [asdict(use) for use in uses(path, signature)],
+    }
+
+
+def _tensor_facts(spec: TensorSpec) -> dict[str, Any]:
+    return {"name": spec.name, "dtype": spec.dtype, "shape": list(spec.shape)}
+
+
+def input_facts(path: Path) -> dict[str, Any]:
+    """What :func:`describe_inputs` says, as a JSON value.
+
+    Raises:
+        UserError: there are none.
+    """
+    files = files_of(path)
+    kind = kind_of(files)
+    folders = [] if kind is None else class_folders(path, files_of_kind(path, kind))
+    return {"path": str(path), "files": len(files), "kind": kind, "classes": sorted(set(folders))}
 
 
 def _compression(signature: Signature) -> str:

@@ -117,8 +117,8 @@ def environment(name: str, folder: Path = FOLDER) -> Environment:
     if not _NAME.fullmatch(name) or not path.exists():
         known = ", ".join(names(folder)) or "none"
         raise UserError(
-            f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml, "
-            "as docs/libraries.md shows"
+            f"there is no environment {name!r} (known: {known}): write {folder}/{name}.yaml "
+            "like the files there; docs/versions.md, Environments, says what it holds"
         )
     with naming(path):
         definition = record_from(Definition, read_yaml(path))

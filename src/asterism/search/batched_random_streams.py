@@ -42,7 +42,7 @@ class BatchedStreams:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def of(self, rows: NDArray[np.int64]) -> Self:
+    def of(self, rows: NDArray[np.int64] | slice) -> Self:
         """The streams of these rows, from their beginning."""
         return type(self)(self._keys[rows], self._drawn[rows])
 
@@ -84,8 +84,8 @@ class BatchedStreams:
         """
         if isinstance(high, int) and high - low == 1 << 64:
             return self._words(size)
-        span = np.asarray(high) - low + endpoint
-        drawn: NDArray[Any] = low + (self.random(size) * span).astype(np.int64)
+        drawn: NDArray[Any] = (self.random(size) * (high - low + endpoint)).astype(np.int64)
+        drawn += low
         return drawn.astype(dtype, copy=False)
 
     def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:

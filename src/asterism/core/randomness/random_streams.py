@@ -8,6 +8,7 @@ alone, in a batch of 500 or in another shard.
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,5 +55,4 @@ def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _seed_sequence(seed: int, path: tuple[str | int, ...]) -> np.random.SeedSequence:
     digest = hashlib.sha256("\x00".join(f"{type(p).__name__}:{p}" for p in path).encode()).digest()
-    key = tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
-    return np.random.SeedSequence(seed, spawn_key=key)
+    return np.random.SeedSequence(seed, spawn_key=struct.unpack_from("<4I", digest))

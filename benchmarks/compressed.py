@@ -14,8 +14,8 @@ Then Dflare again with the published ranges of its operators, its ablations, and
 needs so many queries that it gets only the first 20 of the seeds; ``--alone`` leaves all of them
 out. Overhead is what a search takes beyond its inference: each run's batches are asked again by
 themselves, as many at a time as in the run, and the median of up to nine times is what the run's is
-compared with; in brackets, what the search alone takes of one processor. ``taskset -c 0`` before
-the command shows how much more the second processor, or the fourth, gives.
+compared with, by the clock and by the processor seconds of this process and of the models'.
+``taskset -c 0`` before the command shows how much more the second processor, or the fourth, gives.
 """
 
 import argparse
@@ -134,7 +134,7 @@ def search(name, params, under_test, seeds):
             under_test, budget, seeds.items, seeds.numbers.tolist(), 0, name, options
         ).run(),
     )
-    findings, seconds, inference = times.findings, times.seconds, times.inference
+    findings, seconds = times.findings, times.seconds
     queries = {trigger.seed: trigger.queries for trigger in findings.triggers}
     searched = sum(r.outcome != "deviates_already" for r in findings.seeds)
     total = sum(r.queries for r in findings.seeds)
@@ -142,10 +142,8 @@ def search(name, params, under_test, seeds):
     print(
         f"  {name:10} success {len(first)}/{searched} ({len(seeds.items)} seeds), queries: mean "
         f"{first.mean():.1f}, median {np.median(first):.0f}, largest {first.max()}; "
-        f"{seconds:.2f} s, {1e3 * seconds / total:.4f} ms a query, "
-        f"{len(first) / seconds:.1f} triggering inputs a second, "
-        f"overhead {100 * (seconds / inference - 1):.0f}% of the {inference:.2f} s that "
-        f"inference takes in the same batches ({times.own:.2f} s of a processor)"
+        f"{1e3 * seconds / total:.4f} ms a query, "
+        f"{len(first) / seconds:.1f} triggering inputs a second; {times}"
     )
     return queries, seconds
 

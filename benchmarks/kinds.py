@@ -203,13 +203,7 @@ def run(kind: str, count: int, queries: int) -> None:
             times = measured(pair, partial(searched, begin), turns=3)
             asked = sum(record.queries for record in times.findings.seeds)
             success = sum(record.outcome == "triggered" for record in times.findings.seeds)
-            print(
-                f"  {name}: success {success}/{count}, {asked} queries, {times.seconds:.2f} s, "
-                f"{100 * (times.seconds / times.inference - 1):.0f}% over inference by the clock; "
-                f"{times.own:.2f} s of a processor beside {times.inference_work:.2f} s of "
-                f"inference: {100 * times.own / times.inference_work:.0f}%",
-                flush=True,
-            )
+            print(f"  {name}: success {success}/{count}, {asked} queries, {times}", flush=True)
 
 
 def sound_mutators() -> dict[str, str]:

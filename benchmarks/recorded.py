@@ -6,8 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import psutil
+
 from asterism.dflare.outcome import Findings
 from asterism.dflare.pair import Answers, Model, Pair, Question
+
+#: Processor seconds after which a measurement takes no further turn.
+_ENOUGH = 20
 
 
 class RecordedPair(Pair):
@@ -15,6 +20,8 @@ class RecordedPair(Pair):
 
     def __init__(self, original: Model, compressed: Model) -> None:
         super().__init__(original, compressed)
+        pids = (getattr(model, "pid", None) for model in (original, compressed))
+        self._processes = [psutil.Process(pid) for pid in pids if pid is not None]
         #: In their order: items to ask about, and questions that are waited for.
         self.events: list[tuple[RecordedQuestion, Any]] = []
 
@@ -23,6 +30,10 @@ class RecordedPair(Pair):
         question = RecordedQuestion(self.events, super().submit(items))
         self.events += [(question, items)]
         return question
+
+    def models_seconds(self) -> float:
+        """Processor seconds that the models have taken so far in processes of their own."""
+        return sum(sum(process.cpu_times()[:2]) for process in self._processes)
 
     def replay(self) -> float:
         """Seconds that the models take for the questions since ``events`` was emptied."""
@@ -58,7 +69,8 @@ class Times:
         seconds: by the clock.
         inference: seconds by the clock that its questions take by themselves.
         own: processor seconds of this process beyond those of its questions.
-        inference_work: processor seconds that its questions take, in this process alone.
+        inference_work: processor seconds that its questions take by themselves, in this process
+            and in those of the models.
     """
 
     findings: Findings
@@ -67,9 +79,17 @@ class Times:
     own: float
     inference_work: float
 
+    def __str__(self) -> str:
+        by_clock = 100 * (self.seconds / self.inference - 1)
+        return (
+            f"{self.seconds:.2f} s, {by_clock:.0f}% over inference by the clock; {self.own:.2f} s "
+            f"of a processor beside {self.inference_work:.2f} s of inference: "
+            f"{100 * self.own / self.inference_work:.0f}%"
+        )
+
 
 def measured(pair: RecordedPair, run: Callable[[], Findings], turns: int = 9) -> Times:
-    """Run a search and its questions in turns, up to nine times while that takes few seconds.
+    """Run a search and its questions in turns, up to nine times while that is little work.
 
     Args:
         pair: the models that are searched.
@@ -77,14 +97,15 @@ def measured(pair: RecordedPair, run: Callable[[], Findings], turns: int = 9) ->
         turns: most turns; the first is colder than the others.
     """
     rows: list[tuple[float, float, float, float]] = []
-    while len(rows) < turns and sum(row[0] for row in rows) < 5:
+    while len(rows) < turns and sum(row[2] + 2 * row[3] for row in rows) < _ENOUGH:
         pair.events.clear()
         started, busy = time.perf_counter(), time.process_time()
         findings = run()
         seconds, work = time.perf_counter() - started, time.process_time() - busy
-        busy = time.process_time()
+        busy, theirs = time.process_time(), pair.models_seconds()
         inference = pair.replay()
         asked = time.process_time() - busy
-        rows.append((seconds, inference, work - asked, asked))
+        theirs = pair.models_seconds() - theirs
+        rows.append((seconds, inference, work - asked, asked + theirs))
     medians = (statistics.median(column) for column in zip(*rows, strict=True))
     return Times(findings, *medians)

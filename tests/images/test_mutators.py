@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
+import cv2
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -321,6 +323,24 @@ def test_draws_fill_the_published_range(
     smallest, largest = spread(name, key)
     assert low <= smallest <= low + slack
     assert high - slack <= largest <= high
+
+
+@pytest.mark.parametrize("shape", [(28, 28, 1), (9, 70, 1), (12, 11, 3)])
+@pytest.mark.parametrize("count", [1, 2, 3, 5])
+def test_blurs_are_opencvs_of_each_image_however_many_lie_side_by_side(
+    count: int, shape: tuple[int, int, int]
+) -> None:
+    images = stream(4).integers(0, 256, (count, *shape), dtype=np.uint8)
+    filters: dict[str, Callable[[Images, int], Any]] = {
+        "average_blur": lambda image, size: cv2.blur(image, (size, size)),
+        "gaussian_blur": lambda image, size: cv2.GaussianBlur(image, (size, size), 0),
+        "median_blur": cv2.medianBlur,
+    }
+    for name, single in filters.items():
+        sizes = np.resize([3, 5, 1, 5, 7], count)
+        mutants = MUTATORS[name](sizes=(1, 3, 5, 7)).apply(images, {"size": sizes})
+        for image, size, mutant in zip(images, sizes.tolist(), mutants, strict=True):
+            assert np.array_equal(single(image, size).reshape(shape), mutant), (name, size)
 
 
 @settings(max_examples=30, deadline=None)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.console import progress
 from asterism.core.parameters.params import ParameterSection
-from asterism.core.randomness.random_streams import stream
+from asterism.core.randomness.random_streams import first_word, stream
 from asterism.dflare import outcome
 from asterism.dflare.bounded import Bound, within_bound
 from asterism.dflare.comparisons import Comparison
@@ -124,8 +124,8 @@ class LockstepSearch(ABC, Generic[ProposalT]):
     def streams(self, purpose: str) -> BatchedStreams:
         """The random numbers of all trajectories for one purpose."""
         keys = [
-            self.stream(trajectory, purpose).bit_generator.random_raw()
-            for trajectory in range(len(self.numbers))
+            first_word(self._seed, "trigger", self._name, number, purpose)
+            for number in self.numbers
         ]
         return BatchedStreams(np.array(keys, np.uint64))
 
@@ -147,6 +147,9 @@ class LockstepSearch(ABC, Generic[ProposalT]):
             share: how much of each mutation is made, float64 ``(n,)``; None: all of it.
         """
         domain = self.under_test.domain
+        if self.under_test.bound is None:
+            made = domain.mutate(parents, operators, streams)
+            return made if share is None else domain.fade(made, parents, share)
 
         def mutate(rows: Rows, attempt: int) -> Items:
             own = streams.of(rows)

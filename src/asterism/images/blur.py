@@ -1,16 +1,17 @@
 """Blurs: average, Gaussian, median and bilateral (DeepTest, DeepHunter, DeepStellar, Dflare).
 
 OpenCV filters one image at a time, and on small images its set-up costs more than its work. So all
-images that drew the same kernel lie side by side in one wide image, each with a margin as wide as
-the kernel reaches, filled as OpenCV itself would continue the image beyond its edge: the result is
-the same as image by image, at a tenth of the time.
+images of a batch lie side by side in one wide strip, those that drew the same kernel next to each
+other. Each has a margin as wide as the largest kernel reaches, filled as OpenCV itself would
+continue the image beyond its edge: the result is the same as image by image, at a tenth of the
+time.
 """
 
 from __future__ import annotations
 
 import functools
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,7 +21,12 @@ from numpy.typing import NDArray
 
 from asterism.images.mutator import MUTATORS, Draws, Images, Mutator, Randomness
 
-_Filter = Callable[[NDArray[np.uint8]], Any]
+#: Values of a row from which on OpenCV filters it by vector instructions, up to 25 times as fast:
+#: 64 that go into a register of AVX-512, and the margins.
+_VECTOR = 72
+#: Filters one image ``(H, W, C)`` into another of its shape.
+_Filter = Callable[[Any, Any], Any]
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,8 @@ class SizedBlur(Mutator):
     centred: ClassVar[bool] = True
     #: How the image goes on beyond its edge, in the words of ``numpy.pad``.
     beyond_edge: ClassVar[str] = "reflect"
+    #: The largest kernel for which images are worth laying side by side.
+    largest_in_strip: ClassVar[float] = float("inf")
 
     def __post_init__(self) -> None:
         if not self.sizes:
@@ -49,56 +57,77 @@ class SizedBlur(Mutator):
 
     @abstractmethod
     def filter(self, size: int) -> _Filter:
-        """The OpenCV filter for a kernel of this size."""
-
-    def blurred(self, images: Images, size: int) -> Images:
-        """The images, filtered with a kernel of this size above 1."""
-        return filter_side_by_side(images, self.filter(size), size // 2, self.beyond_edge)
+        """The OpenCV filter for a kernel of this size above 1."""
 
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``size``: int64 ``(N,)``, pixels."""
-        return {"size": rng.choice(np.asarray(self.sizes, np.int64), size=shape[0])}
+        return {"size": rng.choice(_integers(self.sizes), size=shape[0])}
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
-        mutants = images.copy()
+        mutants, in_strip = images.copy(), {}
         for size in self.sizes:
-            chosen = np.flatnonzero(draws["size"] == size)
-            if size > 1 and len(chosen):
-                mutants[chosen] = self.blurred(images[chosen], size)
+            (rows,) = (draws["size"] == size).nonzero()
+            if size > self.largest_in_strip:
+                filter_one_by_one(images, rows, self.filter(size), mutants)
+            elif size > 1 and len(rows):
+                in_strip[size] = rows
+        if in_strip:
+            filter_side_by_side(images, in_strip, self.filter, self.beyond_edge, mutants)
         return mutants
 
 
-def filter_side_by_side(images: Images, run: _Filter, reach: int, beyond_edge: str) -> Images:
-    """Every image filtered, all of them in one call of the filter.
+def filter_side_by_side(
+    images: Images,
+    by_size: Mapping[int, Rows],
+    filter_of: Callable[[int], _Filter],
+    beyond_edge: str,
+    mutants: Images,
+) -> None:
+    """Filter images, all that have the same kernel in one call of the filter.
 
     Args:
         images: uint8 ``(N, H, W, C)``.
-        run: filters one image ``(H, W, C)``; no value depends on one further than ``reach`` away.
-        reach: pixels on each side that a result depends on.
+        by_size: the images for each kernel's size, int64 ``(n,)``.
+        filter_of: gives the filter of a size; no value that it makes depends on one further than
+            half of the size away.
         beyond_edge: how an image goes on beyond its edge, a mode of ``numpy.pad``.
+        mutants: uint8 ``(N, H, W, C)``, where the results are put.
+
+    A strip of few images has some of them twice, so that it is wide enough for vector instructions.
     """
-    count, height, width, channels = images.shape
-    tall, wide = height + 2 * reach, width + 2 * reach
+    _, height, width, channels = images.shape
+    reach = max(by_size) // 2
     rows, columns = _extended(height, reach, beyond_edge), _extended(width, reach, beyond_edge)
-    strip = images.take(columns, axis=2).transpose(1, 0, 2, 3).take(rows, axis=0)
-    filtered = run(strip.reshape(tall, count * wide, channels)).reshape(strip.shape)
-    inner = filtered[reach : reach + height, :, reach : reach + width]
-    return np.ascontiguousarray(inner.transpose(1, 0, 2, 3))
+    least = -(-_VECTOR // (len(columns) * channels))
+    by_size = {z: np.resize(r, least) if len(r) < least else r for z, r in by_size.items()}
+    chosen = np.concatenate(list(by_size.values()))
+    strip = images.take(chosen, axis=0).take(columns, axis=2).transpose(1, 0, 2, 3)
+    strip = strip.take(rows, axis=0).reshape(len(rows), -1, channels)
+    filtered, end = np.empty_like(strip), 0
+    for size, own in by_size.items():
+        start, end = end, end + len(own) * len(columns)
+        filter_of(size)(strip[:, start:end], filtered[:, start:end])
+    inner = filtered.reshape(len(rows), len(chosen), len(columns), channels)
+    inner = inner[reach : reach + height, :, reach : reach + width]
+    mutants[chosen] = inner.transpose(1, 0, 2, 3)
 
 
-def filter_one_by_one(images: Images, run: _Filter) -> Images:
-    """Every image filtered by a call of its own; arguments as above."""
-    filtered = np.empty_like(images)
-    for image, result in zip(images, filtered, strict=True):
-        result[:] = run(image).reshape(image.shape)
-    return filtered
+def filter_one_by_one(images: Images, rows: Rows, run: _Filter, mutants: Images) -> None:
+    """Filter these images, each by a call of its own; arguments as above."""
+    for row in rows.tolist():
+        run(images[row], mutants[row])
 
 
 @functools.cache
-def _extended(size: int, reach: int, beyond_edge: str) -> NDArray[np.int64]:
+def _integers(values: tuple[int, ...]) -> Rows:
+    return np.array(values, np.int64)
+
+
+@functools.cache
+def _extended(size: int, reach: int, beyond_edge: str) -> Rows:
     """Positions along an axis, going on beyond both ends."""
-    positions: NDArray[np.int64] = np.pad(np.arange(size), reach, mode=beyond_edge)  # type: ignore[call-overload]
+    positions: Rows = np.pad(np.arange(size), reach, mode=beyond_edge)  # type: ignore[call-overload]
     return positions
 
 
@@ -112,7 +141,7 @@ class AverageBlur(SizedBlur):
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
-        return lambda image: cv2.blur(image, (size, size))
+        return lambda image, out: cv2.blur(image, (size, size), dst=out)
 
 
 @MUTATORS.register("gaussian_blur")
@@ -124,7 +153,7 @@ class GaussianBlur(SizedBlur):
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
-        return lambda image: cv2.GaussianBlur(image, (size, size), 0)
+        return lambda image, out: cv2.GaussianBlur(image, (size, size), 0, dst=out)
 
 
 @MUTATORS.register("median_blur")
@@ -134,17 +163,12 @@ class MedianBlur(SizedBlur):
 
     sizes: tuple[int, ...] = (3, 5)
     beyond_edge: ClassVar[str] = "edge"
+    #: OpenCV counts the values of larger squares pixel by pixel: margins would only cost time.
+    largest_in_strip: ClassVar[float] = 5
 
     def filter(self, size: int) -> _Filter:
         """See :meth:`SizedBlur.filter`."""
-        return lambda image: cv2.medianBlur(image, size)
-
-    def blurred(self, images: Images, size: int) -> Images:
-        """See :meth:`SizedBlur.blurred`."""
-        if size <= 5:
-            return super().blurred(images, size)
-        # OpenCV counts the values of larger squares pixel by pixel: margins would only cost time.
-        return filter_one_by_one(images, self.filter(size))
+        return lambda image, out: cv2.medianBlur(image, size, dst=out)
 
 
 @MUTATORS.register("bilateral_blur")
@@ -178,9 +202,11 @@ class BilateralBlur(Mutator):
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         # Image by image: side by side would save little time, and OpenCV's rounding here depends
         # on a value's column.
-        return filter_one_by_one(
-            images,
-            lambda image: cv2.bilateralFilter(
-                image, self.diameter, self.color_deviation, self.space_deviation
-            ),
+        mutants = np.empty_like(images)
+        filter_one_by_one(images, np.arange(len(images)), self._filter, mutants)
+        return mutants
+
+    def _filter(self, image: Any, out: Any) -> Any:
+        return cv2.bilateralFilter(
+            image, self.diameter, self.color_deviation, self.space_deviation, dst=out
         )

@@ -11,6 +11,7 @@ OOPSLA 2014), which also derives the keys of streams below streams.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -23,7 +24,18 @@ Words = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
 #: Words that are computed together: as many as the processor's cache holds with what is between.
-_BLOCK = 1 << 13
+_BLOCK = 1 << 14
+
+
+def _of_numbers(numbers: Words) -> Words:
+    """What a stream's key is combined with for the streams of these numbers below it."""
+    return mix((numbers + _ONE) * _GOLDEN)
+
+
+@cache
+def _numbered() -> Words:
+    """The same for small numbers, such as those of queries, computed once."""
+    return _of_numbers(np.arange(_BLOCK, dtype=np.uint64))
 
 
 class BatchedStreams:
@@ -42,13 +54,16 @@ class BatchedStreams:
     def __len__(self) -> int:
         return len(self._keys)
 
-    def of(self, rows: NDArray[np.int64]) -> Self:
+    def of(self, rows: NDArray[np.int64] | slice) -> Self:
         """The streams of these rows, from their beginning."""
         return type(self)(self._keys[rows], self._drawn[rows])
 
     def below(self, numbers: NDArray[np.int64]) -> Self:
         """For each stream the one of this number below it, int64 ``(n,)``, from its beginning."""
-        return type(self)(mix(self._keys ^ mix((numbers.astype(np.uint64) + _ONE) * _GOLDEN)))
+        own, known = numbers.astype(np.uint64), _numbered()
+        if own.max(initial=0) < len(known):
+            return type(self)(mix(self._keys ^ known.take(numbers)))
+        return type(self)(mix(self._keys ^ _of_numbers(own)))
 
     def drawn_ahead(self, count: int) -> Self:
         """The same streams, with their first numbers drawn for all at once: that takes less."""
@@ -84,8 +99,8 @@ class BatchedStreams:
         """
         if isinstance(high, int) and high - low == 1 << 64:
             return self._words(size)
-        span = np.asarray(high) - low + endpoint
-        drawn: NDArray[Any] = low + (self.random(size) * span).astype(np.int64)
+        drawn: NDArray[Any] = (self.random(size) * (high - low + endpoint)).astype(np.int64)
+        drawn += low
         return drawn.astype(dtype, copy=False)
 
     def choice(self, values: NDArray[Any], /, size: int | tuple[int, ...]) -> NDArray[Any]:

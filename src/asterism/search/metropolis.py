@@ -159,8 +159,9 @@ class MetropolisHastings:
         """See :meth:`Selector.proposals`."""
         proposed = (numbers[:, ::2] * count).astype(np.int64)
         ascending = np.array([self._stays**down for down in range(count - 1, 0, -1)])
-        reach = len(ascending) - np.searchsorted(ascending, numbers[:, 1::2], side="right")
-        return proposed, reach.astype(np.int64, copy=False)
+        reach: NDArray[np.int64] = ascending.searchsorted(numbers[:, 1::2], side="right")
+        np.subtract(len(ascending), reach, out=reach)
+        return proposed, reach
 
     def _least_chance(self, count: int) -> float:
         """The chance of a step from the first of so many ranks to the last."""

@@ -24,8 +24,9 @@ from asterism.sound.mutator import (
 
 #: Samples of a short-time spectrum, and from one to the next.
 _FRAME, _HOP = 512, 128
-#: Rows whose spectra are in memory at a time.
-_ROWS = 16
+#: Rows whose spectra are in memory at a time: so many stay in a processor's cache, and in memory
+#: that the process need not ask the system for again.
+_ROWS = 1
 #: Absolute values of a spectrum from which on there is something.
 _SMALL = np.float32(1e-10)
 
@@ -55,10 +56,11 @@ class TimeShift(SoundMutator):
 
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
-        places = np.arange(waves.shape[1]) - draws["samples"]
-        inside = (places >= 0) & (places < waves.shape[1])
-        shifted = np.take_along_axis(waves, np.where(inside, places, 0), axis=1)
-        return within_range(np.where(inside, shifted, np.float32(0)))
+        shifted, length = np.zeros_like(waves), waves.shape[1]
+        for row, later in enumerate(draws["samples"][:, 0].tolist()):
+            kept = waves[row, max(0, -later) : length - max(0, later)]
+            shifted[row, max(0, later) : length + min(0, later)] = kept
+        return within_range(shifted)
 
 
 @SOUND_MUTATORS.register("time_stretch")
@@ -113,10 +115,12 @@ class PitchShift(SoundMutator):
     def apply(self, waves: Waves, draws: Draws) -> Waves:
         """See :meth:`SoundMutator.apply`."""
         ratio = np.power(2.0, draws["semitones"].astype(np.float64) / 12)
-        longest = int(np.ceil(waves.shape[1] * 2 ** (self.high / 12))) + _FRAME
-        slower = stretched(waves, (1 / ratio).astype(np.float32), longest)
-        places = np.arange(waves.shape[1], dtype=np.float64) * ratio
-        return within_range(_read_at(slower, places))
+        pace, samples = (1 / ratio).astype(np.float32), np.arange(waves.shape[1], dtype=np.float64)
+        shifted = np.empty_like(waves)
+        for row, faster in enumerate(ratio[:, 0].tolist()):
+            own, longest = slice(row, row + 1), int(np.ceil(len(samples) * faster)) + _FRAME
+            shifted[own] = _read_at(stretched(waves[own], pace[own], longest), samples * ratio[own])
+        return within_range(shifted)
 
 
 def stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
@@ -152,24 +156,54 @@ def _stretched(waves: Waves, pace: NDArray[np.float32], length: int) -> Waves:
     between = (places - before).astype(np.float32)
     # Real and imaginary parts apart: NumPy's complex products round otherwise in some layouts.
     real, imaginary = np.ascontiguousarray(spectra.real), np.ascontiguousarray(spectra.imag)
-    size = np.sqrt(real * real + imaginary * imaginary)
+    size = real * real
+    size += imaginary * imaginary
+    np.sqrt(size, out=size)
     row = np.arange(len(waves))[:, np.newaxis]
     loud = size[row, before]
     loud += (size[row, before + 1] - loud) * between[:, :, np.newaxis]
     loud[beyond] = 0
     cosine, sine = _phasors(real, imaginary, size)
-    turn_cosine = cosine[:, 1:] * cosine[:, :-1] + sine[:, 1:] * sine[:, :-1]
-    turn_sine = sine[:, 1:] * cosine[:, :-1] - cosine[:, 1:] * sine[:, :-1]
+    turn_cosine = cosine[:, 1:] * cosine[:, :-1]
+    turn_cosine += sine[:, 1:] * sine[:, :-1]
+    turn_sine = sine[:, 1:] * cosine[:, :-1]
+    turn_sine -= cosine[:, 1:] * sine[:, :-1]
+    at = (row.T, before.T)
+    phase = _turned_on(cosine[:, 0], sine[:, 0], turn_cosine[at], turn_sine[at])
     turned = np.empty((len(waves), wanted, spectra.shape[2]), np.complex64)
-    c, s = cosine[:, 0], sine[:, 0]
-    each = row[:, 0]
-    for step in range(wanted):
-        turned.real[:, step], turned.imag[:, step] = c * loud[:, step], s * loud[:, step]
-        by_c, by_s = turn_cosine[each, before[:, step]], turn_sine[each, before[:, step]]
-        c, s = c * by_c - s * by_s, c * by_s + s * by_c
+    np.multiply(phase[:, 0].swapaxes(0, 1), loud, out=turned.real)
+    np.multiply(phase[:, 1].swapaxes(0, 1), loud, out=turned.imag)
     parts = fft.irfft(turned, _FRAME, axis=2)
     parts *= window
     return _overlapped(parts)[:, _FRAME // 2 : _FRAME // 2 + length]
+
+
+def _turned_on(
+    cosine: NDArray[np.float32],
+    sine: NDArray[np.float32],
+    by_cosine: NDArray[np.float32],
+    by_sine: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    """Phasors that are turned from each step to the next.
+
+    Args:
+        cosine: of the first phase, ``(N, bins)``.
+        sine: of the first phase, ``(N, bins)``.
+        by_cosine: of the turn after each step, ``(steps, N, bins)``.
+        by_sine: of the turn after each step, ``(steps, N, bins)``.
+
+    Returns:
+        Cosine and sine at each step, float32 ``(steps, 2, N, bins)``.
+    """
+    phase = np.empty((len(by_cosine), 2, *cosine.shape), np.float32)
+    phase[0] = cosine, sine
+    straight, across = np.empty_like(phase[0]), np.empty_like(phase[0])
+    for now, then, c, s in zip(phase[:-1], phase[1:], by_cosine[:-1], by_sine[:-1], strict=True):
+        np.multiply(now, c, out=straight)
+        np.multiply(now, s, out=across)
+        np.subtract(straight[0], across[1], out=then[0])
+        np.add(across[0], straight[1], out=then[1])
+    return phase
 
 
 def _overlapped(parts: NDArray[np.float32]) -> Waves:
@@ -218,7 +252,8 @@ def _read_at(waves: Waves, places: NDArray[np.float64]) -> Waves:
     padded = np.pad(waves, ((0, 0), (1, 3)))
     whole = np.minimum(places.astype(np.int64), waves.shape[1])
     t = (places - whole).astype(np.float32)
-    p0, p1, p2, p3 = (np.take_along_axis(padded, whole + n, axis=1) for n in range(4))
+    whole += padded.shape[1] * np.arange(len(waves))[:, np.newaxis]
+    p0, p1, p2, p3 = (padded.ravel()[n:].take(whole) for n in range(4))
     half = np.float32(0.5)
     a = half * (p3 - p0) + np.float32(1.5) * (p1 - p2)
     b = p0 - np.float32(2.5) * p1 + np.float32(2) * p2 - half * p3

@@ -8,6 +8,7 @@ alone, in a batch of 500 or in another shard.
 from __future__ import annotations
 
 import hashlib
+import struct
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,18 @@ def stream(seed: int, *path: str | int) -> np.random.Generator:
         A PCG64 generator; equal arguments give equal streams in every process, different
         paths give independent ones.
     """
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_spawn_key(path)))
+    return np.random.default_rng(_seed_sequence(seed, path))
+
+
+def first_word(seed: int, *path: str | int) -> int:
+    """The first 64 bits that :func:`stream` would draw, for keys of counter-based streams."""
+    word: int = np.random.PCG64(_seed_sequence(seed, path)).random_raw()
+    return word
 
 
 def spawn_integer(seed: int, *path: str | int) -> int:
     """A 31-bit integer for libraries that want a plain seed, named as in :func:`stream`."""
-    state = np.random.SeedSequence(seed, spawn_key=_spawn_key(path)).generate_state(1)
-    return int(state[0]) >> 1
+    return int(_seed_sequence(seed, path).generate_state(1)[0]) >> 1
 
 
 def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -47,6 +53,6 @@ def mix(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return words
 
 
-def _spawn_key(path: tuple[str | int, ...]) -> tuple[int, ...]:
+def _seed_sequence(seed: int, path: tuple[str | int, ...]) -> np.random.SeedSequence:
     digest = hashlib.sha256("\x00".join(f"{type(p).__name__}:{p}" for p in path).encode()).digest()
-    return tuple(int.from_bytes(digest[i : i + 4], "little") for i in range(0, 16, 4))
+    return np.random.SeedSequence(seed, spawn_key=struct.unpack_from("<4I", digest))

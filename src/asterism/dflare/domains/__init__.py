@@ -259,10 +259,15 @@ def mutants_by_operator(
         streams: random numbers for each.
         mutate: gives mutants by the operator of this number.
     """
+    order = operators.argsort(kind="stable")
+    sorted_items, sorted_streams, start = items.take(order, axis=0), streams.of(order), 0
+    for number, end in enumerate(np.bincount(operators).cumsum().tolist()):
+        if end > start:
+            own = slice(start, end)
+            sorted_items[own] = mutate(number, sorted_items[own], sorted_streams.of(own))
+        start = end
     mutants = np.empty_like(items)
-    for number in np.unique(operators).tolist():
-        rows = np.flatnonzero(operators == number)
-        mutants[rows] = mutate(number, items[rows], streams.of(rows))
+    mutants[order] = sorted_items
     return mutants
 
 

@@ -81,11 +81,11 @@ class ImageDomain(ChosenDomain):
         variants = np.full(len(operators), -1)
         height, width, channels = shape
         for number in np.flatnonzero(self.few_mutants).tolist():
-            rows = np.flatnonzero(operators == number)
+            (rows,) = (operators == number).nonzero()
             draws = self._mutators[number].draw(
                 streams.of(rows), (len(rows), height, width, channels)
             )
-            folded = np.full(len(rows), number)
+            folded: Any = np.int64(number)
             for drawn in draws.values():
                 folded = (folded << _DRAWN_BITS) + drawn + (1 << _DRAWN_BITS - 1)
             variants[rows] = folded

@@ -109,6 +109,6 @@ class Released(Fitness):
 def _keys(owners: Rows, outputs: Outputs) -> list[bytes]:
     """What tells outputs of a trajectory apart from its others and from all other trajectories'."""
     parts = [owners.astype(np.int64)[:, np.newaxis], outputs]
-    raw = np.hstack([np.ascontiguousarray(part).view(np.uint8) for part in parts])
+    raw = np.concatenate([np.ascontiguousarray(part).view(np.uint8) for part in parts], axis=1)
     keys: list[bytes] = raw.view(f"V{raw.shape[1]}")[:, 0].tolist()
     return keys

@@ -145,7 +145,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
             owners, variants, comes_again = owners[made], variants[made], comes_again[made]
             streams = streams.of(made)
         made_by = operators if skipped is None else operators[made]
-        mutants = self.mutants(owners, self._best[owners], made_by, streams, share)
+        mutants = self.mutants(owners, self._best.take(owners, axis=0), made_by, streams, share)
         return SpeculativeBatch(
             trajectories, counts, mutants, comes_again, operators, variants, skipped=skipped
         )

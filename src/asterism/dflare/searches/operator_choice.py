@@ -20,7 +20,7 @@ _NONE = -1
 #: accepted with a chance of 63% and more.
 _FEW_NUMBERS = 8
 #: So many choices at least are worth array operations; fewer are faster one by one.
-_ENOUGH = 80
+_ENOUGH = 32
 
 
 class OperatorChoice:
@@ -114,11 +114,11 @@ class _Choices:
         open_ = np.flatnonzero(~certain)
         if not len(open_):
             return chosen
-        order = np.argsort(-rates[open_], axis=1, kind="stable")
+        each = np.arange(len(open_))[:, np.newaxis]
+        order = (-rates[open_]).argsort(axis=1, kind="stable")
         ranks = np.empty_like(order)
-        np.put_along_axis(ranks, order, np.arange(len(self._candidates))[np.newaxis], axis=1)
-        down = np.take_along_axis(ranks, proposals[open_], axis=1)
-        down -= np.take_along_axis(ranks, last[open_, np.newaxis], axis=1)
+        ranks[each, order] = np.arange(len(self._candidates))
+        down = ranks[each, proposals[open_]] - ranks[each, last[open_, np.newaxis]]
         accepted = down <= reach[open_]
         chosen[open_] = proposals[open_, accepted.argmax(axis=1)]
         for place in open_[~accepted.any(axis=1)].tolist():
@@ -139,11 +139,11 @@ class _Choices:
             rates: ``won / uses``; goes on, too.
         """
         certain, current, operators = len(self._candidates) - 1, last, []
-        first, allowed = self._first
+        proposals, reach = self._listed
         for row in range(start, end):
-            proposal = first[row]
+            proposal = proposals[row][0]
             if (
-                allowed[row] < certain
+                reach[row][0] < certain
                 and current not in (proposal, _NONE)
                 and rates[proposal] <= rates[current]
             ):
@@ -156,15 +156,14 @@ class _Choices:
         return operators
 
     @cached_property
-    def _first(self) -> tuple[list[int], list[int]]:
-        """The first proposal of each row, and its reach."""
-        return self._proposals[:, 0].tolist(), self._reach[:, 0].tolist()
+    def _listed(self) -> tuple[list[list[int]], list[list[int]]]:
+        """The proposals of each row, and their reach."""
+        return self._proposals.tolist(), self._reach.tolist()
 
     def _next(self, row: int, current: int, rates: list[float]) -> int:
         """The first proposal of a row that is accepted."""
-        choices = zip(self._proposals[row].tolist(), self._reach[row].tolist(), strict=True)
-        proposal: int
-        for proposal, reach in choices:
+        proposals, allowed = self._listed
+        for proposal, reach in zip(proposals[row], allowed[row], strict=True):
             if _steps_down(rates, current, proposal) <= reach:
                 return proposal
         return self._at_length(row, current, rates)

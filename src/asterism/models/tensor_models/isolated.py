@@ -49,6 +49,11 @@ class IsolatedFileModel:
         self.classes = int(facts["width"])
         self.notes = tuple(facts["notes"])
 
+    @property
+    def pid(self) -> int | None:
+        """Its process, None where it has ended."""
+        return self._model.pid
+
     def predict(self, items: NDArray[Any]) -> Rows:
         """See :meth:`.FileModel.predict`.
 

@@ -11,7 +11,7 @@ from asterism.reproduction.claims import Claim, PaperTable, judge
 from asterism.reproduction.plots import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
 from asterism.reproduction.records import RecordedRun, largest
-from asterism.reproduction.rules import VERDICTS, number
+from asterism.reproduction.rules import NOT_REPRODUCED, PARTLY, VERDICTS, ClaimVerdict, number
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -43,8 +43,11 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 ## How to read it
 
 A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs with half of its
-95% interval (Student's t over the runs). A run is a point of the sweep, with a seed of its own.
-Where there is only one value, it is the paper's: nothing has run. A verdict follows from a rule,
+95% interval (Student's t over the runs). A dash stands where the paper has no value. Where there is
+only one value, it is the paper's: nothing has run. The last column names the experiment, its scale,
+its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
+62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a claim is the mean of
+several networks, each counts as one run, with the mean of its own. A verdict follows from a rule,
 which stands in words under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
@@ -113,12 +116,18 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 claim.quantity,
                 "" if claim.paper is None else number(claim.paper),
                 f"**{verdict.word}**",
-                verdict.reason,
+                _reason(claim, verdict),
                 ", ".join(scales),
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
     return _table(["claim", "quantity", "the paper", "verdict", "reason", "scale", "rule"], rows)
+
+
+def _reason(claim: Claim, verdict: ClaimVerdict) -> str:
+    """Why a verdict is what it is: the numbers, and what is known of their cause."""
+    told = claim.why and verdict.word in (PARTLY, NOT_REPRODUCED)
+    return f"{verdict.reason}. {claim.why}" if told else verdict.reason
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[str, int]:

@@ -163,6 +163,18 @@ def test_what_is_known_of_a_cause_stands_beside_a_verdict_that_needs_it():
         assert ("; 3 runs). The net is another. |" in text) == told
 
 
+def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
+    told = replace(run("told"), points=[replace(p, processor_seconds=30.0) for p in run().points])
+    text = " ".join(page({}, [], [told, run("other"), run("third", "smoke")], []).split())
+    assert (
+        "`SCALE=small`: the recorded runs (2) took 0.2 minutes by the clock. Their processor time "
+        "is recorded for 1: 1.5 minutes. Not for `other`." in text
+    )
+    assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
+    assert "All of it may take 10 minutes on two idle cores" in text
+    assert "`SCALE=full`" not in text
+
+
 def test_the_largest_scale_that_was_recorded_counts(tmp_path):
     for scale in ("small", "full", "smoke"):
         write_run(run(scale=scale, **{"a:x": 1.0}), tmp_path)

@@ -62,6 +62,10 @@ rule a class in `src/asterism/reproduction/rules/`.
 """
 
 
+#: Minutes that all experiments of a scale may take on two idle cores.
+_MAY_TAKE = {"smoke": 10, "small": 180}
+
+
 def page(
     claims: Mapping[str, Sequence[Claim]],
     tables: Sequence[tuple[PaperTable, Sequence[FilledRow]]],
@@ -197,7 +201,7 @@ def _runs(recorded: Sequence[RecordedRun]) -> list[str]:
 
 
 def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
-    """What all runs took, and what the small ones did."""
+    """What all runs took, and those of the scales that have a limit."""
     hours = sum(run.seconds for run in recorded) / 3600
     told = [run for run in recorded if run.processor_seconds is not None]
     texts = [
@@ -206,17 +210,26 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
         f"{number(_processor_hours(told))} hours. Nothing on this page is extrapolated. Seconds "
         "beside other work are no timing."
     ]
-    if small := [run for run in recorded if run.scale == "small"]:
-        known = [run for run in small if run.processor_seconds is not None]
-        texts.append(
-            f"The small runs that are recorded ({len(small)}) took "
-            f"{number(sum(run.seconds for run in small) / 3600)} hours by the clock. Their "
-            f"processor time is recorded for {len(known)}: {number(_processor_hours(known))} "
-            "hours. These are sums over runs that were started one by one. An experiment without "
-            "a recorded small run is not in them. `SCALE=small` may take 3 hours, in which two "
-            "cores offer 6 hours of processor time."
-        )
-    return texts
+    return texts + [
+        _scale_time(scale, own, minutes)
+        for scale, minutes in _MAY_TAKE.items()
+        if (own := [run for run in recorded if run.scale == scale])
+    ]
+
+
+def _scale_time(scale: str, runs: Sequence[RecordedRun], minutes: int) -> str:
+    """What the runs of a scale took, beside what the whole scale may take."""
+    known = [run for run in runs if run.processor_seconds is not None]
+    others = [f"`{run.experiment}`" for run in runs if run.processor_seconds is None]
+    missing = f" Not for {', '.join(others)}." if others else ""
+    return (
+        f"`SCALE={scale}`: the recorded runs ({len(runs)}) took "
+        f"{number(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their processor "
+        f"time is recorded for {len(known)}: {number(60 * _processor_hours(known))} "
+        f"minutes.{missing} These are sums over runs that were started one by one. All of it may "
+        f"take {minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
+        "time."
+    )
 
 
 def _processor_hours(runs: Sequence[RecordedRun]) -> float:

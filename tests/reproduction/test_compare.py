@@ -12,7 +12,8 @@ from typer.testing import CliRunner
 from asterism.cli import app
 from asterism.core.messages.errors import UserError
 from asterism.reproduction.app import compare, render
-from asterism.reproduction.claims import Claim, judge, read_claims, read_tables
+from asterism.reproduction.claims import Claim, PaperTable, judge, read_claims, read_tables
+from asterism.reproduction.page import page
 from asterism.reproduction.records import largest, read_all_runs, write_run
 from asterism.reproduction.rules import NOT_COMPARABLE, REPRODUCED
 from asterism.reproduction.tables import fill
@@ -77,22 +78,21 @@ def test_claims_and_tables_name_experiments_and_metrics_that_there_are():
 
 def test_the_papers_figures_are_those_of_their_tables():
     """A claim about a cell of a table has the number that stands in the table."""
-    tables = {
-        t.file: fill(t, {}, ROOT / "results/papers") for t in read_tables(ROOT / "results/tables")
-    }
-    cells = {
-        file: {row.keys: [c.paper for c in row.cells] for row in rows}
-        for file, rows in tables.items()
-    }
+    cells = {}
+    for table in read_tables(ROOT / "results/tables"):
+        for row in fill(table, {}, ROOT / "results/papers"):
+            known = cells.setdefault(table.file, {}).setdefault(row.keys, [])
+            known += [cell.paper for cell in row.cells]
     lenet1, resnet20 = (
         ("MNIST", "LeNet-1", "Quantization-8-bit"), ("CIFAR-10", "ResNet-20", "Quantization-8-bit"),
     )  # fmt: skip
-    assert cells["dflare_table4.csv"][lenet1] == [100, 83.97, 99.40, 5812.47]
-    assert cells["dflare_table4.csv"][resnet20] == [100, 30.43, 99.76, 2323.58]
-    assert cells["dflare_table6.csv"][lenet1] == [41.44, 96.94, 100, 1.07]
+    assert cells["dflare_table4.csv"][lenet1][:4] == [100, 83.97, 99.40, 5812.47]
+    assert cells["dflare_table4.csv"][resnet20][:4] == [100, 30.43, 99.76, 2323.58]
+    assert cells["dflare_table6.csv"][lenet1][:4] == [41.44, 96.94, 100, 1.07]
     claims = {c.id: c.paper for c in read_claims(ROOT / "results/claims")["Dflare"]}
     assert claims["dflare-queries-lenet1"] == 83.97
     assert claims["diffchaser-queries-resnet20"] == 2323.58
+    assert cells["drepair_table7.csv"][lenet1][3:] == [None] * 3
     assert claims["drepair-lenet1"] == cells["drepair_table7.csv"][lenet1][2]
     assert claims["drepair-resnet20"] == cells["drepair_table7.csv"][resnet20][2]
 
@@ -112,10 +112,67 @@ def test_of_several_experiments_each_counts_once():
     both = [CLAIM.runs[0], CLAIM.runs[0].model_copy(update={"experiment": "two"})]
     two = replace(run("two", **{"a:x": 0.0}), points=run("two", **{"a:x": 0.98}).points[:1])
     claim = CLAIM.model_copy(update={"runs": both})
-    assert "in one run" not in judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason
+    assert judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason.endswith("; 2 runs)")
     assert judge(claim, {"one": run(**{"a:x": 1.0}), "two": two}).reason.startswith(
         "the mean is 99 "
     )
+
+
+TABLE = PaperTable(
+    title="Table 1",
+    paper="Dflare",
+    file="table.csv",
+    keys=["net"],
+    size="t-PAIR:seeds",
+    columns=[
+        {"title": "theirs", "paper": "found", "value": "t-PAIR:x"},
+        {"title": "ours", "value": "t-PAIR:y", "where": {"rate": "1"}},
+    ],
+    rows=[{"row": "big", "experiments": ["one"], "pair": "p", "where": {"net": "b"}}],
+    not_run="none is at hand",
+)
+
+
+def test_a_row_has_its_runs_seeds_and_columns_that_the_paper_lacks(tmp_path):
+    (tmp_path / "table.csv").write_text("net,found\nbig,4\nsmall,5\n")
+    points = [
+        recorded_point(
+            {"t-p:x": 1.0 + number, "t-p:y": 10.0 * number, "t-p:seeds": size},
+            {"net": net, "rate": rate},
+        )
+        for number, (net, rate, size) in enumerate(
+            [("b", "1", 50), ("b", "2", 60), ("s", "1", 70), ("b", "1", 50)]
+        )
+    ]
+    runs = {"one": replace(run(), points=points)}
+    big, small = fill(TABLE, runs, tmp_path)
+    assert [cell.paper for cell in big.cells] == [4, None]
+    assert [cell.here.mean for cell in big.cells] == [pytest.approx(7 / 3), 15.0]
+    assert big.runs == (
+        "one (small, 3 runs of 50 to 60 seeds)", "one (small, 2 runs of 50 seeds)",
+    )  # fmt: skip
+    assert (small.runs, [cell.here for cell in small.cells]) == ((), [None, None])
+    (only,) = fill(TABLE.model_copy(update={"only_rows": True, "size": None}), runs, tmp_path)
+    assert (only.keys, only.runs[0]) == (("big",), "one (small, 3 runs)")
+
+
+def test_what_is_known_of_a_cause_stands_beside_a_verdict_that_needs_it():
+    claim = CLAIM.model_copy(update={"why": "The net is another."})
+    for value, told in ((1.0, False), (0.995, True), (0.5, True)):
+        text = page({"Dflare": [claim]}, [], [run(**{"a:x": value})], [])
+        assert ("; 3 runs). The net is another. |" in text) == told
+
+
+def test_the_page_sums_the_time_of_the_scales_that_have_a_limit():
+    told = replace(run("told"), points=[replace(p, processor_seconds=30.0) for p in run().points])
+    text = " ".join(page({}, [], [told, run("other"), run("third", "smoke")], []).split())
+    assert (
+        "`SCALE=small`: the recorded runs (2) took 0.2 minutes by the clock. Their processor time "
+        "is recorded for 1: 1.5 minutes. Not for `other`." in text
+    )
+    assert "`SCALE=smoke`: the recorded runs (1) took 0.1 minutes by the clock." in text
+    assert "All of it may take 10 minutes on two idle cores" in text
+    assert "`SCALE=full`" not in text
 
 
 def test_the_largest_scale_that_was_recorded_counts(tmp_path):
@@ -135,18 +192,21 @@ def test_a_recorded_run_is_on_the_page_with_a_picture(root):
     metrics = {
         f"trigger-file:{search}.{name}": value
         for search in ("dflare", "dflare_r")
-        for name, value in (("success_rate", 1.0), ("mean_queries", 80.0))
+        for name, value in (("success_rate", 1.0), ("mean_queries", 80.0), ("seeds", 500))
     }
     write_run(run("dflare_success_lenet1", "full", **metrics))
     compare(False, print)
-    page = Path("docs/reproduction.md").read_text(encoding="utf-8")
-    assert "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 |" in page
+    text = Path("docs/reproduction.md").read_text(encoding="utf-8")
+    assert (
+        "| MNIST | LeNet-1 | Quantization-8-bit | 100 / 100 ± 0 | 83.97 / 80 ± 0 | 99.4 | 5,812 "
+        "| dflare_success_lenet1 (full, 3 runs of 500 seeds) |" in text
+    )
     assert (
         "| `dflare_success_lenet1` | full | 3 of 3 | 6 (beside other work) | not recorded | 10 "
-        "| 2026-01-02 |" in page
+        "| 2026-01-02 |" in text
     )
-    assert "The paper contradicts itself on CIFAR-10" in page
-    assert "images/reproduction/dflare_table4.svg" in page
+    assert "The paper contradicts itself on CIFAR-10" in text
+    assert "images/reproduction/dflare_table4.svg" in text
     assert Path("docs/images/reproduction/dflare_table4.svg").exists()
     compare(True, print)
 
@@ -160,12 +220,12 @@ def test_a_correlation_is_drawn(root):
         for share, queries in ((0.1, 90.0), (0.3, 50.0), (0.5, 12.0))
     ]
     write_run(replace(run("dflare_figure5_lenet5"), points=points))
-    page, plots = render(Path())
+    text, plots = render(Path())
     assert [plot.name for plot in plots] == ["dflare-figure5-lenet5"]
     (axes,) = plots[0].figure.axes
     drawn = axes.collections[0].get_offsets().data.tolist()
     assert drawn == [[0.1, 90.0], [0.3, 50.0], [0.5, 12.0]]
-    assert "**reproduced** | r = -1.000 over 3 pairs of numbers" in page
+    assert "**reproduced** | r = -1.000 over 3 pairs of numbers" in text
 
 
 def test_a_page_that_is_not_current_is_told(root):

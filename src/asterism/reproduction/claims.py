@@ -42,6 +42,9 @@ class Claim(ParameterSection):
     rule: str | None = Field(default=None, description="one of asterism.reproduction.rules")
     options: dict[str, Any] = Field(default={}, description="what this rule takes")
     not_comparable: str | None = Field(default=None, description="why nothing here compares")
+    why: str = Field(
+        default="", description="what is known of why it is not, or only partly, reproduced"
+    )
 
     @model_validator(mode="after")
     def _has_a_rule_or_a_reason(self) -> Self:
@@ -130,7 +133,9 @@ def _together(samples: list[list[float]], paired: bool) -> list[float]:
 class Column(ParameterSection):
     """A column of a paper's table."""
 
-    paper: str = Field(description="its name in the CSV file")
+    paper: str | None = Field(
+        default=None, description="its name in the CSV file; null: the paper has none"
+    )
     title: str = Field(description="what it is called on the page")
     value: str | None = Field(
         default=None, description="a metric in which PAIR stands for the row's; null: not measured"
@@ -138,6 +143,9 @@ class Column(ParameterSection):
     over: str | None = None
     minus: str | None = None
     times: float = 1.0
+    where: dict[str, str] = Field(
+        default={}, description="parameters of the points, beside those of the row"
+    )
     drawn: bool = Field(default=False, description="whether it is drawn as well")
 
 
@@ -159,6 +167,10 @@ class PaperTable(ParameterSection):
     keys: list[str] = Field(description="columns that name a row")
     columns: list[Column]
     rows: list[Row]
+    size: str | None = Field(
+        default=None, description="a metric in which PAIR stands for the row's: seeds of a run"
+    )
+    only_rows: bool = Field(default=False, description="leave out rows that are not in rows")
     not_run: str = Field(description="why the other rows have no run")
     note: str = ""
 

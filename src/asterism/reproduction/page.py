@@ -11,7 +11,7 @@ from asterism.reproduction.claims import Claim, PaperTable, judge
 from asterism.reproduction.plots import FOLDER, Plot
 from asterism.reproduction.quantities import Estimate
 from asterism.reproduction.records import RecordedRun, largest
-from asterism.reproduction.rules import VERDICTS, number
+from asterism.reproduction.rules import NOT_REPRODUCED, PARTLY, VERDICTS, ClaimVerdict, number
 from asterism.reproduction.tables import Cell, FilledRow
 
 #: Where the page lies in the project.
@@ -43,8 +43,11 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 ## How to read it
 
 A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs with half of its
-95% interval (Student's t over the runs). A run is a point of the sweep, with a seed of its own.
-Where there is only one value, it is the paper's: nothing has run. A verdict follows from a rule,
+95% interval (Student's t over the runs). A dash stands where the paper has no value. Where there is
+only one value, it is the paper's: nothing has run. The last column names the experiment, its scale,
+its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
+62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a claim is the mean of
+several networks, each counts as one run, with the mean of its own. A verdict follows from a rule,
 which stands in words under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
@@ -57,6 +60,10 @@ The papers' numbers lie in [`results/papers`](../results/papers/README.md). A cl
 `results/claims/`, a table a file in `results/tables/`, a figure a file in `results/figures/`, and a
 rule a class in `src/asterism/reproduction/rules/`.
 """
+
+
+#: Minutes that all experiments of a scale may take on two idle cores.
+_MAY_TAKE = {"smoke": 10, "small": 180}
 
 
 def page(
@@ -113,12 +120,18 @@ def _claims(claims: Sequence[Claim], runs: Mapping[str, RecordedRun]) -> str:
                 claim.quantity,
                 "" if claim.paper is None else number(claim.paper),
                 f"**{verdict.word}**",
-                verdict.reason,
+                _reason(claim, verdict),
                 ", ".join(scales),
                 str(rules[claim.words()]) if claim.words() else "",
             ]
         )
     return _table(["claim", "quantity", "the paper", "verdict", "reason", "scale", "rule"], rows)
+
+
+def _reason(claim: Claim, verdict: ClaimVerdict) -> str:
+    """Why a verdict is what it is: the numbers, and what is known of their cause."""
+    told = claim.why and verdict.word in (PARTLY, NOT_REPRODUCED)
+    return f"{verdict.reason}. {claim.why}" if told else verdict.reason
 
 
 def _numbered(claims: Sequence[Claim]) -> dict[str, int]:
@@ -188,7 +201,7 @@ def _runs(recorded: Sequence[RecordedRun]) -> list[str]:
 
 
 def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
-    """What all runs took, and what the small ones did."""
+    """What all runs took, and those of the scales that have a limit."""
     hours = sum(run.seconds for run in recorded) / 3600
     told = [run for run in recorded if run.processor_seconds is not None]
     texts = [
@@ -197,17 +210,26 @@ def _machine_time(recorded: Sequence[RecordedRun]) -> list[str]:
         f"{number(_processor_hours(told))} hours. Nothing on this page is extrapolated. Seconds "
         "beside other work are no timing."
     ]
-    if small := [run for run in recorded if run.scale == "small"]:
-        known = [run for run in small if run.processor_seconds is not None]
-        texts.append(
-            f"The small runs that are recorded ({len(small)}) took "
-            f"{number(sum(run.seconds for run in small) / 3600)} hours by the clock. Their "
-            f"processor time is recorded for {len(known)}: {number(_processor_hours(known))} "
-            "hours. These are sums over runs that were started one by one. An experiment without "
-            "a recorded small run is not in them. `SCALE=small` may take 3 hours, in which two "
-            "cores offer 6 hours of processor time."
-        )
-    return texts
+    return texts + [
+        _scale_time(scale, own, minutes)
+        for scale, minutes in _MAY_TAKE.items()
+        if (own := [run for run in recorded if run.scale == scale])
+    ]
+
+
+def _scale_time(scale: str, runs: Sequence[RecordedRun], minutes: int) -> str:
+    """What the runs of a scale took, beside what the whole scale may take."""
+    known = [run for run in runs if run.processor_seconds is not None]
+    others = [f"`{run.experiment}`" for run in runs if run.processor_seconds is None]
+    missing = f" Not for {', '.join(others)}." if others else ""
+    return (
+        f"`SCALE={scale}`: the recorded runs ({len(runs)}) took "
+        f"{number(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their processor "
+        f"time is recorded for {len(known)}: {number(60 * _processor_hours(known))} "
+        f"minutes.{missing} These are sums over runs that were started one by one. All of it may "
+        f"take {minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
+        "time."
+    )
 
 
 def _processor_hours(runs: Sequence[RecordedRun]) -> float:

@@ -37,7 +37,8 @@ class FilledRow:
     Attributes:
         keys: the cells that name it.
         cells: its numbers, by the columns' order.
-        runs: the experiments that answer it, with their scales; empty where none has run.
+        runs: the experiments that answer it, with their scales, how many runs there are, and how
+            many seeds each has; empty where none has run.
     """
 
     keys: tuple[str, ...]
@@ -65,11 +66,15 @@ def fill(
         if answered.row not in known:
             raise UserError(f"{table.file} has no row {answered.row!r}")
     for column in table.columns:
-        if column.paper not in rows[0]:
+        if column.paper is not None and column.paper not in rows[0]:
             raise UserError(f"{table.file} has no column {column.paper!r}")
     compared = {name: run for name, run in runs.items() if run.scale != "smoke"}
     answers = {row.row: row for row in table.rows}
-    return [_filled(table, name, row, answers.get(name), compared) for name, row in known.items()]
+    return [
+        _filled(table, name, row, answers.get(name), compared)
+        for name, row in known.items()
+        if name in answers or not table.only_rows
+    ]
 
 
 def _name(row: Mapping[str, Any], keys: Sequence[str]) -> str:
@@ -86,17 +91,31 @@ def _filled(
     used: dict[str, None] = {}
     cells = []
     for column in table.columns:
-        value = paper[column.paper]
+        value = None if column.paper is None else paper[column.paper]
         here = None
         for experiment in answered.experiments if answered is not None else ():
             assert answered is not None
             sample = _quantity(column, answered, experiment).sample(runs) if column.value else []
             if sample:
                 here = estimate(sample)
-                used[f"{experiment} ({runs[experiment].scale})"] = None
+                told = _told(table, column, answered, runs[experiment], len(sample))
+                used[f"{experiment} ({told})"] = None
                 break
         cells.append(Cell(None if value is None else float(value), here))
     return FilledRow(tuple(name.split("/")), tuple(cells), tuple(used))
+
+
+def _told(table: PaperTable, column: Column, row: Row, run: RecordedRun, count: int) -> str:
+    """The scale of an experiment, its runs, and the seeds of each."""
+    told = f"{run.scale}, {count} run{'s' if count > 1 else ''}"
+    if table.size is None:
+        return told
+    size = Column(title="seeds", value=table.size, where=column.where)
+    seeds = _quantity(size, row, run.experiment).sample({run.experiment: run})
+    if not seeds:
+        return told
+    low, high = min(seeds), max(seeds)
+    return f"{told} of {low:g}{'' if low == high else f' to {high:g}'} seeds"
 
 
 def _quantity(column: Column, row: Row, experiment: str) -> Quantity:
@@ -111,5 +130,5 @@ def _quantity(column: Column, row: Row, experiment: str) -> Quantity:
         over=over,
         minus=minus,
         times=column.times,
-        where=row.where,
+        where=row.where | column.where,
     )

@@ -23,7 +23,8 @@ from asterism.reproduction.rules import (
 def _told(found: Estimate) -> str:
     if found.low is None or found.high is None:
         return f"{number(found.mean)} in one run"
-    return f"{number(found.mean)} ({number(found.low)} to {number(found.high)})"
+    between = f"{number(found.low)} to {number(found.high)}"
+    return f"{number(found.mean)} ({between}; {found.runs} runs)"
 
 
 @RULES.register("close")

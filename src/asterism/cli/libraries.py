@@ -54,3 +54,40 @@ def findings(
         settings = params.execute, params.judge, params.triage, params.seed
         metrics = triage_and_write(judged.findings, graphs, later.WEIGHTS, *settings, triage)
         print(f"{metrics['unique']} unique findings are written to {triage}/")
+
+
+@app.command(rich_help_panel=LIBRARIES)
+def campaign(
+    pieces: Annotated[int, typer.Option(min=1, help="Run at most so many pieces now.")] = 1,
+    size: Annotated[int, typer.Option(min=1, help="Models of a piece.")] = 40,
+    experiment: Annotated[
+        str, typer.Option(help="Of conf/experiment: backends, inputs and budgets.")
+    ] = "library_campaign",
+    folder: Annotated[
+        Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
+    ] = None,
+) -> None:
+    """Look for findings in models of one layer each, a piece of them at a time.
+
+    Every declared layer runs at its defaults, then with each option that it has. A piece that is
+    through is not run again, so the command goes on where it was ended. Then
+    `asterism findings --collect` takes what was found.
+    """
+    from asterism.config import compose
+    from asterism.core.parameters.params import validate
+    from asterism.core.settings.machine import state_root
+    from asterism.core.settings.yaml_files import parse_yaml
+    from asterism.findings.campaign import Settings, pieces_of, run_pieces
+    from asterism.findings.single_layers import single_layer_models
+    from asterism.memo.graphs.light_keras import import_keras
+
+    require_root("conf")
+    document = parse_yaml(compose(Path("conf"), [f"+experiment={experiment}"]), "conf")
+    settings = validate(Settings, {key: document[key] for key in Settings.model_fields})
+    import_keras("numpy")  # its lists of options are read, and nothing is built
+    parts = pieces_of("layers", single_layer_models(settings.seed), size)
+    target = folder or state_root() / "campaign"
+    for number, path in enumerate(run_pieces(parts, settings, target), 1):
+        print(path)
+        if number == pieces:
+            break

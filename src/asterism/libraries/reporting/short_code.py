@@ -131,13 +131,20 @@ _READ = {
 }
 
 
-def reading_code(library: str, option: str, converter: str) -> Code | None:
-    """Imports and lines that run the file of a converter, however it was written."""
-    code = _READ.get((library, option.removeprefix(converter)))
+def reading_code(library: str, ending: str, suffix: str) -> Code | None:
+    """Imports and lines that run a file, however it was written.
+
+    Args:
+        library: that reads it.
+        ending: of the library's option, behind the name of where the file is from.
+        suffix: of the file's name.
+    """
+    code = _READ.get((library, ending))
     if code is None:
         return None
-    path = f'"model{CONVERTERS[converter].suffix}"'
-    return Code(code.imports, tuple(line.replace("PATH", path) for line in code.lines))
+    return Code(
+        code.imports, tuple(line.replace("PATH", f'"model{suffix}"') for line in code.lines)
+    )
 
 
 def short_code(library: str, option: str, converter: str | None, inputs: int) -> Code | None:

@@ -1,0 +1,92 @@
+"""Running the checks of a collection again: which bugs live, each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import DEVNULL
+
+from asterism.core.randomness.random_streams import stream
+from asterism.core.workers.processes import run_alone
+from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
+from asterism.findings.entry import Entry
+from asterism.libraries.reporting.script_writer import CHECK
+
+#: Time limit of one check, in seconds: some wait a minute for a hang.
+SECONDS = 300
+
+LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
+
+
+@dataclass(frozen=True)
+class Checked:
+    """How the check of a finding ended.
+
+    Args:
+        entry: the finding.
+        status: exit status; None where it took too long.
+    """
+
+    entry: Entry
+    status: int | None
+
+    @property
+    def word(self) -> str:
+        """Whether the bug lives."""
+        if self.status is None:
+            return LATE
+        return {1: LIVES, 0: GONE}.get(self.status, OTHER)
+
+
+def check_status(
+    script: Path, interpreter: Interpreter = OWN_INTERPRETER, seconds: float = SECONDS
+) -> int | None:
+    """How a fresh process ends that runs a check; None where it takes too long.
+
+    Args:
+        script: the check.
+        interpreter: the Python that runs it.
+        seconds: time limit.
+    """
+    given = dict(os.environ)
+    if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
+        given.pop("PYTHONPATH", None)
+        given["PYTHONNOUSERSITE"] = "1"
+    with tempfile.TemporaryDirectory() as folder:
+        return run_alone(
+            [interpreter.executable, str(script.resolve())],
+            seconds,
+            cwd=folder,
+            env={**given, "TMPDIR": folder},
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+        )
+
+
+def check_all(
+    collection: Path, entries: Sequence[Entry], seconds: float = SECONDS
+) -> Iterator[Checked]:
+    """Run the checks of these findings, one after another."""
+    for entry in entries:
+        yield Checked(entry, check_status(collection / entry.name / CHECK, seconds=seconds))
+
+
+def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:
+    """Some findings, drawn from all."""
+    order = stream(seed, "sample of findings").permutation(len(entries))
+    return [entries[int(i)] for i in sorted(order[:size])]
+
+
+def counts_of(checked: Sequence[Checked]) -> str:
+    """How many checks ended how, as a line."""
+    words = [c.word for c in checked]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return f"{len(checked)} checked: {counts or 'none'}"
+
+
+def exit_status(checked: Sequence[Checked]) -> int:
+    """0 where every check says whether its bug lives, 1 where one cannot tell."""
+    return int(any(c.word in (OTHER, LATE) for c in checked))

@@ -128,7 +128,7 @@ def campaign(
     `asterism collect-findings` takes what was found.
     """
     from asterism.core.settings.machine import state_root
-    from asterism.findings.campaign import pieces_of, run_pieces
+    from asterism.findings.campaign import run_pieces
     from asterism.findings.gathering import settings_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
@@ -136,9 +136,9 @@ def campaign(
     require_root("conf")
     settings = settings_of(experiment)
     import_keras("numpy")  # its lists of options are read, and nothing is built
-    parts = pieces_of("layers", single_layer_models(settings.seed), size)
+    models = single_layer_models(settings.seed)
     target = folder or state_root() / "campaign"
-    for number, path in enumerate(run_pieces(parts, settings, target), 1):
+    for number, path in enumerate(run_pieces(models, size, settings, target), 1):
         print(path)
         if number == pieces:
             break

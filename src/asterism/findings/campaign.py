@@ -10,7 +10,7 @@ import resource
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
-from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
 from asterism.libraries.reporting.writing import write_triaged
 from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
@@ -44,48 +45,26 @@ class Settings(ParameterSection):
     triage: TriageParams
 
 
-@dataclass(frozen=True)
-class Piece:
-    """Some models of a campaign.
+def run_pieces(
+    models: Mapping[str, Graph], size: int, settings: Settings, folder: Path
+) -> Iterator[Path]:
+    """Run the models that no piece has run yet; gives the folder of each piece that is through.
 
     Args:
-        name: of its folder.
-        models: by name.
-    """
-
-    name: str
-    models: Mapping[str, Graph]
-
-
-def pieces_of(kind: str, models: Mapping[str, Graph], size: int) -> list[Piece]:
-    """Models in pieces.
-
-    Args:
-        kind: what the models are, which begins the pieces' names.
         models: by name, in order.
         size: models of a piece.
-    """
-    rest = iter(models.items())
-    pieces: list[Piece] = []
-    while part := dict(islice(rest, size)):
-        pieces.append(Piece(f"{kind}-{len(pieces):04d}", part))
-    return pieces
-
-
-def run_pieces(pieces: Sequence[Piece], settings: Settings, folder: Path) -> Iterator[Path]:
-    """Run those pieces that are not there yet; gives the folder of each as it is through.
-
-    Args:
-        pieces: in order.
         settings: backends, inputs, tolerances and budgets.
         folder: of the campaign.
     """
-    for piece in pieces:
-        target = folder / piece.name
-        if not (target / FACTS).exists():
-            known = [found for path in finished(folder) for found in read_unique(path)]
-            run_piece(piece, settings, target, known)
-            yield target
+    earlier = finished(folder)
+    done = {name for path in earlier for name in read_models(path)}
+    left = iter([(name, graph) for name, graph in models.items() if name not in done])
+    while part := dict(islice(left, size)):
+        earlier = finished(folder)
+        known = [found for path in earlier for found in read_unique(path)]
+        target = folder / f"piece-{len(earlier):04d}"
+        run_piece(part, settings, target, known)
+        yield target
 
 
 def finished(folder: Path) -> list[Path]:
@@ -94,34 +73,37 @@ def finished(folder: Path) -> list[Path]:
 
 
 def run_piece(
-    piece: Piece, settings: Settings, target: Path, known: Sequence[UniqueFinding]
+    models: Mapping[str, Graph],
+    settings: Settings,
+    target: Path,
+    known: Sequence[UniqueFinding],
 ) -> None:
     """Run, judge and triage the models of a piece, and write what it found and what it took.
 
     Args:
-        piece: its models.
+        models: by name.
         settings: backends, inputs, tolerances and budgets.
         target: the folder, which is there only when all is done.
         known: unique findings of earlier pieces.
     """
     began, used = time.monotonic(), _processor_seconds()
-    graphs = list(piece.models.values())
-    given = settings.execute
+    graphs = list(models.values())
+    given, limits = settings.execute, read_known_issues(settings.triage.known_issues)
     with replacing(target) as folder:
         (folder / TRIAGED).mkdir(parents=True)
         weights = folder / "weights.npz"
         write_weights(weights, {})
-        write_models(folder, dict(piece.models))
+        write_models(folder, dict(models))
         with open_worker_pool(given, weights) as pool:
             record = execute(
                 graphs, pool, given.distributions, settings.seed, special_share=given.special_share
             )
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
+            worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
-            counts = write_triaged(pool, judged.findings, graphs, weights, *rest, known)
+            counts = write_triaged(pool, worth, graphs, weights, *rest, known)
             left_out = pool.start()
-        # Processes that have ended count: those of the workers have now.
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
         write_json(
             folder / FACTS,
@@ -129,6 +111,7 @@ def run_piece(
                 "models": len(graphs),
                 "outcomes": dict(outcomes),
                 "judged": judged.metrics,
+                "of_known_limits": len(judged.findings) - len(worth),
                 "triaged": counts,
                 "left_out": left_out,
                 "seconds_executing": executed - began,
@@ -136,7 +119,13 @@ def run_piece(
                 "processor_seconds": _processor_seconds() - used,
             },
         )
-    log.info("a piece is through", piece=piece.name, unique=counts["unique"])
+    log.info("a piece is through", piece=target.name, unique=counts["unique"])
+
+
+def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
+    """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
+    issue = issue_of(known, signature(finding), finding)
+    return issue is not None and bool(issue.limit)
 
 
 def read_unique(piece: Path) -> list[UniqueFinding]:

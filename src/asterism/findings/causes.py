@@ -7,15 +7,20 @@ symptom.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asterism.findings.entry import Entry, place_of
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.script_writer import REPRO
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import InvalidLayerError
+
+#: A node in ONNX's text: ``y = Relu (x)``.
+_NODE = re.compile(r"= ([A-Z]\w*) [<(]")
 
 
 @dataclass(frozen=True)
@@ -36,17 +41,28 @@ class Candidate:
     node: int = 0
     finding: Finding | None = None
 
+    @property
+    def operators(self) -> frozenset[str]:
+        """ONNX operators in the text of its script; none where it has no such text."""
+        text = (self.folder / REPRO).read_text(encoding="utf-8")
+        return frozenset(_NODE.findall(text) if "onnx.parser" in text else ())
 
-def same_place(one: Entry, other: Entry) -> bool:
+
+def same_place(one: Candidate, other: Candidate) -> bool:
     """Whether two findings may have one cause, by library, family of layers and parameters.
 
-    An exception with another type or frame is another cause.
+    An exception with another type or frame is another cause. A model of an operator lies in the
+    place of a layer whose ONNX text has that operator.
     """
-    if (one.library, one.by_values) != (other.library, other.by_values):
+    first, second = one.entry, other.entry
+    if _runtime(first) != _runtime(second) or first.by_values != second.by_values:
         return False
-    if not one.by_values and _failure(one) != _failure(other):
+    if not first.by_values and _failure(first) != _failure(second):
         return False
-    places = [place_of(e.layer, e.parameters, e.symptom) for e in (one, other)]
+    if first.source != second.source:
+        operator, layer = (one, other) if first.source == "operator" else (other, one)
+        return operator.entry.layer in layer.operators
+    places = [place_of(e.layer, e.parameters, e.symptom) for e in (first, second)]
     return places[0] == places[1]
 
 
@@ -71,6 +87,11 @@ def have_one_cause(show: Reproduction, one: Candidate, other: Candidate) -> bool
     wanted = replace(other.finding, model=one.finding.model)
     found = show.look(changed, wanted).finding
     return found is not None and found.library == other.finding.library
+
+
+def _runtime(entry: Entry) -> str:
+    """The library that computes: Keras' OpenVINO backend is OpenVINO."""
+    return entry.library.removesuffix("_keras") if entry.by_values else entry.library
 
 
 def _failure(entry: Entry) -> tuple[str, str, str]:

@@ -34,6 +34,9 @@ _LARGEST = 60_000
 #: Parameters that no finding depends on unless they are all that is left.
 _OF_WEIGHTS = ("initializer", "regularizer", "constraint")
 
+#: Parameters without which a layer says nothing, at their defaults too.
+_ALL_THAT_IT_DOES = {"Activation": ("activation",)}
+
 #: Whether two findings in one place have one cause.
 Judge = Callable[[Candidate, Candidate], bool]
 
@@ -92,7 +95,7 @@ def collect(
     """
     kept = list(known)
     for candidate in candidates:
-        place = [k for k in kept if same_place(k.entry, candidate.entry)]
+        place = [k for k in kept if same_place(k, candidate)]
         same = next((k for k in place if judge(k, candidate)), None)
         if same is not None:
             outcome.merged += 1
@@ -183,7 +186,9 @@ def _needed(graph: Graph, identity: int) -> dict[str, str]:
     return {
         name: str(value)
         for name, value in sorted(node.config.items())
-        if name in defaults and value != defaults[name] and not name.endswith(_OF_WEIGHTS)
+        if name in defaults
+        and (value != defaults[name] or name in _ALL_THAT_IT_DOES.get(node.type, ()))
+        and not name.endswith(_OF_WEIGHTS)
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -80,9 +81,14 @@ class Entry:
         named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
         return f"{self.layer}({named})"
 
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value of its facts."""
+        value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return value
+
     def write(self, folder: Path) -> None:
         """Write :data:`FACTS` into the finding's folder."""
-        write_json(folder / FACTS, asdict(self))
+        write_json(folder / FACTS, self.to_json())
 
 
 def read_entries(collection: Path) -> list[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from asterism.findings.campaign import TRIAGED, Settings, coverage_models, facts
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
 from asterism.findings.entry import read_entries
-from asterism.findings.operators import distinct, sightings_of, write_candidates
+from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.libraries.adapters.backends import FILE_FLOAT64
 from asterism.libraries.running.execution import open_worker_pool
@@ -57,17 +57,17 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
     facts = _facts(collection)
     with tempfile.TemporaryDirectory() as scratch:
         candidates: list[Candidate] = []
+        known = collected(collection, read_entries(collection))
+        noted = {s for k in known for s in (k.entry.signature, *k.entry.also)}
         for given in comparisons:
-            found, models = _of_operators(given, settings, Path(scratch))
+            found, models = _of_operators(given, settings, Path(scratch), noted)
             candidates += found
             compared += models
         folder = pieces or state_root() / "campaign"
         for piece in finished(folder):
             candidates += candidates_of(piece / TRIAGED, outcome)
-        known = collected(collection, read_entries(collection))
-        noted = {s for k in known for s in (k.entry.signature, *k.entry.also)}
         fresh = [c for c in candidates if c.entry.signature not in noted]
-        fresh.sort(key=lambda c: (not c.entry.is_ordinary, len(c.entry.parameters)))
+        fresh.sort(key=_telling)
         weights = Path(scratch) / "weights.npz"
         write_weights(weights, {})
         with open_worker_pool(settings.execute, weights) as pool:
@@ -85,13 +85,19 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
     entries = read_entries(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
-        "limits": outcome.limits,
+        "limits": outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
         "unconfirmed": outcome.unconfirmed,
         "large": outcome.large,
     }
     write_json(collection / FACTS, facts)
     write_pages(collection, entries, read_verdicts(collection), facts)
     return outcome
+
+
+def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
+    """Ordinary inputs first, then an operator alone, then what needs the fewest parameters."""
+    entry = candidate.entry
+    return not entry.is_ordinary, entry.source != "operator", len(entry.parameters)
 
 
 def _facts(collection: Path) -> dict[str, Any]:
@@ -107,13 +113,19 @@ def _facts(collection: Path) -> dict[str, Any]:
     }
 
 
-def _of_operators(given: str, settings: Settings, scratch: Path) -> tuple[list[Candidate], int]:
-    """Confirmed findings of a comparison on single operators, and how many models it had."""
+def _of_operators(
+    given: str, settings: Settings, scratch: Path, noted: Collection[str]
+) -> tuple[list[Candidate], int]:
+    """New confirmed findings of a comparison on single operators; how many models it had."""
     name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]
     comparison = Path(name)
     if not new or not comparison.is_dir():
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
-    chosen = distinct(sightings_of(comparison, old, new))
+    chosen = [
+        (sighting, needed)
+        for sighting, needed in distinct(sightings_of(comparison, old, new))
+        if signature_of(sighting, needed) not in noted
+    ]
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)

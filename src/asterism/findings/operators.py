@@ -170,7 +170,7 @@ def write_candidates(
         if made is None:
             continue
         part, inputs = made
-        signature = _signature(sighting, needed)
+        signature = signature_of(sighting, needed)
         name = name_of(sighting.culprit, sighting.symptom, sighting.operator, signature)
         place = folder / name
         place.mkdir(parents=True, exist_ok=True)
@@ -249,7 +249,8 @@ def _with_one(array: Array, text: str, number: float) -> Array:
     return Array(values, f"{source}.reshape({shape})")
 
 
-def _signature(sighting: Sighting, needed: dict[str, str]) -> str:
+def signature_of(sighting: Sighting, needed: dict[str, str]) -> str:
+    """A stable name: symptom, library, and the operator with the attributes that decide."""
     named = ", ".join(f"{name}={value}" for name, value in sorted(needed.items()))
     return f"{sighting.symptom} | {sighting.culprit} | {sighting.operator}({named})"
 

@@ -86,16 +86,17 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
         f"{_inputs(e)} | {_elsewhere(e)} | {_alarm(verdicts.get(e.name))} |"
         for e in order
     ]
-    by_library = _counts(e.library for e in entries)
-    by_symptom = _counts(e.symptom for e in entries)
-    known = sum(bool(e.known) for e in entries)
+    real = [e for e in entries if e.name not in verdicts or not verdicts[e.name].false_alarm]
+    by_library = _counts(e.library for e in real)
+    by_symptom = _counts(e.symptom for e in real)
+    known = sum(bool(e.known) for e in real)
     lines = [
         "# Findings",
         "",
-        f"{len(entries)} distinct findings, each confirmed by its `check.py` in fresh processes "
-        "when it was collected.",
-        f"{sum(e.is_ordinary for e in entries)} of them show on ordinary inputs, and "
-        f"{known} are known to the library's maintainers.",
+        f"{len(real)} distinct findings, each confirmed by its `check.py` in fresh processes when",
+        f"it was collected. On ordinary inputs show {sum(e.is_ordinary for e in real)} of them; a",
+        f"link to an issue have {known}. {len(entries) - len(real)} more turned out to be false "
+        "alarms, and stay in the table.",
         "[What they took](campaign.md).",
         "",
         f"- By library or converter: {by_library}.",

@@ -26,21 +26,28 @@ _SIZE, _TRIES = 6, 40
 
 
 def single_layer_models(seed: int) -> dict[str, Graph]:
-    """Models by name: first all layers at their defaults, by each rank; then one for each option.
+    """Models by name: each layer at its defaults, then its options, then its other ranks.
 
     Args:
         seed: of sizes, weights and drawn values.
     """
     models: dict[str, Graph] = {}
     for name, spec in universe().items():
-        for rank in sorted(spec.ranks):
-            models |= _model(seed, f"{name} rank {rank}", spec, rank, None, "")
+        models |= _model(seed, f"{name} rank {_usual(spec)}", spec, _usual(spec), None, "")
     for name, option, parameter in _options(seed):
         spec = universe()[name]
-        ranks = sorted(spec.ranks)
-        rank = ranks[len(ranks) // 2]
-        models |= _model(seed, f"{name} {parameter}={option}", spec, rank, parameter, option)
+        title = f"{name} {parameter}={option}"
+        models |= _model(seed, title, spec, _usual(spec), parameter, option)
+    for name, spec in universe().items():
+        for rank in sorted(spec.ranks - {_usual(spec)}):
+            models |= _model(seed, f"{name} rank {rank}", spec, rank, None, "")
     return models
+
+
+def _usual(spec: LayerSpec) -> int:
+    """The middle one of the ranks that a layer takes."""
+    ranks = sorted(spec.ranks)
+    return ranks[len(ranks) // 2]
 
 
 def _options(seed: int) -> list[tuple[str, str, str]]:

@@ -13,6 +13,8 @@ from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.findings.entry import Entry
+from asterism.libraries.adapters.backends import product_of
+from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.reporting.script_writer import CHECK
 
 #: Time limit of one check, in seconds: some wait a minute for a hang.
@@ -72,6 +74,24 @@ def check_all(
     """Run the checks of these findings, one after another."""
     for entry in entries:
         yield Checked(entry, check_status(collection / entry.name / CHECK, seconds=seconds))
+
+
+def elsewhere(collection: Path, entry: Entry) -> dict[str, str]:
+    """Whether other versions have a finding: those whose environments are made, by their names.
+
+    Only checks that hold the model as a file run there: other ones need a converter.
+    """
+    check = collection / entry.name / CHECK
+    if not entry.in_file:
+        return {}
+    found: dict[str, str] = {}
+    for name in names():
+        other = environment(name)
+        if product_of(name) == entry.library and other.is_made:
+            status = check_status(check, other.interpreter())
+            word = "has it" if status == 1 else "has it not" if status == 0 else ""
+            found |= {name: word} if word else {}
+    return found
 
 
 def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:

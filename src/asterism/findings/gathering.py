@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.records import read_record
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.machine import state_root
@@ -16,8 +18,10 @@ from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
 from asterism.findings.campaign import TRIAGED, Settings, coverage_models, facts_of, finished
 from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.checking import elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
-from asterism.findings.entry import read_entries
+from asterism.findings.entry import FACTS as ENTRY
+from asterism.findings.entry import Entry, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.libraries.adapters.backends import FILE_FLOAT64
@@ -78,6 +82,9 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
                 return have_one_cause(show, one, other)
 
             collect(fresh, known, collection, judge, outcome)
+    for name in outcome.new:
+        entry = read_record(Entry, collection / name / ENTRY)
+        replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     if parts := facts_of(folder):
         facts["pieces"] = parts

@@ -110,20 +110,32 @@ def attributes_of(subject: Subject) -> dict[str, str]:
 
 
 def distinct(sightings: Sequence[Sighting]) -> list[tuple[Sighting, dict[str, str]]]:
-    """One sighting for each cause, with the attributes that decide, ordinary inputs first."""
-    order = sorted(sightings, key=lambda s: (not s.is_ordinary, len(attributes_of(s.subject))))
+    """One sighting for each cause, with the attributes that decide, ordinary inputs first.
+
+    A model with two causes has no attribute that decides alone: it stands for none where another
+    model has one. Of special inputs an operator has one finding, whatever its attributes.
+    """
     subjects = list(operator_subjects())
-    found: dict[tuple[Any, ...], tuple[Sighting, dict[str, str]]] = {}
-    for sighting in order:
-        failing = {
-            s.subject.name
-            for s in sightings
-            if (s.culprit, s.is_ordinary) == (sighting.culprit, sighting.is_ordinary)
-        }
-        needed = _deciding(sighting.subject, failing, subjects)
+    failing: dict[tuple[str, bool], set[str]] = {}
+    for sighting in sightings:
+        group = failing.setdefault((sighting.culprit, sighting.is_ordinary), set())
+        group.add(sighting.subject.name)
+    given = []
+    for sighting in sightings:
+        group = failing[sighting.culprit, sighting.is_ordinary]
+        given.append((sighting, _deciding(sighting.subject, group, subjects)))
+    given.sort(
+        key=lambda g: (not g[0].is_ordinary, not g[1], len(g[1]), len(attributes_of(g[0].subject)))
+    )
+    found: dict[tuple[str, str, frozenset[str]], tuple[Sighting, dict[str, str]]] = {}
+    for sighting, needed in given:
         family, names = place_of(sighting.operator, needed, sighting.symptom)
         place = (sighting.culprit, family)
-        if not any(key[:2] == place and key[2] <= names for key in found):
+        alike = {key[2]: other for key, (other, _) in found.items() if key[:2] == place}
+        ordinary = sighting.is_ordinary
+        if not (needed and ordinary) and any(o.is_ordinary == ordinary for o in alike.values()):
+            continue
+        if not any(earlier <= names for earlier in alike):
             found[(*place, names)] = sighting, needed
     return list(found.values())
 
@@ -233,20 +245,28 @@ def _simple(sighting: Sighting) -> list[list[Array]]:
         Array(np.full(s.shape, number, s.dtype), f"np.full({s.shape}, {text}, {s.dtype!r})")
         for s in specs
     ]
-    ramps = [MAKERS[2](s.shape, s.dtype, at) for at, s in enumerate(specs)]
-    return [full, [full[0], *ramps[1:]], [_with_one(a, text, number) for a in ramps]]
+    ramps, drawn = ([m(s.shape, s.dtype, at) for at, s in enumerate(specs)] for m in MAKERS[2:])
+    return [
+        full,
+        [full[0], *ramps[1:]],
+        *(
+            [_with_one(a, text, number, place) for a in arrays]
+            for arrays in (ramps, drawn)
+            for place in ("0", "-1", f"{ramps[0].values.size // 2}")
+        ),
+    ]
 
 
-def _with_one(array: Array, text: str, number: float) -> Array:
-    """The array with a special number in place of its first one."""
-    values = array.values.copy()
-    values.reshape(-1)[0] = number
+def _with_one(array: Array, text: str, number: float, place: str) -> Array:
+    """The array with a special number at a place of its elements in their order."""
+    flat = array.values.reshape(-1).copy()
+    place = place if int(place) < flat.size else "0"
+    flat[int(place)] = number
     shape, dtype = array.values.shape, str(array.values.dtype)
-    size = array.values.size
-    source = (
-        f"np.append(np.array([{text}], {dtype!r}), np.linspace(-1, 1, {size}, dtype={dtype!r})[1:])"
-    )
-    return Array(values, f"{source}.reshape({shape})")
+    at = int(place) % flat.size
+    condition = f"np.arange({flat.size}).reshape({shape}) == {at}"
+    source = f"np.where({condition}, {text}, {array.source}).astype({dtype!r})"
+    return Array(flat.reshape(shape), source)
 
 
 def signature_of(sighting: Sighting, needed: dict[str, str]) -> str:

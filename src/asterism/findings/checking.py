@@ -16,6 +16,7 @@ from asterism.findings.entry import Entry
 from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.reporting.script_writer import CHECK
+from asterism.libraries.reporting.stand_in import script_environment
 
 #: Time limit of one check, in seconds: some wait a minute for a hang.
 SECONDS = 300
@@ -53,11 +54,11 @@ def check_status(
         interpreter: the Python that runs it.
         seconds: time limit.
     """
-    given = dict(os.environ)
-    if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
-        given.pop("PYTHONPATH", None)
-        given["PYTHONNOUSERSITE"] = "1"
     with tempfile.TemporaryDirectory() as folder:
+        given = dict(os.environ) | script_environment(script, Path(folder))
+        if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
+            given.pop("PYTHONPATH", None)
+            given["PYTHONNOUSERSITE"] = "1"
         return run_alone(
             [interpreter.executable, str(script.resolve())],
             seconds,

@@ -13,10 +13,12 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, replacing
 from asterism.core.messages.console import get_logger
 from asterism.findings.causes import Candidate, same_place
+from asterism.findings.checking import check_status
 from asterism.findings.entry import Entry
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
 from asterism.libraries.triage.groups import layer_at_fault
 from asterism.memo.graphs.graph import Graph
@@ -63,17 +65,24 @@ class Collected:
 def candidates_of(triaged: Path, outcome: Collected) -> list[Candidate]:
     """The confirmed findings of a folder that triage wrote; the others are counted.
 
+    What was not confirmed there is run again: its process may have lacked something.
+
     Raises:
         UserError: the folder holds no list of findings, or a damaged one.
     """
     found = []
     for value in read_json(triaged / UNIQUE):
+        folder = triaged / value["folder"]
         if value["limit"]:
             outcome.limits += 1
-        elif any(status != 1 for status in value["confirmed"]):
+            continue
+        if any(status != 1 for status in value["confirmed"]):
+            again = [check_status(folder / CHECK) for _ in range(CONFIRMATIONS)]
+            value["confirmed"] = [-1 if status is None else status for status in again]
+        if any(status != 1 for status in value["confirmed"]):
             outcome.unconfirmed += 1
         else:
-            found.append(_candidate(triaged / value["folder"], value))
+            found.append(_candidate(folder, value))
     return found
 
 

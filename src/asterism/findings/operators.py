@@ -20,6 +20,7 @@ from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry, place_of
 from asterism.libraries.adapters.backends import FILE_REFERENCE, product_of
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.markdown import block, code, shown
 from asterism.libraries.reporting.numbers import MAKERS, Array
 from asterism.libraries.reporting.onnx_text import onnx_text
@@ -37,9 +38,6 @@ _BLAMING = ("now wrong", "now right", "no longer runs", "now runs")
 
 #: Special numbers that inputs may hold, as Python writes them.
 _SPECIAL = {"nan": ("np.nan", np.nan), "infinity": ("np.inf", np.inf)}
-
-#: Fresh processes that a check is run in.
-_CONFIRMATIONS = 3
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ def write_candidates(
         place = folder / name
         place.mkdir(parents=True, exist_ok=True)
         _write_scripts(place, part, inputs, signature, params)
-        statuses = tuple(check_status(place / CHECK) for _ in range(_CONFIRMATIONS))
+        statuses = tuple(check_status(place / CHECK) for _ in range(CONFIRMATIONS))
         if any(status != 1 for status in statuses):
             continue
         change = part.change
@@ -205,7 +203,7 @@ def write_candidates(
             backends=(change.culprit,),
             right=(other, FILE_REFERENCE),
             versions=versions_of_library(product_of(sighting.culprit)),
-            statuses=tuple(int(status or 0) for status in statuses),
+            statuses=(1,) * CONFIRMATIONS,
             models=1,
             lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
         )

@@ -40,6 +40,10 @@ _BLAMING = ("now wrong", "now right", "no longer runs", "now runs")
 _SPECIAL = {"nan": ("np.nan", np.nan), "infinity": ("np.inf", np.inf)}
 
 
+#: The symptom of a library that runs no model which the other one runs.
+FAILS = "runtime crash"
+
+
 @dataclass(frozen=True)
 class Sighting:
     """A model of one operator that shows a finding.
@@ -90,7 +94,7 @@ def sightings_of(comparison: Path, old: str, new: str) -> list[Sighting]:
             Sighting(
                 subjects[change["model"]],
                 change["inputs"],
-                off[0] if off is not None else "runtime crash",
+                off[0] if off is not None else FAILS,
                 culprit,
                 change["kind"],
                 change["option"],
@@ -125,11 +129,11 @@ def distinct(sightings: Sequence[Sighting]) -> list[tuple[Sighting, dict[str, st
     given.sort(
         key=lambda g: (not g[0].is_ordinary, not g[1], len(g[1]), len(attributes_of(g[0].subject)))
     )
-    found: dict[tuple[str, str, frozenset[str]], tuple[Sighting, dict[str, str]]] = {}
+    found: dict[tuple[str, str, bool, frozenset[str]], tuple[Sighting, dict[str, str]]] = {}
     for sighting, needed in given:
         family, names = place_of(sighting.operator, needed, sighting.symptom)
-        place = (sighting.culprit, family)
-        alike = {key[2]: other for key, (other, _) in found.items() if key[:2] == place}
+        place = (sighting.culprit, family, sighting.symptom == FAILS)
+        alike = {key[3]: other for key, (other, _) in found.items() if key[:3] == place}
         ordinary = sighting.is_ordinary
         if not (needed and ordinary) and any(o.is_ordinary == ordinary for o in alike.values()):
             continue
@@ -228,7 +232,7 @@ def _simplest(
 
 def _symptom(change: Change) -> str:
     off = change.new or change.old
-    return off.kind if off is not None else "runtime crash"
+    return off.kind if off is not None else FAILS
 
 
 def _simple(sighting: Sighting) -> list[list[Array]]:

@@ -67,12 +67,14 @@ class _Case:
     Args:
         layers: what Keras says of each layer.
         known: the numbers with which it was seen.
+        run: what Keras says of each layer as the finding's backend runs it.
         simple: the simplest numbers that show it, once they are looked for.
         outputs: by whether the numbers are the simple ones.
     """
 
     layers: dict[int, LayerDescription]
     known: Numbers
+    run: dict[int, LayerDescription]
     simple: Numbers | None = None
     outputs: dict[bool, Outputs] = field(default_factory=dict)
 
@@ -132,7 +134,9 @@ class ScriptWriter:
             inputs = sample_inputs(graph, self._seed, finding.model, distribution)
             layers = self._worker_pool.described(graph)
             known = literal_numbers(graph, self._stored, layers, inputs)
-            self._cases[found.signature] = _Case(layers, known)
+            typed, _ = _as_it_is_run(found, known)
+            run = layers if typed is found else self._worker_pool.described(typed.graph)
+            self._cases[found.signature] = _Case(layers, known, run)
         return self._cases[found.signature]
 
     def _simple(self, found: UniqueFinding, case: _Case) -> Numbers:
@@ -146,7 +150,7 @@ class ScriptWriter:
         typed, values = _as_it_is_run(found, case.known)
         right = self._outputs(found, case, folder, simple=False)
         given = [array.values for array in values.inputs]
-        text = script_of(typed, self._stored, case.layers, given, right.expected, right.tolerances)
+        text = script_of(typed, self._stored, case.run, given, right.expected, right.tolerances)
         return text, text
 
     def _short(
@@ -167,11 +171,11 @@ class ScriptWriter:
         made = (
             native_script(typed, converted, values, right.expected, right.actual)
             if native
-            else short_script(typed, case.layers, values, right.expected, right.actual)
+            else short_script(typed, case.run, values, right.expected, right.actual)
         )
         if made is None:
             return None
-        check = script_of(typed, {}, case.layers, [], right.expected, right.tolerances, runs=REPRO)
+        check = script_of(typed, {}, case.run, [], right.expected, right.tolerances, runs=REPRO)
         return made, check
 
     def _converted(

@@ -22,7 +22,7 @@ export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
 .PHONY: help install repro reproduce remote push pull pull-experiments test test-all tests fuzz-readers mutants dependencies lint format params \
-  dag docs reference tutorial lock try-dvc upgrade-dvc clean
+  dag docs reference tutorial lock try-dvc upgrade-dvc clean findings
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -72,6 +72,9 @@ tests: $(STAMP) # beside lint, whose types are checked on one core
 fuzz-readers: $(STAMP) ## read EXAMPLES (20000) damaged and hostile files; SEED, READER=name, REPLAY=folder
 	@PYTHONPATH=tests python -m reader_fuzzing --examples $(EXAMPLES) --seed $(SEED) \
 	  $(if $(READER),--reader "$(READER)") $(if $(REPLAY),--replay "$(REPLAY)")
+
+findings: $(STAMP) ## run every check of findings/ again and say which bugs live; SAMPLE=5: only so many
+	@asterism check-findings $(if $(SAMPLE),--sample $(SAMPLE))
 
 mutants: $(STAMP) ## put small faults into the source and name those that no test notices; OPTIONS="--package images"
 	cd tests && python -m mutation $(OPTIONS)

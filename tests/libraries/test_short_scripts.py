@@ -224,3 +224,9 @@ def test_a_check_runs_the_short_script_and_decides(backend, tmp_path):
         check = script_of(found, {}, LAYERS, [], expected, allowed, runs="repro.py")
         (tmp_path / "check.py").write_text(check)
         assert exit_status(tmp_path / "check.py") == status
+
+
+def test_jax_is_told_of_float64_before_a_model_is_built():
+    numbers = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
+    text = short_script(unique(finding("jax:float64")), LAYERS, numbers, INPUTS, INPUTS)
+    assert text.index("JAX_ENABLE_X64='1'") < text.index("import keras")

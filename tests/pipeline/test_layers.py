@@ -31,6 +31,7 @@ LAYERS = [
     ["libraries/reporting"],
     ["config.py", "report"],
     ["versions"],
+    ["findings"],
     ["sweep"],
     ["pairs", "project.py", "reproduction"],
     ["doctor", "results"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -54,3 +55,90 @@ def findings(
         settings = params.execute, params.judge, params.triage, params.seed
         metrics = triage_and_write(judged.findings, graphs, later.WEIGHTS, *settings, triage)
         print(f"{metrics['unique']} unique findings are written to {triage}/")
+
+
+@app.command("collect-findings", rich_help_panel=LIBRARIES)
+def collect_findings(
+    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
+    pieces: Annotated[
+        Path | None, typer.Option(help="Of `asterism campaign`; default: campaign/ in state.root.")
+    ] = None,
+    operators: Annotated[
+        list[str] | None,
+        typer.Option(help="FOLDER:OLD:NEW of compare-versions --operators; repeatable."),
+    ] = None,
+) -> None:
+    """Give each distinct confirmed finding of a campaign a folder, and write the pages.
+
+    A finding with the cause of another one is noted there. Verdicts in verdicts.yaml, by names of
+    folders, get into the reports and the pages.
+    """
+    from asterism.findings.gathering import gather
+
+    require_root("conf")
+    outcome = gather(folder, pieces, operators or [])
+    for name in outcome.new:
+        print(name)
+    print(
+        f"{len(outcome.new)} new; {outcome.merged} have the cause of another, {outcome.limits} are "
+        f"known limits, {outcome.unconfirmed} are not confirmed, {outcome.large} are too large"
+    )
+
+
+@app.command("check-findings", rich_help_panel=LIBRARIES)
+def check_findings(
+    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
+    sample: Annotated[int, typer.Option(min=0, help="Only so many, drawn; 0: all.")] = 0,
+    seconds: Annotated[float, typer.Option(min=1, help="Time limit of each check.")] = 300,
+) -> None:
+    """Run each check.py of a collection again, and say which bugs live.
+
+    Exit status 1: a check failed otherwise or took too long, so it says nothing of its bug.
+    """
+    from asterism.findings.checking import check_all, counts_of, exit_status, sample_of
+    from asterism.findings.entry import read_entries
+
+    entries = read_entries(folder)
+    if not entries:
+        raise UserError(f"{folder} holds no findings")
+    chosen = sample_of(entries, sample, 0) if sample else entries
+    checked = []
+    for result in check_all(folder, chosen, seconds):
+        checked.append(result)
+        print(f"{result.word:16} {result.entry.name}", flush=True)
+    print(counts_of(checked))
+    sys.exit(exit_status(checked))
+
+
+@app.command(rich_help_panel=LIBRARIES)
+def campaign(
+    pieces: Annotated[int, typer.Option(min=1, help="Run at most so many pieces now.")] = 1,
+    size: Annotated[int, typer.Option(min=1, help="Models of a piece.")] = 40,
+    experiment: Annotated[
+        str, typer.Option(help="Of conf/experiment: backends, inputs and budgets.")
+    ] = "library_campaign",
+    folder: Annotated[
+        Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
+    ] = None,
+) -> None:
+    """Look for findings in models of one layer each, a piece of them at a time.
+
+    Every declared layer runs at its defaults, then with each option that it has. A piece that is
+    through is not run again, so the command goes on where it was ended. Then
+    `asterism collect-findings` takes what was found.
+    """
+    from asterism.core.settings.machine import state_root
+    from asterism.findings.campaign import run_pieces
+    from asterism.findings.gathering import settings_of
+    from asterism.findings.single_layers import single_layer_models
+    from asterism.memo.graphs.light_keras import import_keras
+
+    require_root("conf")
+    settings = settings_of(experiment)
+    import_keras("numpy")  # its lists of options are read, and nothing is built
+    models = single_layer_models(settings.seed)
+    target = folder or state_root() / "campaign"
+    for number, path in enumerate(run_pieces(models, size, settings, target), 1):
+        print(path)
+        if number == pieces:
+            break

@@ -18,14 +18,14 @@ def stand_in_where_broken() -> None:
     except (ImportError, RuntimeError, AttributeError, OSError):
         for name in [n for n in sys.modules if n.split(".")[0] == "torchvision"]:
             del sys.modules[name]
-        parts = {part: _Absent(f"torchvision.{part}") for part in ("io", "ops", "transforms")}
-        whole = _Absent("torchvision")
+        parts = {part: Absent(f"torchvision.{part}") for part in ("io", "ops", "transforms")}
+        whole = Absent("torchvision")
         vars(whole).update(parts, __path__=[])
         for module in (whole, *parts.values()):
             sys.modules[module.__name__] = module
 
 
-class _Absent(ModuleType):
+class Absent(ModuleType):
     """A module whose functions say that they are not there when they are called."""
 
     def __getattr__(self, name: str) -> object:

@@ -16,6 +16,7 @@ from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
 from asterism.libraries.reporting import repeating
 from asterism.libraries.reporting.python_text import compiles
 from asterism.libraries.reporting.repeating import TOO_LATE
+from asterism.libraries.reporting.stand_in import script_environment
 
 log = get_logger(__name__)
 
@@ -62,7 +63,7 @@ def _run(
     """Run a script once, or as often as is asked for where the runs can share an import."""
     with tempfile.TemporaryDirectory() as folder:  # a process that is stopped removes no files
         command = [interpreter.executable, str(script.resolve())]
-        given = dict(os.environ)
+        given = dict(os.environ) | script_environment(script, Path(folder))
         if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
             given.pop("PYTHONPATH", None)
             given["PYTHONNOUSERSITE"] = "1"

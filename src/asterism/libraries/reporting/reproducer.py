@@ -123,13 +123,18 @@ def _running(library: Library | None, option: str, *, gradients: bool) -> str:
 
 
 def environment_of(keras_backend: str) -> dict[str, str]:
-    """What decides whose kernels run: TensorFlow takes oneDNN's or not, by the processor."""
+    """What decides whose kernels run, and in which precision, before anything is imported.
+
+    TensorFlow takes oneDNN's kernels or not, by the processor. JAX makes weights of 32 bits where
+    it is told of float64 after the model was built.
+    """
     names = (
         "KERAS_BACKEND",
         *(("TF_ENABLE_ONEDNN_OPTS",) if keras_backend == "tensorflow" else ()),
     )
     values = variables(keras_backend)
-    return {name: values[name] for name in names}
+    more = {"JAX_ENABLE_X64": "1"} if keras_backend == "jax" else {}
+    return {name: values[name] for name in names} | more
 
 
 def _assignments(environment: dict[str, str]) -> str:

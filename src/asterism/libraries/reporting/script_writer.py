@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.compare import spread_of
-from asterism.libraries.judging.finding import ODD_REFERENCE
+from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
 from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
@@ -45,6 +45,40 @@ KINDS = NATIVE, SHORT, WHOLE = "native", "short", "whole"
 Arrays = Sequence[NDArray[Any]]
 
 
+@dataclass(frozen=True)
+class Outputs:
+    """Of one model with some numbers; all empty where the finding is a failure.
+
+    Args:
+        expected: of a right float64 reference.
+        actual: of the backend to blame, where it gave some.
+        tolerances: tolerated deviation of each element of ``expected``.
+    """
+
+    expected: Arrays = ()
+    actual: Arrays = ()
+    tolerances: Arrays = ()
+
+
+@dataclass
+class _Case:
+    """What scripts of one finding are made of; workers are asked once for each.
+
+    Args:
+        layers: what Keras says of each layer.
+        known: the numbers with which it was seen.
+        run: what Keras says of each layer as the finding's backend runs it.
+        simple: the simplest numbers that show it, once they are looked for.
+        outputs: by whether the numbers are the simple ones.
+    """
+
+    layers: dict[int, LayerDescription]
+    known: Numbers
+    run: dict[int, LayerDescription]
+    simple: Numbers | None = None
+    outputs: dict[bool, Outputs] = field(default_factory=dict)
+
+
 class ScriptWriter:
     """Writes scripts of unique findings.
 
@@ -62,8 +96,7 @@ class ScriptWriter:
         self._judging = judging
         self._seed = seed
         self._stored = stored
-        #: The simplest numbers that show a finding, by its signature.
-        self._simple: dict[str, Numbers] = {}
+        self._cases: dict[str, _Case] = {}
 
     def write(
         self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
@@ -78,72 +111,91 @@ class ScriptWriter:
         Returns:
             The kinds that are left after that one.
         """
-        graph, finding = found.graph, found.finding
-        distribution = finding.distributions[0] if finding.distributions else "normal"
-        inputs = sample_inputs(graph, self._seed, finding.model, distribution)
-        layers = self._worker_pool.described(graph)
-        known = literal_numbers(graph, self._stored, layers, inputs)
-        own = self._in_its_environment(found, known, layers, folder)
+        case = self._case(found)
+        own = self._in_its_environment(found, case, folder)
         if own is not None:
             _write(folder, own, own)
             return ()
-        if kinds[0] == KINDS[0]:
-            show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
-            self._simple[found.signature] = simplest(show, graph, finding, known, layers)
         for at, kind in enumerate(kinds):
-            numbers = known if kind == WHOLE else self._simple[found.signature]
-            expected, actual, tolerances = self._outputs(found, numbers, layers, folder)
-            typed, values = _as_it_is_run(found, numbers)
-            if kind == WHOLE:
-                given = [array.values for array in values.inputs]
-                text = script_of(typed, self._stored, layers, given, expected, tolerances)
-                check = text
-            else:
-                made = (
-                    self._native(typed, values, layers, folder, expected, actual)
-                    if kind == NATIVE
-                    else short_script(typed, layers, values, expected, actual)
-                )
-                if made is None:
-                    continue
-                text = made
-                check = script_of(typed, {}, layers, [], expected, tolerances, runs=REPRO)
-            _write(folder, text, check)
-            return tuple(kinds[at + 1 :])
+            scripts = (
+                self._whole(found, case, folder)
+                if kind == WHOLE
+                else self._short(found, case, folder, native=kind == NATIVE)
+            )
+            if scripts is not None:
+                _write(folder, *scripts)
+                return tuple(kinds[at + 1 :])
         return ()
 
-    def _native(
-        self,
-        found: UniqueFinding,
-        numbers: Numbers,
-        layers: dict[int, LayerDescription],
-        folder: Path,
-        expected: Arrays,
-        actual: Arrays,
+    def _case(self, found: UniqueFinding) -> _Case:
+        if found.signature not in self._cases:
+            graph, finding = found.graph, found.finding
+            distribution = finding.distributions[0] if finding.distributions else "normal"
+            inputs = sample_inputs(graph, self._seed, finding.model, distribution)
+            layers = self._worker_pool.described(graph)
+            known = literal_numbers(graph, self._stored, layers, inputs)
+            typed, _ = _as_it_is_run(found, known)
+            run = layers if typed is found else self._worker_pool.described(typed.graph)
+            self._cases[found.signature] = _Case(layers, known, run)
+        return self._cases[found.signature]
+
+    def _simple(self, found: UniqueFinding, case: _Case) -> Numbers:
+        if case.simple is None:
+            show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
+            case.simple = simplest(show, found.graph, found.finding, case.known, case.layers)
+        return case.simple
+
+    def _whole(self, found: UniqueFinding, case: _Case, folder: Path) -> tuple[str, str]:
+        """The script with all numbers, which also decides."""
+        typed, values = _as_it_is_run(found, case.known)
+        right = self._outputs(found, case, folder, simple=False)
+        given = [array.values for array in values.inputs]
+        text = script_of(typed, self._stored, case.run, given, right.expected, right.tolerances)
+        return text, text
+
+    def _short(
+        self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
+    ) -> tuple[str, str] | None:
+        """A short script and the one that runs it; None where there is none of that kind."""
+        if found.finding.of_gradients:
+            return None
+        converted = ""
+        if native:
+            converter = _blamed_reader_of(found.finding)
+            text = self._converted(found, case, folder, converter) if converter else None
+            if text is None:
+                return None
+            converted = text
+        typed, values = _as_it_is_run(found, self._simple(found, case))
+        right = self._outputs(found, case, folder, simple=True)
+        made = (
+            native_script(typed, converted, values, right.expected, right.actual)
+            if native
+            else short_script(typed, case.run, values, right.expected, right.actual)
+        )
+        if made is None:
+            return None
+        check = script_of(typed, {}, case.run, [], right.expected, right.tolerances, runs=REPRO)
+        return made, check
+
+    def _converted(
+        self, found: UniqueFinding, case: _Case, folder: Path, converter: str
     ) -> str | None:
-        """A script on the text of the converted model, where a runtime is to blame for it."""
-        finding = found.finding
-        backend = finding.backends[0]
-        converter = None if backend in CONVERTERS else converter_of(backend)
-        if converter is None or finding.library != library_of(backend) or finding.of_gradients:
-            return None
-        if CONVERTERS[converter].suffix != ".onnx":
-            return None
-        graph, stored = numbers.stored(found.graph, layers)
+        """The text of the file that a runtime reads; None where it is no short one."""
+        typed, values = _as_it_is_run(found, self._simple(found, case))
+        graph, stored = values.stored(typed.graph, case.layers)
         weights = folder / "weights.npz"
         write_weights(weights, stored)
         content = self._worker_pool.converted(
-            Task(finding.model, graph, {}, weights=weights), converter
+            Task(found.finding.model, graph, {}, weights=weights), converter
         )
         weights.unlink()
-        text = onnx_text(content) if isinstance(content, bytes) else None
-        return native_script(found, text, numbers, expected, actual) if text is not None else None
+        return onnx_text(content) if isinstance(content, bytes) else None
 
     def _in_its_environment(
         self,
         found: UniqueFinding,
-        numbers: Numbers,
-        layers: dict[int, LayerDescription],
+        case: _Case,
         folder: Path,
     ) -> str | None:
         """The script with the model's file, since a library's own environment has no converter.
@@ -162,24 +214,31 @@ class ScriptWriter:
         content = self._worker_pool.converted(Task(finding.model, found.graph, {}), source)
         if not isinstance(content, bytes):
             return None
-        expected, _, tolerances = self._outputs(found, numbers, layers, folder)
+        said = self._outputs(found, case, folder, simple=False)
         dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
-        right = (expected, tolerances, dtypes) if expected else None
+        right = (said.expected, said.tolerances, dtypes) if said.expected else None
         title = f"{found.signature}\n\nSeen with {packages_of(library)}."
-        inputs = [array.values for array in numbers.inputs]
+        inputs = [array.values for array in case.known.inputs]
         return file_script(title, plugin, option_of(backend), content, inputs, right, finding)
 
-    def _outputs(
+    def _outputs(self, found: UniqueFinding, case: _Case, folder: Path, *, simple: bool) -> Outputs:
+        """What is right, what the backend gives, and what is tolerated."""
+        if not found.finding.by_values:
+            return Outputs()
+        numbers = self._simple(found, case) if simple else case.known
+        simple = numbers is not case.known
+        if simple not in case.outputs:
+            case.outputs[simple] = self._run(found, numbers, case.layers, folder)
+        return case.outputs[simple]
+
+    def _run(
         self,
         found: UniqueFinding,
         numbers: Numbers,
         layers: dict[int, LayerDescription],
         folder: Path,
-    ) -> tuple[Arrays, Arrays, Arrays]:
-        """What is right, what the backend gives, and what is tolerated; empty for failures."""
+    ) -> Outputs:
         finding = found.finding
-        if not finding.by_values:
-            return [], [], []
         graph, stored = numbers.stored(found.graph, layers)
         weights = folder / "weights.npz"
         write_weights(weights, stored)
@@ -198,12 +257,21 @@ class ScriptWriter:
             expected, tolerance_of(graph, self._judging), spread_of(expected, moved)
         )
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
-        return expected, actual, allowed
+        return Outputs(expected, actual, allowed)
 
 
 def _write(folder: Path, script: str, check: str) -> None:
     (folder / REPRO).write_text(script, encoding="utf-8")
     (folder / CHECK).write_text(check, encoding="utf-8")
+
+
+def _blamed_reader_of(finding: Finding) -> str | None:
+    """The converter whose ONNX file a runtime is to blame for; None for all other findings."""
+    backend = finding.backends[0]
+    converter = None if backend in CONVERTERS else converter_of(backend)
+    if converter is None or finding.library != library_of(backend) or finding.of_gradients:
+        return None
+    return converter if CONVERTERS[converter].suffix == ".onnx" else None
 
 
 def _as_it_is_run(found: UniqueFinding, numbers: Numbers) -> tuple[UniqueFinding, Numbers]:

@@ -5,7 +5,6 @@ A backend without lines here gets the longer function that its plug-in gives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.libraries.adapters.library import CONVERTERS
@@ -29,11 +28,10 @@ _CALL = "keras.tree.flatten({})"
 _AS_ARRAYS = "outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatten({})]"
 
 
-def _called(function: str, *imports: str, before: Sequence[str] = ()) -> Code:
-    return Code(imports, (*before, _AS_ARRAYS.format(f"{function}(GIVEN, training=False)")))
+def _called(function: str, *imports: str) -> Code:
+    return Code(imports, (_AS_ARRAYS.format(f"{function}(GIVEN, training=False)"),))
 
 
-_X64 = 'jax.config.update("jax_enable_x64", True)'
 _JIT = "jax.jit(lambda x: model(x, training=False))"
 
 #: By library and option, for models that Keras builds.
@@ -45,9 +43,9 @@ _BUILT = {
     "pytorch:eager": _called("model"),
     "pytorch:compile": _called("torch.compile(model)", "import torch"),
     "pytorch:float64": _called("model"),
-    "jax:eager": _called("model", "import jax", before=(_X64,)),
-    "jax:jit": Code(("import jax",), (_X64, _AS_ARRAYS.format(f"{_JIT}(GIVEN)"))),
-    "jax:float64": Code(("import jax",), (_X64, _AS_ARRAYS.format(f"{_JIT}(GIVEN)"))),
+    "jax:eager": _called("model"),
+    "jax:jit": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
+    "jax:float64": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
     "numpy:float64": _called("model"),
     "openvino_keras:predict": Code(
         (), (f"outputs = {_CALL.format('model.predict_on_batch(GIVEN)')}",)
@@ -131,13 +129,20 @@ _READ = {
 }
 
 
-def reading_code(library: str, option: str, converter: str) -> Code | None:
-    """Imports and lines that run the file of a converter, however it was written."""
-    code = _READ.get((library, option.removeprefix(converter)))
+def reading_code(library: str, ending: str, suffix: str) -> Code | None:
+    """Imports and lines that run a file, however it was written.
+
+    Args:
+        library: that reads it.
+        ending: of the library's option, behind the name of where the file is from.
+        suffix: of the file's name.
+    """
+    code = _READ.get((library, ending))
     if code is None:
         return None
-    path = f'"model{CONVERTERS[converter].suffix}"'
-    return Code(code.imports, tuple(line.replace("PATH", path) for line in code.lines))
+    return Code(
+        code.imports, tuple(line.replace("PATH", f'"model{suffix}"') for line in code.lines)
+    )
 
 
 def short_code(library: str, option: str, converter: str | None, inputs: int) -> Code | None:

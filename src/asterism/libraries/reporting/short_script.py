@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
-from asterism.libraries.adapters.library import CONVERTERS
-from asterism.libraries.reporting.numbers import Numbers
+from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.reporting.numbers import Array, Numbers
 from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
-from asterism.libraries.reporting.short_code import reading_code, short_code
+from asterism.libraries.reporting.short_code import Code, reading_code, short_code
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -98,19 +98,59 @@ def native_script(
     library = plugin_of(library_of(backend))()
     option = option_of(backend)
     source = library.source(option)
-    code = reading_code(library.name, option, source) if source is not None else None
+    if source is None:
+        return None
+    ending, suffix = option.removeprefix(source), CONVERTERS[source].suffix
+    code = reading_code(library.name, ending, suffix)
     if code is None:
         return None
+    return _of_text(found.signature, backend, code, text, numbers.inputs, expected, actual)
+
+
+def operator_script(
+    signature: str,
+    backend: str,
+    text: str,
+    inputs: Sequence[Array],
+    expected: Sequence[NDArray[Any]],
+    actual: Sequence[NDArray[Any]],
+) -> str | None:
+    """The text of ``repro.py`` for an ONNX model that is given as a file.
+
+    Args:
+        signature: the finding's.
+        backend: that is to blame, one of those that read given files.
+        text: the model, see :func:`asterism.libraries.reporting.onnx_text.onnx_text`.
+        inputs: that show it.
+        expected: right outputs; empty where something failed.
+        actual: outputs that the backend gave, where it gave some.
+    """
+    library = plugin_of(library_of(backend))()
+    code = reading_code(library.name, option_of(backend).removeprefix(GIVEN), ".onnx")
+    if code is None:
+        return None
+    return _of_text(signature, backend, code, text, inputs, expected, actual)
+
+
+def _of_text(
+    signature: str,
+    backend: str,
+    code: Code,
+    text: str,
+    inputs: Sequence[Array],
+    expected: Sequence[NDArray[Any]],
+    actual: Sequence[NDArray[Any]],
+) -> str:
     versions = version_lines(backend, None)
     lines = [
-        f'"""{in_docstring(found.signature)}. Seen with {in_docstring(versions)}; see check.py."""',
+        f'"""{in_docstring(signature)}. Seen with {in_docstring(versions)}; see check.py."""',
         "import numpy as np",
         "import onnx",
         "import onnx.parser",
         *code.imports,
         "",
         f'MODEL = """{text}"""',
-        f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
+        f"inputs = [{', '.join(array.source for array in inputs)}]",
         *([] if expected else ['print("expected: it runs")']),
         'onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")',
         *code.lines,

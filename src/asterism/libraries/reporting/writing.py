@@ -14,9 +14,10 @@ from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.libraries.reporting.known_issues import read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.triage import Triage
+from asterism.libraries.triage.triage import Triage, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
 
@@ -46,19 +47,53 @@ def triage_and_write(
     Returns:
         Counts, as a JSON value.
     """
-    known = read_known_issues(triage.known_issues)
-    stored = read_weights(weights)
     with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
         folder.mkdir()
-        if findings:
-            worker_pool.start()
-        steps = Triage(worker_pool, judging, triage, seed)
-        with Reporter(worker_pool, judging, seed, stored, folder, known) as reporter:
-            unique, left = steps.run(findings, graphs, execution.distributions, reporter.start)
-            write_keras_files([folder / folder_name(found) for found in unique], weights)
-            reports = [reporter.finish(found) for found in unique]
-        summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
-        write_json(folder / "unique.json", summary)
+        given = execution, judging, triage, seed
+        return write_triaged(worker_pool, findings, graphs, weights, *given, folder)
+
+
+def write_triaged(
+    worker_pool: WorkerPool,
+    findings: Sequence[Finding],
+    graphs: Sequence[Graph],
+    weights: Path,
+    execution: ExecuteParams,
+    judging: JudgeParams,
+    triage: TriageParams,
+    seed: int,
+    folder: Path,
+    earlier: Sequence[UniqueFinding] = (),
+) -> dict[str, Any]:
+    """As :func:`triage_and_write`, by workers that are there, into an empty folder.
+
+    Args:
+        worker_pool: started where there are findings.
+        findings: of all models, in their order.
+        graphs: the models.
+        weights: file of the arrays that nodes may name.
+        execution: backends and kinds of inputs.
+        judging: tolerances.
+        triage: budgets.
+        seed: of the inputs.
+        folder: for the results.
+        earlier: unique findings of earlier runs, which are passed over.
+
+    Returns:
+        Counts, as a JSON value.
+    """
+    known = read_known_issues(triage.known_issues)
+    stored = read_weights(weights)
+    if findings:
+        worker_pool.start()
+    steps = Triage(worker_pool, judging, triage, seed)
+    with Reporter(worker_pool, judging, seed, stored, folder, known) as reporter:
+        kinds = execution.distributions
+        unique, left = steps.run(findings, graphs, kinds, reporter.start, earlier)
+        write_keras_files([folder / folder_name(found) for found in unique], weights)
+        reports = [reporter.finish(found) for found in unique]
+    summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
+    write_json(folder / "unique.json", summary)
     return {
         "findings": len(findings),
         "unique": len(unique),

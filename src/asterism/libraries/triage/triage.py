@@ -72,6 +72,7 @@ class Triage:
         graphs: Sequence[Graph],
         distributions: Sequence[str],
         report: Callable[[UniqueFinding], None] = lambda unique: None,
+        known: Sequence[UniqueFinding] = (),
     ) -> tuple[list[UniqueFinding], int]:
         """Unique findings, shrunk, and how many groups were left for want of budget.
 
@@ -80,8 +81,10 @@ class Triage:
             graphs: the generated models.
             distributions: inputs to run with.
             report: told of each unique finding as soon as it is shrunk.
+            known: unique findings of earlier runs: what is one of them again is passed over.
         """
         unique: dict[str, UniqueFinding] = {}
+        earlier = {found.signature: found for found in known}
         groups = in_order(findings)
         left = len(groups)
         for group in progress(groups, label="triage", unit="group"):
@@ -89,14 +92,18 @@ class Triage:
                 break
             left -= 1
             first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
+            if signature(first) in earlier:
+                continue
             suspect = self._suspect(first, graphs[first.model])
-            known = self._explained(first, graphs[first.model], suspect, unique)
-            if known is None:
+            same = self._explained(first, graphs[first.model], suspect, {**earlier, **unique})
+            if same is None:
                 found = self._shrunk(first, graphs[first.model], suspect)
-                known = unique.setdefault(found.signature, found)
-                if known is found:
+                if found.signature in earlier:
+                    continue
+                same = unique.setdefault(found.signature, found)
+                if same is found:
                     report(found)
-            known.models |= {f.model for f in group}
+            same.models |= {f.model for f in group}
         for found in unique.values():
             found.ablation = (
                 ablate(self._show, found.graph, found.finding, distributions) | found.ablation

@@ -1,0 +1,1 @@
+"""A collection of findings: campaigns that fill it, and checks that say which bugs live."""

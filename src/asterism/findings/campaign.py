@@ -1,0 +1,170 @@
+"""A campaign in pieces: some models at a time are run, judged, triaged and written down.
+
+A piece that is there is not run again, so a campaign that was ended goes on. What an earlier piece
+has found is passed over by the later ones.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.messages.console import get_logger
+from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.libraries.judging.finding import Finding, signature
+from asterism.libraries.judging.judged import judge_all
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.libraries.reporting.writing import write_triaged
+from asterism.libraries.running.execution import execute, open_worker_pool
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.triage.groups import LayerAtFault, layer_at_fault
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.store import read_models, write_models, write_weights
+
+log = get_logger(__name__)
+
+FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
+
+
+class Settings(ParameterSection):
+    """What a campaign reads of ``params.yaml``."""
+
+    seed: Seed
+    execute: ExecuteParams
+    judge: JudgeParams
+    triage: TriageParams
+
+
+def run_pieces(
+    models: Mapping[str, Graph], size: int, settings: Settings, folder: Path
+) -> Iterator[Path]:
+    """Run the models that no piece has run yet; gives the folder of each piece that is through.
+
+    Args:
+        models: by name, in order.
+        size: models of a piece.
+        settings: backends, inputs, tolerances and budgets.
+        folder: of the campaign.
+    """
+    earlier = finished(folder)
+    done = {name for path in earlier for name in read_models(path)}
+    left = iter([(name, graph) for name, graph in models.items() if name not in done])
+    while part := dict(islice(left, size)):
+        earlier = finished(folder)
+        known = [found for path in earlier for found in read_unique(path)]
+        target = folder / f"piece-{len(earlier):04d}"
+        run_piece(part, settings, target, known)
+        yield target
+
+
+def finished(folder: Path) -> list[Path]:
+    """Folders of the pieces that are through."""
+    return sorted(path.parent for path in folder.glob(f"*/{FACTS}"))
+
+
+def run_piece(
+    models: Mapping[str, Graph],
+    settings: Settings,
+    target: Path,
+    known: Sequence[UniqueFinding],
+) -> None:
+    """Run, judge and triage the models of a piece, and write what it found and what it took.
+
+    Args:
+        models: by name.
+        settings: backends, inputs, tolerances and budgets.
+        target: the folder, which is there only when all is done.
+        known: unique findings of earlier pieces.
+    """
+    began, used = time.monotonic(), _processor_seconds()
+    graphs = list(models.values())
+    given, limits = settings.execute, read_known_issues(settings.triage.known_issues)
+    with replacing(target) as folder:
+        (folder / TRIAGED).mkdir(parents=True)
+        weights = folder / "weights.npz"
+        write_weights(weights, {})
+        write_models(folder, dict(models))
+        with open_worker_pool(given, weights) as pool:
+            record = execute(
+                graphs, pool, given.distributions, settings.seed, special_share=given.special_share
+            )
+            executed = time.monotonic()
+            judged = judge_all(graphs, record, settings.judge, settings.seed)
+            worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
+            rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
+            counts = write_triaged(pool, worth, graphs, weights, *rest, known)
+            left_out = pool.start()
+        outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
+        write_json(
+            folder / FACTS,
+            {
+                "models": len(graphs),
+                "outcomes": dict(outcomes),
+                "judged": judged.metrics,
+                "of_known_limits": len(judged.findings) - len(worth),
+                "triaged": counts,
+                "left_out": left_out,
+                "seconds_executing": executed - began,
+                "seconds": time.monotonic() - began,
+                "processor_seconds": _processor_seconds() - used,
+            },
+        )
+    log.info("a piece is through", piece=target.name, unique=counts["unique"])
+
+
+def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
+    """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
+    issue = issue_of(known, signature(finding), finding)
+    return issue is not None and bool(issue.limit)
+
+
+def read_unique(piece: Path) -> list[UniqueFinding]:
+    """The unique findings of a piece, as triage knew them."""
+    found = []
+    for value in read_json(piece / TRIAGED / UNIQUE):
+        graph = Graph.from_json(value["graph"])
+        unique = UniqueFinding(
+            value["signature"],
+            Finding.from_json(value["finding"]),
+            graph,
+            None,
+            set(value["models"]),
+            value["original_layers"],
+            value["ablation"],
+        )
+        found.append(replace(unique, layer=_layer(graph, value["layer"])))
+    return found
+
+
+def _layer(graph: Graph, named: str) -> LayerAtFault | None:
+    """The layer of a graph that a finding names; None where it names none."""
+    layers = (layer_at_fault(graph, i) for i in graph.layers)
+    return next((layer for layer in layers if str(layer) == named), None)
+
+
+def facts_of(folder: Path) -> list[dict[str, Any]]:
+    """What each finished piece took and found."""
+    return [{"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)]
+
+
+def coverage_models(folder: Path) -> Iterator[Graph]:
+    """The models of all finished pieces."""
+    for path in finished(folder):
+        yield from read_models(path).values()
+
+
+def _processor_seconds() -> float:
+    """Of this process and of those that it started and that have ended."""
+    whose = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = (resource.getrusage(who) for who in whose)
+    return sum(u.ru_utime + u.ru_stime for u in used)

@@ -1,0 +1,114 @@
+"""Whether two findings have one cause: the same place, and each model shows what the other does.
+
+Two findings of one library are compared where they lie in the same family of layers and need the
+same parameters. One's model with the other's values and kind of inputs must show the other's
+symptom.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from asterism.findings.entry import Entry, place_of
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.script_writer import REPRO
+from asterism.libraries.triage.reproduction import Reproduction
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import InvalidLayerError
+
+#: A node in ONNX's text: ``y = Relu (x)``.
+_NODE = re.compile(r"= ([A-Z]\w*) [<(]")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A confirmed finding that may get a folder of its own.
+
+    Args:
+        entry: its facts.
+        folder: of its script and report.
+        graph: the minimal model; None where an ONNX operator showed it.
+        node: the layer at fault in it.
+        finding: as the oracle has it.
+    """
+
+    entry: Entry
+    folder: Path
+    graph: Graph | None = None
+    node: int = 0
+    finding: Finding | None = None
+
+    @property
+    def operators(self) -> frozenset[str]:
+        """ONNX operators in the text of its script; none where it has no such text."""
+        text = (self.folder / REPRO).read_text(encoding="utf-8")
+        return frozenset(_NODE.findall(text) if "onnx.parser" in text else ())
+
+
+def same_place(one: Candidate, other: Candidate) -> bool:
+    """Whether two findings may have one cause, by library, family of layers and parameters.
+
+    An exception with another type or frame is another cause. A model of an operator lies in the
+    place of a layer whose ONNX text has that operator.
+    """
+    first, second = one.entry, other.entry
+    if _runtime(first) != _runtime(second) or first.by_values != second.by_values:
+        return False
+    if not first.by_values and _failure(first) != _failure(second):
+        return False
+    if first.source != second.source:
+        operator, layer = (one, other) if first.source == "operator" else (other, one)
+        return operator.entry.layer in layer.operators
+    places = [place_of(e.layer, e.parameters, e.symptom) for e in (first, second)]
+    return places[0] == places[1]
+
+
+def have_one_cause(show: Reproduction, one: Candidate, other: Candidate) -> bool:
+    """Whether one's model shows the other's symptom under the other's change.
+
+    Args:
+        show: runs models.
+        one: a finding.
+        other: another one in the same place.
+    """
+    if one.entry.signature == other.entry.signature:
+        return True
+    alike = one.entry.symptom == other.entry.symptom
+    if alike and one.entry.inputs == other.entry.inputs:
+        return True
+    if one.graph is None or other.finding is None or one.finding is None:
+        return alike
+    changed = _with_values(one, other)
+    if changed is None:
+        return False
+    wanted = replace(other.finding, model=one.finding.model)
+    found = show.look(changed, wanted).finding
+    return found is not None and found.library == other.finding.library
+
+
+def _runtime(entry: Entry) -> str:
+    """The library that computes: Keras' OpenVINO backend is OpenVINO."""
+    return entry.library.removesuffix("_keras") if entry.by_values else entry.library
+
+
+def _failure(entry: Entry) -> tuple[str, str, str]:
+    facts = entry.finding
+    return entry.symptom, str(facts.get("exception", "")), str(facts.get("frame", ""))
+
+
+def _with_values(one: Candidate, other: Candidate) -> Graph | None:
+    """One's model with the other's values of the parameters that both need."""
+    assert one.graph is not None and other.graph is not None
+    node, given = one.graph.nodes[one.node], other.graph.nodes[other.node].config
+    values = {name: given[name] for name in other.entry.parameters if name in given}
+    known = universe()[node.type].names
+    try:
+        return one.graph.change(
+            one.node,
+            config={**node.config, **{n: v for n, v in values.items() if n in known}},
+        )
+    except InvalidLayerError:
+        return None

@@ -1,0 +1,217 @@
+"""From the results of runs to the collection: one folder for each distinct finding."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import read_json, replacing
+from asterism.core.messages.console import get_logger
+from asterism.findings.causes import Candidate, same_place
+from asterism.findings.checking import check_status
+from asterism.findings.entry import Entry
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.versions import installed_versions
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.triage.groups import layer_at_fault
+from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.universe.spec import universe
+
+log = get_logger(__name__)
+
+UNIQUE, REPORT = "unique.json", "report.md"
+
+#: Files of a finding that are kept, and the most that one may take, in bytes.
+_KEPT = (REPRO, CHECK, REPORT, "model.json", "model.keras", "model.onnx")
+_LARGEST = 60_000
+
+#: Parameters that no finding depends on unless they are all that is left.
+_OF_WEIGHTS = ("initializer", "regularizer", "constraint")
+
+#: Parameters without which a layer says nothing, at their defaults too.
+_ALL_THAT_IT_DOES = {"Activation": ("activation",)}
+
+#: Whether two findings in one place have one cause.
+Judge = Callable[[Candidate, Candidate], bool]
+
+
+@dataclass
+class Collected:
+    """What became of the findings of a run.
+
+    Args:
+        new: names of the folders that were added.
+        merged: findings with the cause of another one.
+        limits: known limits of libraries, which stand apart.
+        unconfirmed: findings that no script showed.
+        large: findings whose scripts are too large to keep.
+    """
+
+    new: list[str] = field(default_factory=list)
+    merged: int = 0
+    limits: int = 0
+    unconfirmed: int = 0
+    large: int = 0
+
+
+def candidates_of(triaged: Path, outcome: Collected) -> list[Candidate]:
+    """The confirmed findings of a folder that triage wrote; the others are counted.
+
+    What was not confirmed there is run again: its process may have lacked something.
+
+    Raises:
+        UserError: the folder holds no list of findings, or a damaged one.
+    """
+    found = []
+    for value in read_json(triaged / UNIQUE):
+        folder = triaged / value["folder"]
+        if value["limit"]:
+            outcome.limits += 1
+            continue
+        if any(status != 1 for status in value["confirmed"]):
+            again = [check_status(folder / CHECK) for _ in range(CONFIRMATIONS)]
+            value["confirmed"] = [-1 if status is None else status for status in again]
+        if any(status != 1 for status in value["confirmed"]):
+            outcome.unconfirmed += 1
+        else:
+            found.append(_candidate(folder, value))
+    return found
+
+
+def collect(
+    candidates: Sequence[Candidate],
+    known: Sequence[Candidate],
+    collection: Path,
+    judge: Judge,
+    outcome: Collected,
+) -> None:
+    """Add what has no folder yet; what has the cause of another one is noted there.
+
+    Args:
+        candidates: confirmed findings, the most telling ones first.
+        known: those of the collection.
+        collection: its folder.
+        judge: whether two findings in one place have one cause.
+        outcome: counts what became of each.
+    """
+    kept = list(known)
+    for candidate in candidates:
+        place = [k for k in kept if same_place(k, candidate)]
+        same = next((k for k in place if judge(k, candidate)), None)
+        if same is not None:
+            outcome.merged += 1
+            at = kept.index(same)
+            kept[at] = replace(same, entry=_with_other(same.entry, candidate.entry))
+            kept[at].entry.write(collection / same.entry.name)
+        elif any((candidate.folder / f).stat().st_size > _LARGEST for f in (REPRO, CHECK, REPORT)):
+            outcome.large += 1
+        else:
+            _copy(candidate, collection)
+            kept.append(candidate)
+            outcome.new.append(candidate.entry.name)
+
+
+def collected(collection: Path, entries: Sequence[Entry]) -> list[Candidate]:
+    """The findings of a collection, to compare others with."""
+    found = []
+    for entry in entries:
+        folder = collection / entry.name
+        if entry.source != "layer":
+            found.append(Candidate(entry, folder))
+            continue
+        graph = Graph.from_json(read_json(folder / "model.json"))
+        finding = Finding.from_json(entry.finding)
+        found.append(Candidate(entry, folder, graph, _at_fault(graph, finding, ""), finding))
+    return found
+
+
+def name_of(library: str, symptom: str, layer: str, signature: str) -> str:
+    """Library, layer, symptom and a hash, as the name of a folder."""
+    digest = hashlib.sha256(signature.encode()).hexdigest()[:6]
+    words = re.sub(r"[^a-z0-9]+", "-", f"{library} {layer} {symptom}".lower()).strip("-")
+    return f"{words}-{digest}"
+
+
+def versions_of_library(library: str) -> dict[str, str]:
+    """Versions of the packages of a library or converter."""
+    installed = installed_versions()
+    packages: Sequence[str] = ("keras",)
+    if library in LIBRARIES or library in CONVERTERS:
+        packages = (LIBRARIES if library in LIBRARIES else CONVERTERS)[library].packages
+    return {package: installed[package] for package in packages if package in installed}
+
+
+def _candidate(folder: Path, value: dict[str, Any]) -> Candidate:
+    graph, finding = Graph.from_json(value["graph"]), Finding.from_json(value["finding"])
+    node = _at_fault(graph, finding, value["layer"])
+    layer = graph.nodes[node].type
+    parameters = _needed(graph, node)
+    lines = (folder / REPRO).read_text(encoding="utf-8").count("\n")
+    entry = Entry(
+        name=name_of(finding.library, finding.symptom, layer, value["signature"]),
+        source="layer",
+        signature=value["signature"],
+        library=finding.library,
+        symptom=finding.symptom,
+        severity=finding.severity,
+        inputs=finding.distributions[0] if finding.distributions else "normal",
+        layer=layer,
+        parameters=parameters,
+        backends=finding.backends,
+        right=finding.agreeing,
+        versions=versions_of_library(finding.library),
+        statuses=tuple(value["confirmed"]),
+        models=len(value["models"]),
+        lines=lines,
+        minimal=value["minimality"].startswith("minimal"),
+        known=value["known"],
+        finding=finding.to_json(),
+    )
+    return Candidate(entry, folder, graph, node, finding)
+
+
+def _at_fault(graph: Graph, finding: Finding, named: str) -> int:
+    """The layer at fault: named by triage, in the message, or the last one."""
+    for i in graph.layers:
+        if named and str(layer_at_fault(graph, i)) == named:
+            return i
+        if not finding.by_values and layer_name(i, graph.nodes[i]) in finding.message:
+            return i
+    return graph.layers[-1]
+
+
+def _needed(graph: Graph, identity: int) -> dict[str, str]:
+    """Parameters of a layer that shrinking left off their defaults."""
+    node = graph.nodes[identity]
+    defaults = universe()[node.type].defaults()
+    return {
+        name: str(value)
+        for name, value in sorted(node.config.items())
+        if name in defaults
+        and (value != defaults[name] or name in _ALL_THAT_IT_DOES.get(node.type, ()))
+        and not name.endswith(_OF_WEIGHTS)
+    }
+
+
+def _with_other(entry: Entry, other: Entry) -> Entry:
+    """An entry that notes another finding of its cause."""
+    signatures = {*entry.also, other.signature} - {entry.signature}
+    return replace(entry, also=tuple(sorted(signatures)), models=entry.models + other.models)
+
+
+def _copy(candidate: Candidate, collection: Path) -> None:
+    with replacing(collection / candidate.entry.name) as folder:
+        folder.mkdir(parents=True)
+        for name in _KEPT:
+            source = candidate.folder / name
+            if source.exists() and source.stat().st_size <= _LARGEST:
+                shutil.copyfile(source, folder / name)
+        candidate.entry.write(folder)

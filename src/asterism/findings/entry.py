@@ -1,0 +1,137 @@
+"""A collected finding: the facts of its folder, which the index and the checks read."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import write_json
+from asterism.core.files.records import ShortText, read_record
+from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.judging.finding import ODD_REFERENCE
+
+#: The file of a finding's facts, and the file of what was looked at by hand.
+FACTS, VERDICTS = "finding.json", "verdicts.yaml"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One distinct finding.
+
+    Args:
+        name: of its folder.
+        source: what showed it first: ``layer`` of Keras, or ``operator`` of ONNX.
+        signature: its name in the run that found it.
+        library: to blame; or a converter.
+        symptom: what goes wrong.
+        severity: ``special`` where NaN, infinity or empty inputs are needed.
+        inputs: kind of inputs that shows it.
+        layer: the layer or operator at fault.
+        parameters: those of its parameters that are off their defaults and needed.
+        backends: where it shows.
+        right: where the same model is right.
+        versions: of the packages of the library.
+        statuses: how ``check.py`` ended when it was collected.
+        models: how many models showed it.
+        lines: of ``repro.py``.
+        minimal: whether nothing smaller was left to try.
+        also: signatures of findings with the same cause.
+        known: link to an issue; empty where none is known.
+        elsewhere: whether other versions have it, by environment.
+        finding: as the oracle has it, where a layer showed it.
+    """
+
+    name: ShortText
+    source: ShortText
+    signature: ShortText
+    library: ShortText
+    symptom: ShortText
+    severity: ShortText
+    inputs: ShortText
+    layer: ShortText
+    parameters: dict[str, ShortText]
+    backends: tuple[ShortText, ...]
+    right: tuple[ShortText, ...]
+    versions: dict[str, ShortText]
+    statuses: tuple[int, ...]
+    models: int
+    lines: int
+    minimal: bool = True
+    also: tuple[ShortText, ...] = ()
+    known: ShortText = ""
+    elsewhere: dict[str, ShortText] = field(default_factory=dict)
+    finding: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def by_values(self) -> bool:
+        """Whether a result is wrong, rather than something failing."""
+        return self.symptom in (*DIFFERENCES, ODD_REFERENCE)
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether it needs no NaN, infinity, empty or extreme inputs."""
+        return self.severity == "normal"
+
+    @property
+    def in_file(self) -> bool:
+        """Whether its check holds the model as a file, which any version of the library reads."""
+        return self.source == "operator"
+
+    @property
+    def where(self) -> str:
+        """The layer with its parameters."""
+        named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))
+        return f"{self.layer}({named})"
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON value of its facts."""
+        value: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return value
+
+    def write(self, folder: Path) -> None:
+        """Write :data:`FACTS` into the finding's folder."""
+        write_json(folder / FACTS, self.to_json())
+
+
+def read_entries(collection: Path) -> list[Entry]:
+    """All findings of a collection, by name.
+
+    Raises:
+        UserError: a folder's facts are damaged.
+    """
+    return [read_record(Entry, path) for path in sorted(collection.glob(f"*/{FACTS}"))]
+
+
+#: Parameters whose words name a function that many layers apply.
+_FUNCTIONS = {"activation", "recurrent_activation"}
+#: Operators and layers that share their code: what one loses, the others lose.
+_KIN = (
+    ("ArgMax", "ArgMin"),
+    ("Max", "Min"),
+    ("ReduceMax", "ReduceMin"),
+    ("Softmax", "LogSoftmax"),
+    ("GRU", "LSTM", "RNN"),
+)
+
+
+def place_of(layer: str, parameters: dict[str, str], symptom: str) -> tuple[str, frozenset[str]]:
+    """Where a cause lies: a family of layers, and the names of the parameters that it takes.
+
+    Layers of one, two and three axes are one family. A function that a layer applies to its
+    output is a place of its own, in whatever layer.
+
+    Args:
+        layer: type of the layer or operator.
+        parameters: that are needed.
+        symptom: what goes wrong.
+    """
+    if parameters and set(parameters) <= _FUNCTIONS:
+        return f"function {' '.join(sorted(set(parameters.values())))}", frozenset()
+    family = re.sub(r"[123]D", "", layer)
+    family = next((kin[0] for kin in _KIN if family in kin), family)
+    if family.startswith("Reduce") and symptom == "wrong shape":
+        family = "Reduce"
+    return family, frozenset(parameters)

@@ -1,0 +1,143 @@
+"""Gathering what campaigns have found into a collection, with the pages that show it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from asterism.config import compose
+from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.records import read_record
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import validate
+from asterism.core.settings.machine import state_root
+from asterism.core.settings.yaml_files import parse_yaml
+from asterism.core.workers.worker import Limits
+from asterism.findings.campaign import TRIAGED, Settings, coverage_models, facts_of, finished
+from asterism.findings.causes import Candidate, have_one_cause
+from asterism.findings.checking import elsewhere
+from asterism.findings.collecting import Collected, candidates_of, collect, collected
+from asterism.findings.entry import FACTS as ENTRY
+from asterism.findings.entry import Entry, read_entries
+from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
+from asterism.findings.page import read_verdicts, write_pages
+from asterism.libraries.adapters.backends import FILE_FLOAT64
+from asterism.libraries.running.execution import open_worker_pool
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.reproduction import Reproduction
+from asterism.memo.graphs.coverage import coverage_of
+from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.graphs.store import write_weights
+from asterism.versions.app import pairs_of
+
+#: What the pages say of campaigns; it lies beside them.
+FACTS = "campaign.json"
+
+
+def settings_of(experiment: str) -> Settings:
+    """The settings of a campaign, by the name of an experiment in ``conf/experiment``."""
+    document = parse_yaml(compose(Path("conf"), [f"+experiment={experiment}"]), "conf")
+    return validate(Settings, {key: document[key] for key in Settings.model_fields})
+
+
+def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) -> Collected:
+    """Add what is new to a collection and write its pages.
+
+    Args:
+        collection: its folder.
+        pieces: of a campaign; None for those below ``state.root``.
+        comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
+
+    Raises:
+        UserError: a folder is missing or damaged.
+    """
+    settings = settings_of("library_campaign")
+    import_keras("numpy")  # its lists of options are read, and nothing is built
+    collection.mkdir(parents=True, exist_ok=True)
+    outcome, compared = Collected(), 0
+    facts = _facts(collection)
+    with tempfile.TemporaryDirectory() as scratch:
+        candidates: list[Candidate] = []
+        known = collected(collection, read_entries(collection))
+        noted = {s for k in known for s in (k.entry.signature, *k.entry.also)}
+        for given in comparisons:
+            found, models = _of_operators(given, settings, Path(scratch), noted)
+            candidates += found
+            compared += models
+        folder = pieces or state_root() / "campaign"
+        for piece in finished(folder):
+            candidates += candidates_of(piece / TRIAGED, outcome)
+        fresh = [c for c in candidates if c.entry.signature not in noted]
+        fresh.sort(key=_telling)
+        weights = Path(scratch) / "weights.npz"
+        write_weights(weights, {})
+        with open_worker_pool(settings.execute, weights) as pool:
+            show = Reproduction(pool, settings.judge, settings.seed, settings.triage.hang_seconds)
+
+            def judge(one: Candidate, other: Candidate) -> bool:
+                pool.start()
+                return have_one_cause(show, one, other)
+
+            collect(fresh, known, collection, judge, outcome)
+    for name in outcome.new:
+        entry = read_record(Entry, collection / name / ENTRY)
+        replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
+    facts["operators"]["models"] = max(compared, facts["operators"]["models"])
+    if parts := facts_of(folder):
+        facts["pieces"] = parts
+        facts["coverage"] = coverage_of(coverage_models(folder)).rates()
+    entries = read_entries(collection)
+    facts["counts"] = {
+        "merged": sum(len(entry.also) for entry in entries),
+        "limits": outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
+        "unconfirmed": outcome.unconfirmed,
+        "large": outcome.large,
+    }
+    write_json(collection / FACTS, facts)
+    write_pages(collection, entries, read_verdicts(collection), facts)
+    return outcome
+
+
+def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
+    """Ordinary inputs first, then an operator alone, then what needs the fewest parameters."""
+    entry = candidate.entry
+    return not entry.is_ordinary, entry.source != "operator", len(entry.parameters)
+
+
+def _facts(collection: Path) -> dict[str, Any]:
+    path = collection / FACTS
+    if path.exists():
+        found: dict[str, Any] = read_json(path)
+        return found
+    return {
+        "pieces": [],
+        "coverage": {"types": 0.0, "parameters": 0.0, "inputs": 0.0},
+        "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
+        "operators": {"models": 0},
+    }
+
+
+def _of_operators(
+    given: str, settings: Settings, scratch: Path, noted: Collection[str]
+) -> tuple[list[Candidate], int]:
+    """New confirmed findings of a comparison on single operators; how many models it had."""
+    name, old, new = ([*given.rsplit(":", 2), "", ""])[:3]
+    comparison = Path(name)
+    if not new or not comparison.is_dir():
+        raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
+    chosen = [
+        (sighting, needed)
+        for sighting, needed in distinct(sightings_of(comparison, old, new))
+        if signature_of(sighting, needed) not in noted
+    ]
+    pairs = pairs_of(old, new)
+    backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
+    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+    with WorkerPool([*backends, *FILE_FLOAT64], limits) as pool:
+        pool.start()
+        rest = pairs, settings.judge, settings.seed, scratch
+        found = list(write_candidates(chosen, pool, *rest))
+    return found, int(read_json(comparison / "changes.json")["models"])

@@ -1,0 +1,200 @@
+"""The pages of a collection: ``README.md`` lists findings, ``campaign.md`` says what they took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from asterism.core.files.artifacts import replacing
+from asterism.core.files.records import record_from
+from asterism.core.messages.errors import UserError
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.findings.entry import VERDICTS, Entry
+from asterism.libraries.reporting.markdown import cell
+
+INDEX, CAMPAIGN = "README.md", "campaign.md"
+
+#: The section that this module writes at the end of each report.
+_LOOKED_AT = "\n## Looked at by hand\n"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What someone found who looked at a finding.
+
+    Args:
+        false_alarm: whether the library does nothing wrong.
+        reason: why, in a sentence or two.
+    """
+
+    false_alarm: bool
+    reason: str
+
+
+def read_verdicts(collection: Path) -> dict[str, Verdict]:
+    """What was looked at by hand, by the finding's folder; nothing where the file is not there.
+
+    Raises:
+        UserError: the file holds something else, or names a folder that is not there.
+    """
+    path = collection / VERDICTS
+    if not path.exists():
+        return {}
+    document = read_yaml(path) or {}
+    if not isinstance(document, dict):
+        raise UserError(f"{path} must map names of folders to verdicts")
+    for name in document:
+        if not (collection / str(name)).is_dir():
+            raise UserError(f"{path}: there is no finding {str(name)!r}")
+    return {str(name): record_from(Verdict, value) for name, value in document.items()}
+
+
+def write_pages(
+    collection: Path,
+    entries: Sequence[Entry],
+    verdicts: Mapping[str, Verdict],
+    facts: Mapping[str, Any],
+) -> None:
+    """Write the index and the page of figures, and note each verdict in its report.
+
+    Args:
+        collection: the folder.
+        entries: all findings.
+        verdicts: by folder.
+        facts: of the campaign, see :func:`campaign_page`.
+    """
+    _write(collection / INDEX, index_page(entries, verdicts))
+    _write(collection / CAMPAIGN, campaign_page(entries, verdicts, facts))
+    for entry in entries:
+        report = collection / entry.name / "report.md"
+        text = report.read_text(encoding="utf-8").partition(_LOOKED_AT)[0]
+        if entry.name in verdicts:
+            said = verdicts[entry.name]
+            word = "A false alarm" if said.false_alarm else "No false alarm"
+            text = f"{text}{_LOOKED_AT}\n{word}: {said.reason}\n"
+        _write(report, text)
+
+
+def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str:
+    """All findings: ordinary inputs first, then by library and symptom."""
+    order = sorted(entries, key=lambda e: (not e.is_ordinary, e.library, e.symptom, e.name))
+    rows = [
+        f"| [{e.symptom}]({e.name}/report.md) | {e.library} | {_versions(e)} | {cell(e.where)} | "
+        f"{_inputs(e)} | {_elsewhere(e)} | {_alarm(verdicts.get(e.name))} |"
+        for e in order
+    ]
+    real = [e for e in entries if e.name not in verdicts or not verdicts[e.name].false_alarm]
+    by_library = _counts(e.library for e in real)
+    by_symptom = _counts(e.symptom for e in real)
+    known = sum(bool(e.known) for e in real)
+    lines = [
+        "# Findings",
+        "",
+        f"{len(real)} distinct findings, each confirmed by its `check.py` in fresh processes when",
+        f"it was collected. On ordinary inputs show {sum(e.is_ordinary for e in real)} of them; a",
+        f"link to an issue have {known}. {len(entries) - len(real)} more turned out to be false "
+        "alarms, and stay in the table.",
+        "[What they took](campaign.md).",
+        "",
+        f"- By library or converter: {by_library}.",
+        f"- By symptom: {by_symptom}.",
+        "",
+        "`python FOLDER/repro.py` shows one. `python FOLDER/check.py` exits with 1 while the bug",
+        "lives, with 0 when it is gone, and with 2 when something else fails. `make findings` runs",
+        "every check.",
+        "",
+        "| symptom | library | version | layer and parameters | inputs | elsewhere | by hand |",
+        "|---|---|---|---|---|---|---|",
+        *rows,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def campaign_page(
+    entries: Sequence[Entry], verdicts: Mapping[str, Verdict], facts: Mapping[str, Any]
+) -> str:
+    """What the collection took: models, time, coverage, false alarms.
+
+    Args:
+        entries: all findings.
+        verdicts: by folder.
+        facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
+            findings; ``operators``, of comparisons on single operators.
+    """
+    pieces, counts = facts["pieces"], facts["counts"]
+    models = sum(piece["models"] for piece in pieces)
+    hours = sum(piece["seconds"] for piece in pieces) / 3600
+    used = sum(piece["processor_seconds"] for piece in pieces) / 3600
+    running = sum(piece["seconds_executing"] for piece in pieces) / 3600
+    layers = [entry for entry in entries if entry.source == "layer"]
+    wrong = [entry for entry in entries if entry.by_values]
+    looked = [entry for entry in wrong if entry.name in verdicts]
+    alarms = sum(verdicts[entry.name].false_alarm for entry in looked)
+    operators = facts["operators"]
+    lines = [
+        "# What the findings took",
+        "",
+        "| | |",
+        "|---|---|",
+        f"| models of one layer that ran | {models:,} |",
+        f"| hours, by the clock, on a machine that others used too | {hours:.2f} |",
+        f"| hours of processors | {used:.2f} |",
+        f"| models an hour, while they ran | {models / max(running, 1e-9):,.0f} |",
+        f"| models an hour, with triage | {models / max(hours, 1e-9):,.0f} |",
+        f"| distinct confirmed findings of these | {len(layers)} |",
+        f"| distinct confirmed findings an hour | {len(layers) / max(hours, 1e-9):.1f} |",
+        f"| findings with the cause of another one | {counts['merged']} |",
+        f"| known limits, left out | {counts['limits']} |",
+        f"| not confirmed, left out | {counts['unconfirmed']} |",
+        f"| scripts too large to keep | {counts['large']} |",
+        f"| models of ONNX operators, in two libraries each | {operators['models']:,} |",
+        f"| distinct confirmed findings of these | {len(entries) - len(layers)} |",
+        "",
+        "Coverage of the universe of layers by these models:",
+        "",
+        "| layer types | parameters' options | inputs |",
+        "|---|---|---|",
+        "| " + " | ".join(f"{facts['coverage'][k]:.0%}" for k in _COVERED) + " |",
+        "",
+        f"{len(wrong)} findings are called a wrong result. {len(looked)} of them were looked at by "
+        f"hand, with the reason in the report: {alarms} of these are false alarms.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_COVERED = ("types", "parameters", "inputs")
+
+
+def _counts(words: Iterable[str]) -> str:
+    return ", ".join(f"{word} {count}" for word, count in Counter(words).most_common())
+
+
+def _versions(entry: Entry) -> str:
+    return ", ".join(f"{package} {v}" for package, v in sorted(entry.versions.items()))
+
+
+def _inputs(entry: Entry) -> str:
+    if entry.is_ordinary:
+        return entry.inputs
+    ordinary = entry.inputs in ("normal", "wide")
+    return f"{entry.inputs}, special weights" if ordinary else entry.inputs
+
+
+def _elsewhere(entry: Entry) -> str:
+    return ", ".join(f"{version}: {word}" for version, word in sorted(entry.elsewhere.items()))
+
+
+def _alarm(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return ""
+    return "false alarm" if verdict.false_alarm else "a bug"
+
+
+def _write(path: Path, text: str) -> None:
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,54 @@
+"""Collected findings that tests make up: scripts that end as they are told to."""
+
+from asterism.findings.causes import Candidate
+from asterism.findings.entry import Entry
+from asterism.libraries.judging.finding import Finding
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+CHECK = "import sys\nsys.exit({status})\n"
+
+
+def entry(name="one", **given):
+    facts = {
+        "source": "layer",
+        "signature": f"values differ | jax | {name}",
+        "library": "jax",
+        "symptom": "values differ",
+        "severity": "normal",
+        "inputs": "normal",
+        "layer": "ReLU",
+        "parameters": {},
+        "backends": ("jax:jit",),
+        "right": ("pytorch:eager",),
+        "versions": {"jax": "0.1"},
+        "statuses": (1, 1, 1),
+        "models": 1,
+        "lines": 12,
+        "finding": finding().to_json(),
+    }
+    return Entry(name, **{**facts, **given})
+
+
+def finding(**given):
+    facts = {
+        "model": 0,
+        "symptom": "values differ",
+        "stage": "run",
+        "library": "jax",
+        "backends": ("jax:jit",),
+        "distributions": ("normal",),
+    }
+    return Finding(**{**facts, **given})
+
+
+def candidate(folder, name="one", status=1, text="print(1)\n", **given):
+    """A finding with a folder of its own."""
+    place = folder / name
+    place.mkdir(parents=True)
+    (place / "repro.py").write_text(text)
+    (place / "check.py").write_text(CHECK.format(status=status))
+    (place / "report.md").write_text(f"# {name}\n")
+    graph = sequential(Tensor((3,)), [layer("ReLU")])
+    return Candidate(entry(name, **given), place, graph, 1, finding())

@@ -1,0 +1,139 @@
+"""Collecting findings: one folder for each cause, and pages that say what is there."""
+
+import json
+
+import pytest
+from small_findings import candidate, entry
+
+from asterism.core.messages.errors import UserError
+from asterism.findings.causes import same_place
+from asterism.findings.collecting import Collected, collect
+from asterism.findings.entry import Entry, place_of, read_entries
+from asterism.findings.page import (
+    Verdict,
+    campaign_page,
+    index_page,
+    read_verdicts,
+    write_pages,
+)
+
+FACTS = {
+    "pieces": [
+        {"models": 30, "seconds": 1800.0, "processor_seconds": 900.0, "seconds_executing": 900.0}
+    ],
+    "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
+    "counts": {"merged": 2, "limits": 3, "unconfirmed": 1, "large": 0},
+    "operators": {"models": 429},
+}
+
+
+def test_what_has_the_cause_of_another_finding_gets_no_folder(tmp_path):
+    first, second = candidate(tmp_path, "one"), candidate(tmp_path, "two")
+    third = candidate(tmp_path, "three", layer="Dense")
+    outcome = Collected()
+    target = tmp_path / "findings"
+    collect([first, second, third], [], target, lambda one, other: True, outcome)
+    assert outcome.new == ["one", "three"]
+    assert outcome.merged == 1
+    kept = {e.name: e for e in read_entries(target)}
+    assert kept["one"].also == (second.entry.signature,)
+    assert kept["one"].models == 2
+    assert (target / "three" / "check.py").exists()
+
+
+def test_two_findings_in_one_place_are_kept_where_neither_shows_the_other(tmp_path):
+    found = [candidate(tmp_path, "one"), candidate(tmp_path, "two")]
+    outcome = Collected()
+    collect(found, [], tmp_path / "findings", lambda one, other: False, outcome)
+    assert (outcome.new, outcome.merged) == (["one", "two"], 0)
+
+
+def test_a_script_that_is_too_large_is_counted_and_not_kept(tmp_path):
+    found = candidate(tmp_path, text="#" * 100_000)
+    outcome = Collected()
+    collect([found], [], tmp_path / "findings", lambda one, other: True, outcome)
+    assert (outcome.large, outcome.new) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (("Conv1D", {"padding": "same"}), ("Conv3D", {"padding": "same"}), True),
+        (("Conv1D", {"padding": "same"}), ("Conv1D", {"padding": "causal"}), True),
+        (("Conv1D", {"padding": "same"}), ("Conv1D", {"strides": "2"}), False),
+        (("Conv1D", {"activation": "relu"}), ("Dense", {"activation": "relu"}), True),
+        (("Conv1D", {"activation": "relu"}), ("Dense", {"activation": "elu"}), False),
+        (("ReduceMax", {}), ("ReduceMin", {}), True),
+        (("ReduceMax", {}), ("ReduceSum", {}), False),
+    ],
+)
+def test_places_are_families_of_layers_with_the_parameters_that_are_needed(one, other, same):
+    places = [place_of(*given, "values differ") for given in (one, other)]
+    assert (places[0] == places[1]) is same
+
+
+def test_an_operator_lies_in_the_place_of_a_layer_whose_text_has_it(tmp_path):
+    text = 'import onnx.parser\nMODEL = """\n   y = Relu (x)\n"""\n'
+    layer = candidate(tmp_path, "layer", text=text)
+    relu = candidate(tmp_path, "relu", source="operator", layer="Relu")
+    elu = candidate(tmp_path, "elu", source="operator", layer="Elu")
+    assert same_place(relu, layer)
+    assert same_place(layer, relu)
+    assert not same_place(elu, layer)
+
+
+def test_failures_with_other_exceptions_are_other_causes(tmp_path):
+    failed = {"symptom": "runtime crash", "library": "jax"}
+    one, two, three = (
+        candidate(tmp_path, n, finding={"exception": e, "frame": "a.py:f"}, **failed)
+        for n, e in (("one", "ValueError"), ("two", "TypeError"), ("three", "ValueError"))
+    )
+    assert not same_place(one, two)
+    assert same_place(one, three)
+
+
+def test_facts_are_read_as_they_were_written(tmp_path):
+    given = entry(also=("a",), elsewhere={"onnxruntime@1.20": "gone"})
+    folder = tmp_path / given.name
+    folder.mkdir()
+    given.write(folder)
+    assert [e.to_json() for e in read_entries(tmp_path)] == [given.to_json()]
+    facts = json.loads((folder / "finding.json").read_text())
+    (folder / "finding.json").write_text(json.dumps({**facts, "models": "many"}))
+    with pytest.raises(UserError, match="models"):
+        read_entries(tmp_path)
+
+
+def test_the_index_has_a_line_for_each_finding_and_counts_false_alarms_apart():
+    found = [entry("one"), entry("two", severity="special", inputs="nan"), entry("three")]
+    text = index_page(found, {"three": Verdict(True, "it is not")})
+    assert text.count("/report.md") == 3
+    assert "2 distinct findings" in text
+    assert "On ordinary inputs show 1 of them" in text
+    assert "1 more turned out to be false alarms" in text
+
+
+def test_the_page_of_figures_says_what_the_campaign_took():
+    text = campaign_page([entry()], {"one": Verdict(True, "no")}, FACTS)
+    assert "| models an hour, while they ran | 120 |" in text
+    assert "| models an hour, with triage | 60 |" in text
+    assert "| not confirmed, left out | 1 |" in text
+    assert "1 of these are false alarms" in text
+
+
+def test_verdicts_get_into_the_reports_once(tmp_path):
+    found = candidate(tmp_path)
+    found.entry.write(found.folder)
+    (tmp_path / "verdicts.yaml").write_text("one: {false_alarm: false, reason: it is so}\n")
+    for _ in range(2):
+        write_pages(tmp_path, [found.entry], read_verdicts(tmp_path), FACTS)
+    assert (found.folder / "report.md").read_text().count("No false alarm: it is so") == 1
+    (tmp_path / "verdicts.yaml").write_text("none: {false_alarm: false, reason: it is so}\n")
+    with pytest.raises(UserError, match="there is no finding 'none'"):
+        read_verdicts(tmp_path)
+
+
+def test_an_entry_is_by_values_or_a_failure():
+    assert entry().by_values
+    assert not entry(symptom="runtime crash").by_values
+    assert isinstance(entry(), Entry)

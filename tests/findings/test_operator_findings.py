@@ -1,0 +1,103 @@
+"""Findings in models of one operator: which attributes decide, and the inputs that a script has."""
+
+import json
+
+import numpy as np
+import pytest
+
+from asterism.findings.operators import (
+    Sighting,
+    _simple,
+    attributes_of,
+    distinct,
+    sightings_of,
+    signature_of,
+)
+from asterism.versions.operators import operator_subjects
+
+SUBJECTS = {subject.name: subject for subject in operator_subjects()}
+
+
+def sighting(name, inputs="normal", symptom="values differ", culprit="openvino"):
+    return Sighting(SUBJECTS[name], inputs, symptom, culprit, "now wrong", "file")
+
+
+def named(operator, **wanted):
+    """Models of an operator with some attributes."""
+    return [
+        name
+        for name, subject in SUBJECTS.items()
+        if name.split()[0] == operator
+        and all(attributes_of(subject).get(a) == value for a, value in wanted.items())
+    ]
+
+
+def test_the_attribute_that_decides_is_the_one_that_all_failing_models_need():
+    failing = [sighting(name) for name in named("LSTM", clip="0.5")]
+    assert len(failing) > 1
+    ((chosen, needed),) = distinct(failing)
+    assert set(needed) == {"clip"}
+    assert signature_of(chosen, needed) == "values differ | openvino | LSTM(clip=0.5)"
+
+
+def test_an_operator_that_always_fails_needs_no_attribute():
+    ((_, needed),) = distinct([sighting(name) for name in named("Shrink")])
+    assert needed == {}
+
+
+def test_two_attributes_that_each_decide_are_two_causes():
+    failing = {*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}
+    found = distinct([sighting(name) for name in sorted(failing)])
+    assert sorted(tuple(needed) for _, needed in found) == [("clip",), ("input_forget",)]
+
+
+def test_an_operator_has_one_finding_with_special_inputs():
+    names = {*named("LSTM", clip="0.5"), *named("LSTM", input_forget="1")}
+    assert len(distinct([sighting(name, "nan") for name in sorted(names)])) == 1
+
+
+def test_what_shows_on_ordinary_inputs_is_not_a_second_finding_on_special_ones():
+    names = named("LSTM", clip="0.5")
+    found = distinct([sighting(n, i) for n in names for i in ("nan", "normal")])
+    assert [s.inputs for s, _ in found] == ["normal"]
+
+
+def test_two_libraries_are_two_findings():
+    names = named("LSTM", clip="0.5")
+    given = [sighting(n, culprit=c) for n in names for c in ("openvino", "onnxruntime")]
+    assert len(distinct(given)) == 2
+
+
+@pytest.mark.parametrize("inputs", ["normal", "nan", "infinity"])
+@pytest.mark.parametrize("operator", ["Relu", "Min 2x5 1x5"])
+def test_simple_inputs_are_what_their_source_says(inputs, operator):
+    for arrays in _simple(sighting(operator, inputs)):
+        for array in arrays:
+            read = eval(array.source, {"np": np})
+            np.testing.assert_array_equal(read, array.values)
+            assert read.dtype == array.values.dtype
+        whole = np.concatenate([a.values.reshape(-1) for a in arrays])
+        assert np.isfinite(whole).all() == (inputs == "normal")
+
+
+def test_a_comparison_names_whom_to_blame_and_leaves_out_what_is_unsupported(tmp_path):
+    def change(kind, said="", off=("values differ", 2.0)):
+        named = "new" if kind == "now wrong" else "old"
+        facts = {"old": None, "new": None} | {named: list(off)}
+        return {
+            "model": "Relu",
+            "inputs": "nan",
+            "kind": kind,
+            "said": said,
+            "option": "file",
+        } | facts
+
+    changes = [
+        change("now wrong"),
+        change("now right"),
+        change("both wrong"),
+        change("no longer runs", said="unsupported: RuntimeError"),
+    ]
+    (tmp_path / "changes.json").write_text(json.dumps({"changes": changes}))
+    found = sightings_of(tmp_path, "onnxruntime", "openvino")
+    assert [s.culprit for s in found] == ["openvino", "onnxruntime"]

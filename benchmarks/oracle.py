@@ -33,7 +33,8 @@ from asterism.libraries.adapters.backends import FLOAT64, library_of, option_of
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
+from asterism.libraries.running.tasks import Result, Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph, sequential
 from asterism.memo.universe.tensors import Tensor
 

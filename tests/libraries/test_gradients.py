@@ -16,7 +16,8 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.execution import execute
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor

@@ -96,6 +96,13 @@ class Library(Plugin):
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """Build, load and compile the model; what is returned goes to :meth:`run`."""
 
+    def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
+        """Names of the graph passes that change the model, where each can be disabled by name.
+
+        :meth:`compile` leaves out those that the model under test names as disabled.
+        """
+        return ()
+
     @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""

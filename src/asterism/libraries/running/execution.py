@@ -22,7 +22,8 @@ from asterism.libraries.running.inputs import (
 )
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 log = get_logger(__name__)

@@ -53,6 +53,9 @@ class Worker:
                     "variables": model_under_test.variables(),
                 }
                 return {"status": "ok", "stage": "build", **facts}
+            if request["step"] == "passes":
+                passes = self.library.passes(model_under_test, request["option"])
+                return {"status": "ok", "stage": "compile", "passes": passes}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 zeros = self.library.zero_initializers
@@ -73,7 +76,12 @@ class Worker:
             weights = None if request["weights"] is None else Path(request["weights"])
             folder = Path(request["folder"])
             self._subject = ModelUnderTest(
-                folder, weights, request["outputs"], request["opset"], request["batch"]
+                folder,
+                weights,
+                request["outputs"],
+                request["opset"],
+                request["batch"],
+                tuple(request["disabled"]),
             )
             self._key = key
         return self._subject

@@ -11,6 +11,7 @@ from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.graph_passes import without_passes
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
@@ -99,7 +100,9 @@ class Triage:
             known.models |= {f.model for f in group}
         for found in unique.values():
             found.ablation = (
-                ablate(self._show, found.graph, found.finding, distributions) | found.ablation
+                ablate(self._show, found.graph, found.finding, distributions)
+                | without_passes(self._show, found.graph, found.finding, self._params.graph_passes)
+                | found.ablation
             )
         return [unique[s] for s in sorted(unique)], left
 

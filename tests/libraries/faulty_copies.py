@@ -1,0 +1,27 @@
+"""Copies of libraries, each with one fault of its own kind, for checks that are to find it."""
+
+from __future__ import annotations
+
+from asterism.libraries.adapters.libraries.onnxruntime import OnnxRuntime
+from asterism.libraries.adapters.library import LIBRARIES
+
+#: The graph pass that is wrong.
+PASS = "MatMulAddFusion"
+
+
+@LIBRARIES.register("ort_with_a_faulty_pass")
+class FaultyPass(OnnxRuntime):
+    """ONNX Runtime whose results are wrong as soon as one graph pass has changed the model."""
+
+    name = "ort_with_a_faulty_pass"
+
+    def compile(self, model_under_test, option):
+        wrong = PASS in self.passes(model_under_test, option)
+        return super().compile(model_under_test, option), (
+            wrong and PASS not in model_under_test.disabled
+        )
+
+    def run(self, compiled, inputs):
+        session, wrong = compiled
+        outputs = super().run(session, inputs)
+        return [o * 1.5 for o in outputs] if wrong else outputs

@@ -60,7 +60,7 @@ def request(folder, option):
         "backend": f"small:{option}",
         "option": option,
         "distributions": ["normal"],
-        "differentiated": [],
+        "disabled": [],
         "dtype": None,
         "target": "out.npz",
     }

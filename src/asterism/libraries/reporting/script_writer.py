@@ -126,7 +126,9 @@ class ScriptWriter:
         finding = found.finding
         backend = finding.backends[0]
         converter = None if backend in CONVERTERS else converter_of(backend)
-        if converter is None or finding.library != library_of(backend) or finding.of_gradients:
+        if converter is None or finding.library != library_of(backend):
+            return None
+        if finding.question or finding.resized:
             return None
         if CONVERTERS[converter].suffix != ".onnx":
             return None

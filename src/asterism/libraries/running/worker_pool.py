@@ -30,7 +30,6 @@ from asterism.libraries.adapters.backends import (
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
 from asterism.libraries.adapters.trivial_files import trivial_onnx
-from asterism.libraries.running.inputs import GRADIENT
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
     GivenFile,
@@ -302,7 +301,6 @@ class WorkerPool:
             "backend": backend,
             "option": option_of(backend),
             "distributions": list(task.inputs),
-            "differentiated": [d for d in task.inputs if d == GRADIENT],
             "dtype": "float64" if not under_test([backend]) else None,
             "target": outputs_file(backend),
         }

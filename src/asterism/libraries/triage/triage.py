@@ -111,7 +111,7 @@ class Triage:
         if not finding.by_values:
             named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
             return next(named, None)
-        if finding.of_gradients:  # they have no value in the midst of a model
+        if finding.question:  # derivatives have no value in the midst of a model
             return None
         task = self._show.task(finding.model, graph, finding.distributions)
         return first_diverging(self._worker_pool, task, finding.backends[0], self._judging)
@@ -173,5 +173,5 @@ class Triage:
         return suspect is None or graph.nodes[suspect].type == kind
 
 
-def _kind(finding: Finding) -> tuple[str, str, str, bool]:
-    return finding.symptom, finding.library, finding.severity, finding.of_gradients
+def _kind(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.symptom, finding.library, finding.severity, finding.question

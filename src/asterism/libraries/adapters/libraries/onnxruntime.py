@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.questions import FIRST
 
 #: ONNX Runtime's names of the levels, by the ending of an option.
 LEVELS = {
@@ -68,6 +69,15 @@ class OnnxRuntime(FileLibrary):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
+        return self._script(option, "")
+
+    def resized_script(self, option: str) -> str:
+        """The same after a smaller batch."""
+        return self._script(
+            option, f"    session.run(None, {{n: i[:{FIRST}] for n, i in zip(names, inputs)}})\n"
+        )
+
+    def _script(self, option: str, before: str) -> str:
         return f"""
 def run(path, inputs):
     import onnxruntime as ort
@@ -76,7 +86,7 @@ def run(path, inputs):
     options.graph_optimization_level = ort.GraphOptimizationLevel.{_level(option)}
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    return session.run(None, dict(zip(names, inputs)))
+{before}    return session.run(None, dict(zip(names, inputs)))
 """
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:

@@ -1,11 +1,17 @@
-"""Faults that leave a model's outputs as they are: of derivatives, and of steps of training."""
+"""Faults that a model's outputs for one batch do not show: of derivatives, training and sizes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from asterism.libraries.adapters.questions import GRADIENT, HESSIAN, TRAINING, WEIGHT_GRADIENT
+from asterism.libraries.adapters.questions import (
+    GRADIENT,
+    HESSIAN,
+    RESIZED,
+    TRAINING,
+    WEIGHT_GRADIENT,
+)
 from seeding.layer_changes import Change, after, attribute
 
 _SGD, _ADAM = TRAINING
@@ -75,6 +81,22 @@ def twice(layer: Any) -> None:
     layer.momentum = 1 - 2 * (1 - layer.momentum)
 
 
+def stale(layer: Any) -> None:
+    """The layer computes as many items as it was first given, and repeats the last of them."""
+    call, first = layer.call, []
+
+    def wrong(tensor: Any, **more: Any) -> Any:
+        from keras import ops
+
+        first.append(len(tensor))
+        output = call(tensor, **more)
+        missing = max(0, len(tensor) - first[0])
+        last = ops.repeat(output[first[0] - 1 : first[0]], missing, axis=0)
+        return ops.concatenate([output[: first[0]], last], axis=0)
+
+    layer.call = wrong
+
+
 _DENSE = {"units": 6, "activation": "tanh"}
 _NUMBERS, _SEQUENCE = (6,), (6, 4)
 
@@ -121,6 +143,7 @@ QUESTION_FAULTS: tuple[tuple[str, str, tuple[int, ...], dict[str, Any], Change, 
         of_variable("kernel", constraint=None),
         _SGD,
     ),
+    ("stale shape", "Dense", _NUMBERS, {"units": 3}, stale, RESIZED),
     ("statistics of inference", "BatchNormalization", _NUMBERS, {}, in_inference, _SGD),
     ("wrong moving average", "BatchNormalization", _NUMBERS, {}, twice, _SGD),
 )

@@ -14,6 +14,7 @@ from asterism.libraries.adapters.questions import (
     HESSIAN,
     OPTIMIZERS,
     QUESTIONS,
+    RESIZED,
     WEIGHT_GRADIENT,
     cotangent,
 )
@@ -40,7 +41,7 @@ while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a packa
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 REFERENCES = tuple(r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates)
 SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
-FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in QUESTIONS}
+FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}
 GRAPH = sequential(
     Tensor((3,)), [layer("Dense", units=2, activation="tanh"), layer("BatchNormalization")]
 )
@@ -117,7 +118,7 @@ def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
     assert judge(graph, plain, JUDGE, 0).findings == ()
     result = asked(worker_pool, graph, fault.distribution, copy)
     (finding,) = judge(graph, result, JUDGE, 0).findings
-    assert finding.backends == (copy,) and finding.question == fault.distribution
+    assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
 
 
 @pytest.mark.slow

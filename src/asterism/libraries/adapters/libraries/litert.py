@@ -28,7 +28,12 @@ class LiteRt(FileLibrary):
     suffix = ".tflite"
     endings = tuple(KERNELS)
     resizes = False  # files are converted for batches of one size
-    unsupported = (r"Encountered unresolved custom op", r"Select TensorFlow op", r"Regular Tensor")
+    unsupported = (
+        r"Encountered unresolved custom op",
+        r"Select TensorFlow op",
+        r"Regular Tensor",
+        r"Didn't find op for builtin opcode",  # the plain kernels are not those of all operators
+    )
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""

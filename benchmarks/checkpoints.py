@@ -43,7 +43,7 @@ from asterism.dflare.pair import Pair, open_pair
 from asterism.dflare.trigger import SearchSeeds, search_pair
 from asterism.libraries.running.execution import backends_of, parts_of
 from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.worker_pool import Result
+from asterism.libraries.running.tasks import Result
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.store import read_models

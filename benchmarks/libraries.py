@@ -27,7 +27,8 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.generating.params import GenerateParams
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import coverage_of

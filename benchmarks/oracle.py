@@ -15,7 +15,7 @@ import argparse
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,13 @@ from seeding.onnx_faults import ONNX_FAULTS
 from asterism.core.messages.console import progress
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, library_of, option_of
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.questions import QUESTIONS
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
+from asterism.libraries.running.tasks import Result, Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph, sequential
 from asterism.memo.universe.tensors import Tensor
 
@@ -104,10 +107,12 @@ ONNX_MODELS: dict[str, Graph] = {
 
 def cases() -> Iterator[tuple[str, Graph, tuple[str, ...], tuple[str, ...]]]:
     """Models with the inputs to run with, and the copies to run in."""
-    alike: dict[str, tuple[Graph, set[str], list[str]]] = {}
+    alike: dict[tuple[str, str], tuple[Graph, set[str], list[str]]] = {}
     for name, fault in LAYER_FAULTS.items():
         graph = fault.graph()
-        known = alike.setdefault(str(graph.to_json()), (graph, {"normal"}, []))
+        question = fault.distribution if fault.distribution in QUESTIONS else ""
+        key = (str(graph.to_json()), question)
+        known = alike.setdefault(key, (graph, set() if question else {"normal"}, []))
         known[1].add(fault.distribution)
         known[2].extend(f"{copy}:{name}" for copy in KERAS_COPIES)
     for graph, distributions, copies in alike.values():
@@ -123,6 +128,13 @@ def distribution_of(backend: str) -> str:
     if library_of(backend) in KERAS_COPIES:
         return LAYER_FAULTS[option].distribution
     return ONNX_FAULTS[option.partition("+")[2]][1]
+
+
+def asked(distributions: Iterable[str], backends: Iterable[str]) -> tuple[str, ...]:
+    """The backends that can be asked for all of it."""
+    if not set(distributions) & set(QUESTIONS):
+        return tuple(backends)
+    return tuple(b for b in backends if LIBRARIES[library_of(b)].differentiates)
 
 
 def only(result: Result, distribution: str, *backends: str) -> Result:
@@ -169,7 +181,7 @@ def main() -> None:
                 at,
                 graph,
                 {d: sample_inputs(graph, 0, at, d) for d in distributions},
-                backends=(*FLOAT64, *clean, *wanted),
+                backends=asked(distributions, (*FLOAT64, *clean, *wanted)),
             )
             for at, (_, graph, distributions, wanted) in enumerate(chosen)
         ]

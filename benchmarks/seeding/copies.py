@@ -77,7 +77,7 @@ class OnnxRuntimeCopy(OnnxRuntime):
     """ONNX Runtime on files with faults."""
 
     name = f"{COPY}onnxruntime"
-    endings = tuple(f"+{fault}" for fault in ONNX_FAULTS)  # type: ignore[assignment]
+    endings = tuple(f"+{fault}" for fault in ONNX_FAULTS)
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:

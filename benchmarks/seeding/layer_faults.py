@@ -21,6 +21,7 @@ from seeding.layer_changes import (
     operation,
     weights,
 )
+from seeding.question_faults import QUESTION_FAULTS
 
 
 @dataclass(frozen=True)
@@ -333,4 +334,10 @@ LAYER_FAULTS: dict[str, LayerFault] = {
             after(operation("add", 1e-3)),
         ),
     )
+}
+LAYER_FAULTS |= {
+    f"{kind.replace(' ', '_')}_of_{layer}_by_{question}": LayerFault(
+        kind, layer, shape, config, change, question
+    )
+    for kind, layer, shape, config, change, question in QUESTION_FAULTS
 }

@@ -14,6 +14,7 @@ import numpy as np
 from asterism.core.files.artifacts import read_json
 from asterism.libraries.adapters.libraries.tensorflow import TensorFlow
 from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.questions import KerasFunction
 
 SWITCH = "ASTERISM_TEST_FAULT"
 TARGET = "LeakyReLU"
@@ -69,7 +70,8 @@ class Injected(TensorFlow):
         for layer in model.layers:
             if type(layer).__name__ == TARGET and fault in FAULTY:
                 layer.call = _faulty(layer.call, fault)
-        return lambda inputs: model(inputs, training=False)
+        call = lambda inputs, training: model(inputs, training=training)  # noqa: E731
+        return KerasFunction.of(call, model, model_under_test)
 
 
 def _faulty(call, fault):

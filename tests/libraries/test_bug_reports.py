@@ -12,7 +12,7 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import LONGEST, Report, _markdown
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.reporting.script_writer import ScriptWriter
-from asterism.libraries.running.worker_pool import Result
+from asterism.libraries.running.tasks import Result
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor

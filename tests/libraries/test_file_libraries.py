@@ -16,10 +16,10 @@ from asterism.libraries.adapters.library import (
     CONVERTERS,
     LIBRARIES,
     FileLibrary,
-    cotangent,
     numpy_list,
 )
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.questions import QUESTIONS, cotangent
 from models.small_litert import LiteFile
 
 W = np.arange(6, dtype=np.float32).reshape(3, 2) - 2
@@ -144,7 +144,10 @@ def test_every_script_is_a_function_of_a_model_and_inputs(name):
     adapter = LIBRARIES[name]()
     for option in adapter.all_options():
         texts = [adapter.script(option)]
-        texts += [adapter.gradient_script(option)] if adapter.differentiates else []
+        texts += [
+            adapter.question_script(option, question)
+            for question in (QUESTIONS if adapter.differentiates else ())
+        ]
         for text in texts:
             names = {}
             exec(text, names)
@@ -245,7 +248,7 @@ def test_a_torchvision_that_works_is_left_alone(monkeypatch):
 
 def test_pytorchs_gradient_script_weighs_every_output():
     names = {"np": np}
-    exec(LIBRARIES["pytorch"]().gradient_script("eager"), names)
+    exec(LIBRARIES["pytorch"]().question_script("eager", "gradient"), names)
 
     def model(inputs, training):
         assert not training

@@ -15,7 +15,7 @@ from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.running.execution import backends_of, parts_of
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.worker_pool import Result
+from asterism.libraries.running.tasks import Result
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
 from asterism.memo.universe.tensors import Tensor

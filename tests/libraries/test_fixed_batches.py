@@ -8,7 +8,8 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor

@@ -9,14 +9,16 @@ import pytest
 
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, library_of
-from asterism.libraries.adapters.library import LIBRARIES, cotangent
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.questions import cotangent
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.execution import execute
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.universe.tensors import Tensor
@@ -118,5 +120,5 @@ def test_a_defect_of_gradients_is_another_than_one_of_values():
 
 @pytest.mark.parametrize("name", [n for n in LIBRARIES if not LIBRARIES[n].differentiates])
 def test_the_others_say_that_they_have_none(name):
-    with pytest.raises(NotImplementedError, match="not supported"):
-        LIBRARIES[name]().gradients(None, [])
+    with pytest.raises(NotImplementedError, match="hessian is not supported"):
+        LIBRARIES[name]().answer(None, "hessian", [])

@@ -12,7 +12,8 @@ from asterism.libraries.reporting.bug_reports import Reporter
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.known_issues import KnownIssue
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import sequential
@@ -102,7 +103,7 @@ def examine(worker_pool, kind, folder):
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = TriageParams(
-            max_unique=5, max_steps=12, hang_seconds=10, known_issues="conf/no_file"
+            max_unique=5, max_steps=12, hang_seconds=10, graph_passes=0, known_issues="conf/no_file"
         )
         unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
         assert left == 0

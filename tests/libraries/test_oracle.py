@@ -15,8 +15,8 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
 from asterism.libraries.running.messages import is_unsupported, steady
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
-from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import WeightEdit
 from memo.small_graphs import branching
 

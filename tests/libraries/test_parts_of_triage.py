@@ -11,7 +11,7 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Result, Task
+from asterism.libraries.running.tasks import Result, Task
 from asterism.libraries.triage.ablation import ablate, with_dtype
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.reproduction import Reproduced, Reproduction

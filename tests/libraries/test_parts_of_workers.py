@@ -14,10 +14,11 @@ from asterism.libraries.running import branch_reward as rewarding
 from asterism.libraries.running import execution, worker_client
 from asterism.libraries.running.branches import SWITCH
 from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.tasks import Task, task_request, worker_of
 from asterism.libraries.running.worker import Worker, _describe
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import variables
-from asterism.libraries.running.worker_pool import Task, WorkerPool, _worker_of
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
@@ -77,8 +78,8 @@ def test_converters_run_in_their_own_worker_or_their_hosts(monkeypatch):
         "mine": SimpleNamespace(own_worker=True, host="pytorch"),
         "other": SimpleNamespace(own_worker=False, host="pytorch"),
     }
-    monkeypatch.setattr("asterism.libraries.running.worker_pool.CONVERTERS", kinds)
-    assert (_worker_of("mine"), _worker_of("other")) == ("mine", "pytorch")
+    monkeypatch.setattr("asterism.libraries.running.tasks.CONVERTERS", kinds)
+    assert (worker_of("mine"), worker_of("other")) == ("mine", "pytorch")
 
 
 def test_a_conversion_is_asked_of_its_worker(tmp_path):
@@ -87,13 +88,15 @@ def test_a_conversion_is_asked_of_its_worker(tmp_path):
     client = SimpleNamespace(
         ask=lambda request, seconds: (asked.append((request, seconds)), answer)[1]
     )
-    pool = SimpleNamespace(
-        _clients={"tf2onnx": client}, _request=lambda task, folder: {"folder": str(folder)}
-    )
+    pool = SimpleNamespace(_clients={"tf2onnx": client}, _weights=tmp_path / "weights.npz")
     task = Task(4, GRAPH, {}, seconds=2.5)
     found = WorkerPool._convert(pool, task, tmp_path, "tf2onnx")
-    request = {"folder": str(tmp_path), "step": "convert", "backend": "tf2onnx"}
-    assert asked == [(request, 2.5)]
+    request = task_request(task, tmp_path, tmp_path / "weights.npz")
+    assert asked == [({**request, "step": "convert", "backend": "tf2onnx"}, 2.5)]
+    assert (request["folder"], request["weights"]) == (
+        *(str(tmp_path), str(tmp_path / "weights.npz")),
+    )
+    assert (request["opset"], request["batch"], request["disabled"]) == (None, None, [])
     assert (found.model, found.backend, found.stage, found.status) == (
         *(4, "tf2onnx", "convert", "error"),
     )
@@ -163,7 +166,7 @@ def request_of(tmp_path):
     np.savez(tmp_path / "inputs.npz", **values)
     facts = {"folder": str(tmp_path), "weights": None, "outputs": None, "opset": 15, "batch": 2}
     facts |= {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
-    facts |= {"differentiated": []}
+    facts |= {"disabled": []}
     return lambda **more: facts | {"dtype": None, "target": "out.npz"} | more
 
 

@@ -16,7 +16,8 @@ from asterism.libraries.adapters.plain_numpy import (
     transposed,
 )
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer

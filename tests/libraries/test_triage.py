@@ -7,7 +7,7 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Result, Task
+from asterism.libraries.running.tasks import Result, Task
 from asterism.libraries.triage.ablation import ablate
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.reproduction import Reproduced, Reproduction
@@ -17,7 +17,9 @@ from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
-PARAMS = TriageParams(max_unique=5, max_steps=50, hang_seconds=10, known_issues="conf/no_file")
+PARAMS = TriageParams(
+    max_unique=5, max_steps=50, hang_seconds=10, graph_passes=0, known_issues="conf/no_file"
+)
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
 
 

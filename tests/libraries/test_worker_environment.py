@@ -17,10 +17,11 @@ from asterism.core.files.artifacts import write_json
 from asterism.core.workers.starting import LaunchError
 from asterism.core.workers.worker import Limits, _resident
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker import Worker, serve
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import keras_forks
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import small_library
@@ -60,7 +61,7 @@ def request(folder, option):
         "backend": f"small:{option}",
         "option": option,
         "distributions": ["normal"],
-        "differentiated": [],
+        "disabled": [],
         "dtype": None,
         "target": "out.npz",
     }
@@ -191,7 +192,8 @@ def test_an_import_that_fails_is_said_and_nothing_raises():
 
 RUN = """
 import sys
-from asterism.libraries.running.worker_pool import WorkerPool, Task
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.core.workers.worker import Limits, _resident
 from memo.small_graphs import branching
 

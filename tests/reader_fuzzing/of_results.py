@@ -110,7 +110,7 @@ def _read_record(path: Path) -> object:
 def _record_seeds(folder: Path) -> None:
     from asterism.libraries.running.outcomes import ExecutionOutcome
     from asterism.libraries.running.record import Record
-    from asterism.libraries.running.worker_pool import Result
+    from asterism.libraries.running.tasks import Result
     from asterism.memo.graphs.graph import Node, sequential
     from asterism.memo.universe.tensors import Tensor
 

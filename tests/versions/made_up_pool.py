@@ -9,7 +9,7 @@ from onnx.reference import ReferenceEvaluator
 from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
 from asterism.libraries.adapters.onnx_float64 import in_float64
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Result
+from asterism.libraries.running.tasks import Result
 from asterism.versions.comparing import Pair
 
 PAIR = Pair("onnxruntime@0.1:file", "onnxruntime:file")

@@ -7,7 +7,7 @@ from small_files import chain
 from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import Result
+from asterism.libraries.running.tasks import Result
 from asterism.versions.app import pairs_of
 from asterism.versions.comparing import (
     CHANGES,

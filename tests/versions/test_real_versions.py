@@ -18,7 +18,8 @@ from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
@@ -96,7 +97,7 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing
         params = TriageParams(
-            max_unique=1, max_steps=20, hang_seconds=60, known_issues="conf/no_file"
+            max_unique=1, max_steps=20, hang_seconds=60, graph_passes=0, known_issues="conf/no_file"
         )
         triage = Triage(pool, PARAMS, params, 0)
         with Reporter(pool, PARAMS, 0, {}, tmp_path, {}) as reporter:

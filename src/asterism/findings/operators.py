@@ -26,7 +26,8 @@ from asterism.libraries.reporting.numbers import MAKERS, Array
 from asterism.libraries.reporting.onnx_text import onnx_text
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
 from asterism.libraries.reporting.short_script import operator_script
-from asterism.libraries.running.worker_pool import Result, WorkerPool
+from asterism.libraries.running.tasks import Result
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import Change, Pair, change_of, run_subject
 from asterism.versions.operators import operator_subjects

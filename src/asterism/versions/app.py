@@ -27,7 +27,8 @@ from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.generating.generate import generate
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.params import ReduceParams

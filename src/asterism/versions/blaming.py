@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import FILE_REFERENCE
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.worker_pool import Result, WorkerPool
+from asterism.libraries.running.tasks import Result
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.comparing import Change, change_of, off, run_subject, tolerance_of
 from asterism.versions.subjects import InputSpec, Subject
 

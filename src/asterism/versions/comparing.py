@@ -16,8 +16,9 @@ from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE,
 from asterism.libraries.judging.compare import Difference, first_difference, spread_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.libraries.running.tolerance import Tolerance
-from asterism.libraries.running.worker_pool import GivenFile, Result, Task, WorkerPool
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.universe.tensors import EPSILON
 from asterism.versions.subjects import Subject
 

@@ -69,7 +69,9 @@ class Library(Plugin):
     #: Whether its models are built with zeros for initial values, which their weights replace:
     #: some backends of Keras compile every initializer anew.
     zero_initializers: ClassVar[bool] = False
-    #: Whether it can differentiate models.
+    #: Whether a model, once compiled, takes batches of any size.
+    resizes: ClassVar[bool] = True
+    #: Whether it can differentiate and train models.
     differentiates: ClassVar[bool] = False
 
     @classmethod
@@ -88,21 +90,43 @@ class Library(Plugin):
         ``model`` is the Keras model or, where the backend reads one, the path of its file.
         """
 
-    def gradient_script(self, option: str) -> str:
-        """Source of ``run(model, inputs)`` that gives what :meth:`gradients` gives."""
-        raise NotImplementedError(f"gradients are not supported in {self.name}")
+    def resized_script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` where the compiled model sees the first items before.
+
+        The same as :meth:`script` where that makes no difference.
+        """
+        return self.script(option)
+
+    def question_script(self, option: str, question: str) -> str:
+        """Source of ``run(model, inputs)`` that gives what :meth:`answer` gives.
+
+        Where it is given layer by layer, ``LAYERS`` holds the layers in their order.
+        """
+        raise NotImplementedError(f"{question} is not supported in {self.name}")
 
     @abstractmethod
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """Build, load and compile the model; what is returned goes to :meth:`run`."""
 
+    def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
+        """Names of the graph passes that change the model, where each can be disabled by name.
+
+        :meth:`compile` leaves out those that the model under test names as disabled.
+        """
+        return ()
+
     @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""
 
-    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Derivatives of the outputs, summed with :func:`cotangent`, by each floating input."""
-        raise NotImplementedError(f"gradients are not supported in {self.name}")
+    def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """What one of :data:`~asterism.libraries.adapters.questions.QUESTIONS` asks for.
+
+        Derivatives are those of the outputs, summed with
+        :func:`~asterism.libraries.adapters.questions.cotangent`: by each floating input, or by
+        the weights of each layer. A step of training gives the loss, and each layer's weights.
+        """
+        raise NotImplementedError(f"{question} is not supported in {self.name}")
 
 
 class Converter(Plugin):
@@ -179,11 +203,3 @@ def numpy_list(outputs: Any) -> Arrays:
     """One output or several as a list of arrays."""
     many = outputs if isinstance(outputs, list | tuple) else [outputs]
     return [np.asarray(o) for o in many]
-
-
-def cotangent(shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Weights of an output's elements in the sum that is differentiated, float64 ``shape``.
-
-    They all differ: of what adds up to a constant, as a softmax does, a plain sum has none.
-    """
-    return np.cos(np.arange(int(np.prod(shape)), dtype=np.float64)).reshape(shape)

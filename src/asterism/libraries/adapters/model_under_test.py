@@ -21,6 +21,7 @@ class ModelUnderTest:
         outputs: nodes to put out, in place of the graph's own outputs.
         opset: version of the format that converters write; None for their own.
         batch: items in the batches that it is run with; None where it is not run.
+        disabled: names of the library's graph passes that are left out.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
@@ -32,8 +33,10 @@ class ModelUnderTest:
         outputs: list[int] | None,
         opset: int | None = None,
         batch: int | None = None,
+        disabled: tuple[str, ...] = (),
     ) -> None:
         self.folder = folder
+        self.disabled = disabled
         self.batch = batch
         self.opset = opset
         self.outputs = outputs

@@ -15,8 +15,9 @@ from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import is_backend, product_of
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
+from asterism.libraries.adapters.questions import QUESTIONS, RESIZED
 from asterism.libraries.judging.compare import DIFFERENCES
-from asterism.libraries.running.inputs import DISTRIBUTIONS, GRADIENT
+from asterism.libraries.running.inputs import DISTRIBUTIONS
 from asterism.libraries.running.outcomes import STAGES
 
 #: The library to blame for generated models that Keras rejects.
@@ -79,9 +80,14 @@ class Finding:
         return self.symptom in ("hang", "memory") or self.exception.startswith(ends)
 
     @property
-    def of_gradients(self) -> bool:
-        """Whether what was compared are gradients."""
-        return GRADIENT in self.distributions
+    def question(self) -> str:
+        """What was compared in place of outputs, such as gradients; empty where outputs were."""
+        return next((d for d in self.distributions if d in QUESTIONS), "")
+
+    @property
+    def resized(self) -> bool:
+        """Whether the compiled model has seen a batch of another size first."""
+        return self.distributions[:1] == (RESIZED,)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""
@@ -144,7 +150,8 @@ def signature(finding: Finding, layer: str = "") -> str:
     layer with its parameters.
     """
     if finding.by_values:
-        what = f"gradient of {layer}" if finding.of_gradients else layer
+        question = finding.question.replace("_", " ")
+        what = f"{question} of {layer}" if question else layer
         return f"{finding.symptom} | {finding.library} | {what}"
     place = f"{finding.exception} at {finding.frame}" if finding.frame else finding.exception
     # A worker that died leaves log lines, which are no message and differ from death to death.

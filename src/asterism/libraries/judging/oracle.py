@@ -35,8 +35,8 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
 from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
-from asterism.libraries.running.worker_pool import Result
 from asterism.memo.graphs.graph import Graph
 
 

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
+from asterism.libraries.adapters.questions import BY_LAYER
+from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -92,9 +94,9 @@ def script_of(
             more="import tempfile\n" if converter is not None else "",
             begin=OTHERWISE + watch_of(found.finding),
         ),
-        _build(found.graph, stored, layers),
+        _build(found.graph, stored, layers, named=found.finding.question in BY_LAYER),
         converter.script() if converter is not None else "",
-        _running(library, option, gradients=found.finding.of_gradients),
+        _running(library, option, found.finding),
         f"\nINPUTS = {arrays_text(inputs)}\n",
         _expectation(found, expected, tolerances),
     ]
@@ -116,10 +118,13 @@ def _expectation(
     )
 
 
-def _running(library: Library | None, option: str, *, gradients: bool) -> str:
+def _running(library: Library | None, option: str, finding: Finding) -> str:
     if library is None:
         return ""
-    return library.gradient_script(option) if gradients else library.script(option)
+    if finding.resized:
+        return library.resized_script(option)
+    question = finding.question
+    return library.question_script(option, question) if question else library.script(option)
 
 
 def environment_of(keras_backend: str) -> dict[str, str]:
@@ -149,8 +154,11 @@ def version_lines(backend: str | None, converter: Converter | None) -> str:
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
 
 
-def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) -> str:
-    lines = ["", "", "def build():"]
+def _build(
+    graph: Graph, stored: Stored, layers: dict[int, LayerDescription], *, named: bool
+) -> str:
+    """The function that makes the model; ``LAYERS`` gets its layers where they are ``named``."""
+    lines = ["", "", "LAYERS = []", "", "", "def build():"] if named else ["", "", "def build():"]
     weights = []
     for identity, node in graph.nodes.items():
         if node.type == INPUT:
@@ -170,6 +178,8 @@ def _build(graph: Graph, stored: Stored, layers: dict[int, LayerDescription]) ->
     results = ", ".join(f"n{i}" for i in graph.outputs)
     one_in, one_out = len(graph.inputs) == 1, len(graph.outputs) == 1
     lines += weights
+    if named:
+        lines.append(f"    LAYERS[:] = [{', '.join(f'layer{i}' for i in graph.layers)}]")
     lines.append(
         f"    return keras.Model({given if one_in else f'[{given}]'}, "
         f"{results if one_out else f'[{results}]'})"

@@ -29,7 +29,8 @@ from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
 from asterism.libraries.reporting.short_script import native_script, short_script
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
-from asterism.libraries.running.worker_pool import LayerDescription, Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import UniqueFinding
@@ -157,7 +158,7 @@ class ScriptWriter:
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.of_gradients:
+        if found.finding.question or found.finding.resized:
             return None
         converted = ""
         if native:
@@ -269,7 +270,7 @@ def _blamed_reader_of(finding: Finding) -> str | None:
     """The converter whose ONNX file a runtime is to blame for; None for all other findings."""
     backend = finding.backends[0]
     converter = None if backend in CONVERTERS else converter_of(backend)
-    if converter is None or finding.library != library_of(backend) or finding.of_gradients:
+    if converter is None or finding.library != library_of(backend):
         return None
     return converter if CONVERTERS[converter].suffix == ".onnx" else None
 

@@ -34,7 +34,7 @@ def short_script(
     expected: Sequence[NDArray[Any]],
     actual: Sequence[NDArray[Any]],
 ) -> str | None:
-    """The text of ``repro.py``; None where a backend has no short code, and of gradients.
+    """The text of ``repro.py``; None without short code, and of more than one batch's outputs.
 
     Args:
         found: the unique finding.
@@ -43,7 +43,7 @@ def short_script(
         expected: outputs of a right float64 reference; empty where something failed.
         actual: outputs that the backend gave, where it gave some.
     """
-    if found.finding.of_gradients:
+    if found.finding.question or found.finding.resized:
         return None
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None

@@ -10,7 +10,8 @@ from typing import Any
 from asterism.core.workers.worker import Limits
 from asterism.libraries.running.branches import SWITCH, by_module
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 #: Nothing is judged here, so only what never ends must be ended.

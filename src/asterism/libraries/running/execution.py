@@ -13,8 +13,8 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, library_of, plugin_of
+from asterism.libraries.adapters.questions import QUESTIONS, RESIZED
 from asterism.libraries.running.inputs import (
-    GRADIENT,
     SPECIAL_DISTRIBUTIONS,
     compared_nodes,
     sample_inputs,
@@ -22,7 +22,8 @@ from asterism.libraries.running.inputs import (
 )
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 log = get_logger(__name__)
@@ -62,8 +63,7 @@ def parts_of(
         special_share: of the models, those that have special inputs too.
     """
     runs = special_share * len(backends) + sum(
-        len(_differentiating(backends) if group == [GRADIENT] else backends)
-        for group in _groups(distributions)
+        len(_asked(backends, group) or backends) for group in _groups(distributions)
     )
     size = max(1, int(PART_RUNS / max(runs, 1)))
     return {
@@ -116,13 +116,12 @@ def _execute(
     record = saved if saved is not None else Record()
     tell(len(record))
     before = {i for i in graphs if i in record}
-    differentiating = _differentiating(worker_pool.backends)
     tasks = (
         Task(
             i,
             graphs[i],
             {d: sample_inputs(graphs[i], seed, i, d) for d in group},
-            backends=differentiating if GRADIENT in group else None,
+            backends=_asked(worker_pool.backends, group),
         )
         for i, group in plan
         if i not in before
@@ -190,9 +189,14 @@ class LiveLine:
         return own + sum(self._sizes[part] for part in finished)
 
 
-def _differentiating(backends: Iterable[str]) -> tuple[str, ...]:
-    """The backends that can differentiate a model."""
-    return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
+def _asked(backends: Iterable[str], group: Iterable[str]) -> tuple[str, ...] | None:
+    """The backends that can do what is asked of a model; None for all."""
+    asked = set(group)
+    if asked & set(QUESTIONS):
+        return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
+    if RESIZED in asked:
+        return tuple(r for r in backends if plugin_of(library_of(r)).resizes)
+    return None
 
 
 def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
@@ -200,7 +204,7 @@ def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
 
     What is special is a task of its own: where it makes a library fail, the rest still stands.
     """
-    alone = (GRADIENT, *SPECIAL_DISTRIBUTIONS)
+    alone = (*QUESTIONS, RESIZED, *SPECIAL_DISTRIBUTIONS)
     if together := [d for d in distributions if d not in alone]:
         yield together
     yield from ([d] for d in distributions if d in alone)
@@ -215,6 +219,6 @@ def _planned(
         special = special_inputs(seed, i, special_share)
         more = [] if special is None or special in distributions else [special]
         for group in _groups([*distributions, *more]):
-            if compared_nodes(graph, group):  # integers have no gradient
+            if compared_nodes(graph, group):  # or the question cannot be asked
                 planned.append((i, group))
     return planned

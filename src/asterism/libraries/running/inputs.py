@@ -10,16 +10,26 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.libraries.adapters.questions import (
+    GRADIENT,
+    HESSIAN,
+    RESIZED,
+    TRAINING,
+    WEIGHT_GRADIENT,
+)
 from asterism.libraries.running.params import InputDistribution
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
 BATCH = 2
 
 #: Distributions whose findings have a severity of their own: few users rely on what comes out.
 SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty", "denormal", "largest")
-#: Inputs by which outputs are differentiated: their gradients are compared in place of outputs.
-GRADIENT = "gradient"
+#: Items in batches of another size than :data:`BATCH`.
+_SIZES = {"empty": 0, RESIZED: 5}
+#: Parameters of layers that draw random numbers in training, unless they are 0.
+_RANDOM = frozenset({"rate", "stddev", "dropout", "recurrent_dropout"})
 DISTRIBUTIONS = get_args(InputDistribution)
 
 
@@ -30,10 +40,11 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
         graph: the model.
         seed: the run's seed.
         model: index of the model.
-        distribution: ``normal`` and ``gradient`` (standard normal), ``wide`` (uniform in [-10,
-            10]), ``nan`` and ``infinity`` (normal, with one such number in each item), ``empty``
-            (no items), ``denormal`` (below the dtype's smallest normal number), ``largest`` (from
-            a tenth of its largest number up to that number, of both signs).
+        distribution: ``normal`` and the questions (standard normal), ``wide`` (uniform in [-10,
+            10]), ``resized`` (normal, more items than the compiled model has seen first), ``nan``
+            and ``infinity`` (normal, with one such number in each item), ``empty`` (no items),
+            ``denormal`` (below the dtype's smallest normal number), ``largest`` (from a tenth of
+            its largest number up to that number, of both signs).
 
     Raises:
         UserError: no distribution has that name.
@@ -46,7 +57,7 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
     for at, identity in enumerate(graph.inputs):
         tensor = graph.tensors[identity]
         rng = stream(seed, "inputs", model, distribution, at)
-        shape = (0 if distribution == "empty" else BATCH, *tensor.shape)
+        shape = (_SIZES.get(distribution, BATCH), *tensor.shape)
         if tensor.dtype == INTEGER:
             bound = min(_vocabularies(graph, identity), default=INTEGER_BOUND)
             arrays.append(rng.integers(0, bound, shape, np.int32))
@@ -78,10 +89,31 @@ def special_inputs(seed: int, model: int, share: float) -> str | None:
 
 
 def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
-    """The nodes whose values are compared or, with gradients, the inputs that they are by."""
-    if GRADIENT in distributions:
+    """The nodes of which there are values to compare, in the order of the values.
+
+    For derivatives by inputs these are the inputs, for those by weights the layers. For a step of
+    training it is an output, which stands for the loss, and the layers. There are none where a
+    question cannot be asked: of models of integers, and where training draws random numbers.
+    """
+    asked = set(distributions)
+    if asked & {GRADIENT, HESSIAN}:
         return [i for i in graph.inputs if graph.tensors[i].dtype != INTEGER]
+    if WEIGHT_GRADIENT in asked:
+        return list(graph.layers)
+    if asked & set(TRAINING):
+        return [] if random_layers(graph) else [graph.outputs[0], *graph.layers]
     return list(graph.outputs)
+
+
+def random_layers(graph: Graph) -> list[str]:
+    """Types of the layers that draw random numbers in training, which no two libraries share."""
+    found = set()
+    for node in (graph.nodes[i] for i in graph.layers):
+        known = universe()[node.type].known
+        for name in _RANDOM & known.keys():
+            if node.config.get(name, known[name].default):
+                found.add(node.type)
+    return sorted(found)
 
 
 def _vocabularies(graph: Graph, identity: int) -> list[int]:

@@ -14,7 +14,19 @@ Backends = Annotated[
 ]
 #: Kinds of inputs that a model is run on.
 InputDistribution = Literal[
-    "normal", "wide", "gradient", "nan", "infinity", "empty", "denormal", "largest"
+    "normal",
+    "wide",
+    "resized",
+    "gradient",
+    "weight_gradient",
+    "hessian",
+    "training",
+    "training_adam",
+    "nan",
+    "infinity",
+    "empty",
+    "denormal",
+    "largest",
 ]
 
 
@@ -27,8 +39,9 @@ class ExecuteParams(ParameterSection):
     )
     distributions: Distinct[InputDistribution] = Field(
         min_length=1,
-        description="inputs of every model: normal, wide, gradient; special: nan, infinity, empty, "
-        "denormal, largest",
+        description="inputs of every model: normal, wide, resized; questions, asked with normal "
+        "ones: gradient, weight_gradient, hessian, training, training_adam; special: nan, "
+        "infinity, empty, denormal, largest",
     )
     special_share: float = Field(
         ge=0,

@@ -21,8 +21,8 @@ from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, 
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import PERTURBED, REFERENCES, is_backend
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Outputs, Result
 from asterism.libraries.running.tolerance import CLOSE_ULPS, Tolerance
-from asterism.libraries.running.worker_pool import Outputs, Result
 from asterism.memo.graphs.graph import Graph
 
 #: The folders of a record.

@@ -19,6 +19,7 @@ from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.questions import FIRST, QUESTIONS, RESIZED
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.messages import is_unsupported, steady
 from asterism.memo.graphs.light_keras import import_keras
@@ -53,6 +54,9 @@ class Worker:
                     "variables": model_under_test.variables(),
                 }
                 return {"status": "ok", "stage": "build", **facts}
+            if request["step"] == "passes":
+                passes = self.library.passes(model_under_test, request["option"])
+                return {"status": "ok", "stage": "compile", "passes": passes}
             if self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 zeros = self.library.zero_initializers
@@ -73,7 +77,12 @@ class Worker:
             weights = None if request["weights"] is None else Path(request["weights"])
             folder = Path(request["folder"])
             self._subject = ModelUnderTest(
-                folder, weights, request["outputs"], request["opset"], request["batch"]
+                folder,
+                weights,
+                request["outputs"],
+                request["opset"],
+                request["batch"],
+                tuple(request["disabled"]),
             )
             self._key = key
         return self._subject
@@ -89,9 +98,14 @@ class Worker:
                     i.astype(request["dtype"]) if np.issubdtype(i.dtype, np.floating) else i
                     for i in inputs
                 ]
-            differentiated = distribution in request["differentiated"]
-            asked = self.library.gradients if differentiated else self.library.run
-            for at, array in enumerate(asked(compiled, inputs)):
+            if distribution == RESIZED:  # the compiled model has seen another size before
+                self.library.run(compiled, [i[:FIRST] for i in inputs])
+            given = (
+                self.library.answer(compiled, distribution, inputs)
+                if distribution in QUESTIONS
+                else self.library.run(compiled, inputs)
+            )
+            for at, array in enumerate(given):
                 results[f"{distribution}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)
 

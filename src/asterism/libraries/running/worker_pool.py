@@ -6,13 +6,12 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
@@ -31,8 +30,17 @@ from asterism.libraries.adapters.backends import (
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
 from asterism.libraries.adapters.trivial_files import trivial_onnx
-from asterism.libraries.running.inputs import GRADIENT
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import (
+    GivenFile,
+    Result,
+    Task,
+    backend_forked_for,
+    outcome_of,
+    outputs_file,
+    task_request,
+    worker_of,
+)
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import keras_forks
 from asterism.memo.graphs.graph import Graph, Node, sequential
@@ -43,65 +51,6 @@ log = get_logger(__name__)
 
 #: Models whose steps may be queued at once.
 _WINDOW = 6
-
-Outputs = dict[str, list[NDArray[Any]]]
-
-
-@dataclass(frozen=True)
-class GivenFile:
-    """A model as a file, which the backends read that are called ``library:file``.
-
-    Args:
-        content: of the file.
-        suffix: of its name, which says its format.
-    """
-
-    content: bytes
-    suffix: str = ".onnx"
-
-
-@dataclass(frozen=True)
-class Task:
-    """A model to run.
-
-    Args:
-        index: names it in outcomes.
-        graph: the model, or a file that holds one, as it is.
-        inputs: a batch for each of its inputs, by distribution.
-        outputs: nodes to put out, in place of the graph's own outputs.
-        backends: where to run it; None for everywhere.
-        seconds: a step that takes longer hangs; None for the worker pool's own limit.
-        opset: version of the format that converters write; None for their own.
-        weights: file of the arrays that nodes may name; None for the worker pool's own.
-    """
-
-    index: int
-    graph: Graph | GivenFile
-    inputs: dict[str, list[NDArray[Any]]]
-    outputs: tuple[int, ...] | None = None
-    backends: tuple[str, ...] | None = None
-    seconds: float | None = None
-    opset: int | None = None
-    weights: Path | None = None
-
-    @property
-    def batch(self) -> int | None:
-        """Items in a batch, the same in every distribution; None without inputs."""
-        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
-
-
-@dataclass
-class Result:
-    """What a model did in every backend.
-
-    ``distributions`` are the inputs it was run with; ``outputs`` holds, by backend and
-    distribution, the arrays in the order of the model's outputs.
-    """
-
-    index: int
-    distributions: tuple[str, ...] = ()
-    outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
-    outputs: dict[str, Outputs] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,17 +95,17 @@ class WorkerPool:
         self._scratch = Path(tempfile.mkdtemp(prefix="asterism-"))
         converters = {c for c in map(converter_of, backends) if c is not None}
         workers = {library: library for library in map(library_of, backends)}
-        workers |= {_worker_of(c): CONVERTERS[c].host for c in converters}
+        workers |= {worker_of(c): CONVERTERS[c].host for c in converters}
         more = environment or {}
         self._fork_servers = {
-            b: keras_forks(b, more) for b in sorted(map(_backend_forked_for, workers.values())) if b
+            b: keras_forks(b, more) for b in sorted(map(backend_forked_for, workers.values())) if b
         }
         self._clients = {
             name: WorkerClient(
                 library,
                 limits,
                 more,
-                self._fork_servers.get(_backend_forked_for(library)),
+                self._fork_servers.get(backend_forked_for(library)),
                 interpreter_of(library),
             )
             for name, library in sorted(workers.items())
@@ -242,7 +191,7 @@ class WorkerPool:
         It is nothing of a model that Keras rejects.
         """
         folder = self._folder(graph)
-        request = self._request(Task(-1, graph, {}), folder)
+        request = task_request(Task(-1, graph, {}), folder, self._weights)
         request |= {"step": "describe", "backend": "describe"}
         found: dict[int, LayerDescription] = {}
         for name in self._describers():
@@ -259,12 +208,29 @@ class WorkerPool:
     def converted(self, task: Task, converter: str) -> bytes | ExecutionOutcome:
         """The file that a converter makes of a model, or how it failed."""
         folder = self._folder(task.graph)
-        worker = self._threads[_worker_of(converter)]
+        worker = self._threads[worker_of(converter)]
         outcome = worker.submit(self._convert, task, folder, converter).result()
         path = folder / f"{converter}{CONVERTERS[converter].suffix}"
         content = path.read_bytes() if outcome.status == "ok" else None
         shutil.rmtree(folder)
         return outcome if content is None else content
+
+    def passes(self, task: Task, backend: str) -> tuple[str, ...]:
+        """The graph passes of a backend's library that change a model and can be disabled.
+
+        None of a model that cannot be converted or loaded.
+        """
+        folder = self._folder(task.graph)
+        source = converter_of(backend)
+        if source is not None:
+            worker = self._threads[worker_of(source)]
+            worker.submit(self._convert, task, folder, source).result()
+        request = task_request(task, folder, self._weights)
+        request |= {"step": "passes", "backend": backend, "option": option_of(backend)}
+        library = library_of(backend)
+        answer = self._threads[library].submit(self._clients[library].ask, request).result()
+        shutil.rmtree(folder)
+        return tuple(answer.get("passes", ()))
 
     def _describers(self) -> list[str]:
         """Workers that have Keras, the references' first: they build every model anyway."""
@@ -305,7 +271,7 @@ class WorkerPool:
         steps: dict[str, Future[ExecutionOutcome]] = {}
         backends = self.usable(task.backends)
         for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
-            worker = self._threads[_worker_of(converter)]
+            worker = self._threads[worker_of(converter)]
             steps[converter] = worker.submit(self._convert, task, folder, converter)
         for backend in backends:
             source = converter_of(backend)
@@ -315,9 +281,13 @@ class WorkerPool:
         return steps
 
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
-        request = {**self._request(task, folder), "step": "convert", "backend": converter}
-        return _outcome(
-            task, converter, self._clients[_worker_of(converter)].ask(request, task.seconds)
+        request = {
+            **task_request(task, folder, self._weights),
+            "step": "convert",
+            "backend": converter,
+        }
+        return outcome_of(
+            task, converter, self._clients[worker_of(converter)].ask(request, task.seconds)
         )
 
     def _step(
@@ -326,28 +296,17 @@ class WorkerPool:
         if after is not None and after.result().status != "ok":
             return ExecutionOutcome(task.index, backend, "convert", "blocked")
         request = {
-            **self._request(task, folder),
+            **task_request(task, folder, self._weights),
             "step": "run",
             "backend": backend,
             "option": option_of(backend),
             "distributions": list(task.inputs),
-            "differentiated": [d for d in task.inputs if d == GRADIENT],
             "dtype": "float64" if not under_test([backend]) else None,
-            "target": _outputs_file(backend),
+            "target": outputs_file(backend),
         }
-        return _outcome(
+        return outcome_of(
             task, backend, self._clients[library_of(backend)].ask(request, task.seconds)
         )
-
-    def _request(self, task: Task, folder: Path) -> dict[str, Any]:
-        weights = self._weights if task.weights is None else task.weights
-        return {
-            "folder": str(folder),
-            "weights": None if weights is None else str(weights.resolve()),
-            "outputs": None if task.outputs is None else list(task.outputs),
-            "opset": task.opset,
-            "batch": task.batch,
-        }
 
     def _collect(
         self, task: Task, folder: Path, steps: dict[str, Future[ExecutionOutcome]]
@@ -357,7 +316,7 @@ class WorkerPool:
         )
         for backend in self.usable(task.backends):
             if result.outcomes[backend].status == "ok":
-                arrays = read_arrays(folder / _outputs_file(backend))
+                arrays = read_arrays(folder / outputs_file(backend))
                 result.outputs[backend] = {
                     distribution: [
                         arrays[f"{distribution}/{i}"]
@@ -367,31 +326,3 @@ class WorkerPool:
                 }
         shutil.rmtree(folder)
         return result
-
-
-def _outputs_file(backend: str) -> str:
-    return f"{library_of(backend)}-{option_of(backend)}.npz"
-
-
-def _worker_of(converter: str) -> str:
-    """Name of the worker that runs a converter."""
-    kind = CONVERTERS[converter]
-    return converter if kind.own_worker else kind.host
-
-
-def _backend_forked_for(library: str) -> str:
-    """The Keras backend whose fork server forks a library's worker, or nothing."""
-    kind = plugin_of(library)
-    return kind.keras_backend or "" if kind.forks and "@" not in library else ""
-
-
-def _outcome(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
-    return ExecutionOutcome(
-        task.index,
-        backend,
-        answer["stage"],
-        answer["status"],
-        answer.get("exception", ""),
-        answer.get("message", ""),
-        answer.get("frame", ""),
-    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.judging.oracle import differences
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.worker_pool import Result, Task, WorkerPool
+from asterism.libraries.running.tasks import Result, Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import INPUT, Graph
 
 

@@ -15,7 +15,8 @@ from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.worker_pool import Task, WorkerPool
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
 
 
@@ -65,6 +66,7 @@ class Reproduction:
         opset: int | None = None,
         given: Sequence[NDArray[Any]] | None = None,
         weights: Path | None = None,
+        disabled: tuple[str, ...] = (),
     ) -> Reproduced:
         """Run another model and look for the finding.
 
@@ -77,6 +79,7 @@ class Reproduction:
             opset: version of the format that converters write; None for their own.
             given: a batch for each input in place of those that are sampled.
             weights: file of the arrays that nodes may name; None for the worker pool's own.
+            disabled: names of graph passes that the libraries leave out.
         """
         needed = finding.distributions if finding.by_values else finding.distributions[:1]
         task = self.task(finding.model, graph, needed)
@@ -90,6 +93,7 @@ class Reproduction:
             seconds=self.hang_seconds if hurried else None,
             opset=opset,
             weights=weights,
+            disabled=disabled,
         )
         result = self.worker_pool.run(task)
         judged = judge(graph, result, self.judging, self.seed).findings

@@ -11,6 +11,7 @@ from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.graph_passes import without_passes
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
@@ -106,7 +107,9 @@ class Triage:
             same.models |= {f.model for f in group}
         for found in unique.values():
             found.ablation = (
-                ablate(self._show, found.graph, found.finding, distributions) | found.ablation
+                ablate(self._show, found.graph, found.finding, distributions)
+                | without_passes(self._show, found.graph, found.finding, self._params.graph_passes)
+                | found.ablation
             )
         return [unique[s] for s in sorted(unique)], left
 
@@ -115,7 +118,7 @@ class Triage:
         if not finding.by_values:
             named = (i for i in graph.layers if layer_name(i, graph.nodes[i]) in finding.message)
             return next(named, None)
-        if finding.of_gradients:  # they have no value in the midst of a model
+        if finding.question:  # derivatives have no value in the midst of a model
             return None
         task = self._show.task(finding.model, graph, finding.distributions)
         return first_diverging(self._worker_pool, task, finding.backends[0], self._judging)
@@ -177,5 +180,5 @@ class Triage:
         return suspect is None or graph.nodes[suspect].type == kind
 
 
-def _kind(finding: Finding) -> tuple[str, str, str, bool]:
-    return finding.symptom, finding.library, finding.severity, finding.of_gradients
+def _kind(finding: Finding) -> tuple[str, str, str, str]:
+    return finding.symptom, finding.library, finding.severity, finding.question

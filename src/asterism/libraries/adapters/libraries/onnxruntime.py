@@ -1,7 +1,10 @@
-"""ONNX Runtime on the files of all ONNX converters, with graph optimisations off and on."""
+"""ONNX Runtime on the files of all ONNX converters, at each level of graph optimisation."""
 
 from __future__ import annotations
 
+import os
+import re
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +12,45 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.questions import FIRST
+
+#: ONNX Runtime's names of the levels, by the ending of an option.
+LEVELS = {
+    "": "ORT_DISABLE_ALL",
+    "_basic": "ORT_ENABLE_BASIC",
+    "_extended": "ORT_ENABLE_EXTENDED",
+    "_layout": "ORT_ENABLE_LAYOUT",
+    "_optimised": "ORT_ENABLE_ALL",
+}
+
+#: Rewrite rules that can be disabled by name. The log names only the pass that applies them all.
+RULES = (
+    "CastChainElimination",
+    "CastElimination",
+    "ClipQuantRewrite",
+    "ConvAddFusion",
+    "ConvBNFusion",
+    "ConvMulFusion",
+    "DivMulFusion",
+    "EliminateDropout",
+    "EliminateIdentity",
+    "EliminateSlice",
+    "ExpandElimination",
+    "FuseReluClip",
+    "GemmSumFusion",
+    "GemmTransposeFusion",
+    "MatMul_BatchNormalization_Fusion",
+    "NoopElimination",
+    "NotWhereFusion",
+    "Pad_Fusion",
+    "PreShapeNodeElimination",
+    "ReluQuantRewrite",
+    "UnsqueezeElimination",
+)
+
+#: What the log says of each pass that changed the graph, once it is verbose.
+_CHANGED = re.compile(r"GraphTransformer (\S+) modified: 1 ")
+_RULE_BASED = re.compile(r"Level\d_RuleBasedTransformer")
 
 
 @LIBRARIES.register("onnxruntime")
@@ -18,7 +60,7 @@ class OnnxRuntime(FileLibrary):
     name = "onnxruntime"
     packages = ("onnxruntime",)
     suffix = ".onnx"
-    endings = ("", "_optimised")
+    endings = tuple(LEVELS)
     unsupported = (
         r"Could not find an implementation",
         r"NOT_IMPLEMENTED",
@@ -27,34 +69,88 @@ class OnnxRuntime(FileLibrary):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        level = "ORT_ENABLE_ALL" if option.endswith("_optimised") else "ORT_DISABLE_ALL"
+        return self._script(option, "")
+
+    def resized_script(self, option: str) -> str:
+        """The same after a smaller batch."""
+        return self._script(
+            option, f"    session.run(None, {{n: i[:{FIRST}] for n, i in zip(names, inputs)}})\n"
+        )
+
+    def _script(self, option: str, before: str) -> str:
         return f"""
 def run(path, inputs):
     import onnxruntime as ort
 
     options = ort.SessionOptions()
-    options.graph_optimization_level = ort.GraphOptimizationLevel.{level}
+    options.graph_optimization_level = ort.GraphOptimizationLevel.{_level(option)}
     session = ort.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     names = [i.name for i in session.get_inputs()]
-    return session.run(None, dict(zip(names, inputs)))
+{before}    return session.run(None, dict(zip(names, inputs)))
 """
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
         """An inference session of one thread."""
+        return self._session(model_under_test, option, model_under_test.disabled)
+
+    def passes(self, model_under_test: ModelUnderTest, option: str) -> tuple[str, ...]:
+        """The passes that change the graph, as ONNX Runtime's own log names them.
+
+        Rewrite rules are applied by one pass. Each is tried alone, to see whether it applies.
+        """
+        found: list[str] = []
+        for name in self._changing(model_under_test, option, ()):
+            if not _RULE_BASED.fullmatch(name):
+                found.append(name)
+                continue
+            others = ((rule, tuple(r for r in RULES if r != rule)) for rule in RULES)
+            found += [
+                rule
+                for rule, disabled in others
+                if name in self._changing(model_under_test, option, disabled)
+            ]
+        return tuple(dict.fromkeys(found))
+
+    def _changing(
+        self, model_under_test: ModelUnderTest, option: str, disabled: tuple[str, ...]
+    ) -> list[str]:
+        """Names of the passes that change the graph, in their order."""
+        kept = os.dup(2)
+        with tempfile.TemporaryFile() as log:
+            os.dup2(log.fileno(), 2)  # the log has no other end
+            try:
+                self._session(model_under_test, option, disabled, verbose=True)
+            finally:
+                os.dup2(kept, 2)
+                os.close(kept)
+            log.seek(0)
+            text = log.read().decode(errors="replace")
+        return list(dict.fromkeys(_CHANGED.findall(text)))
+
+    def _session(
+        self,
+        model_under_test: ModelUnderTest,
+        option: str,
+        disabled: tuple[str, ...],
+        *,
+        verbose: bool = False,
+    ) -> Any:
         import onnxruntime as ort
 
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = settings.inter_op_num_threads = 1
-        settings.log_severity_level = 3
-        level = ort.GraphOptimizationLevel
-        optimised = option.endswith("_optimised")
-        settings.graph_optimization_level = (
-            level.ORT_ENABLE_ALL if optimised else level.ORT_DISABLE_ALL
-        )
+        settings.log_severity_level = 0 if verbose else 3
+        settings.graph_optimization_level = getattr(ort.GraphOptimizationLevel, _level(option))
         path = self.path(model_under_test, option)
-        return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"])
+        more = {"disabled_optimizers": list(disabled)} if disabled else {}
+        return ort.InferenceSession(str(path), settings, providers=["CPUExecutionProvider"], **more)
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays. Converters keep the order of a model's inputs; some rename them."""
         names = [i.name for i in compiled.get_inputs()]
         return list(compiled.run(None, dict(zip(names, inputs, strict=True))))
+
+
+def _level(option: str) -> str:
+    """ONNX Runtime's name of the level that an option asks for."""
+    return LEVELS[max((ending for ending in LEVELS if option.endswith(ending)), key=len)]

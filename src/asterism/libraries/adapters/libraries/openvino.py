@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.questions import FIRST
 
 
 @LIBRARIES.register("openvino")
@@ -22,15 +23,22 @@ class OpenVino(FileLibrary):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        return """
+        return self._script("")
+
+    def resized_script(self, option: str) -> str:
+        """The same after a smaller batch."""
+        return self._script(f"    compiled([i[:{FIRST}] for i in inputs])\n")
+
+    def _script(self, before: str) -> str:
+        return f"""
 def run(path, inputs):
     import openvino as ov
 
     core = ov.Core()
     compiled = core.compile_model(
-        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+        core.read_model(path), "CPU", {{"INFERENCE_PRECISION_HINT": "f32"}}
     )
-    result = compiled(inputs)
+{before}    result = compiled(inputs)
     return [result[i] for i in range(len(compiled.outputs))]
 """
 

@@ -1,17 +1,36 @@
-"""PyTorch through Keras' backend: eager, and compiled by TorchDynamo; float64 as a reference."""
+"""PyTorch through Keras' backend: eager, compiled or exported; float64 as a reference."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, cotangent
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.question_scripts import (
+    COSINES,
+    FLAT,
+    LOSS,
+    WEIGHTS,
+    optimizer_source,
+)
+from asterism.libraries.adapters.questions import (
+    FIRST,
+    GRADIENT,
+    HESSIAN,
+    TRAINING,
+    WEIGHT_GRADIENT,
+    KerasFunction,
+    cotangent,
+    optimizer_of,
+    squared_error,
+)
 from asterism.libraries.adapters.reference import perturbed
+from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
 
 
 @LIBRARIES.register("pytorch")
@@ -22,9 +41,22 @@ class PyTorch(Library):
     packages = ("torch", "keras")
     keras_backend = "torch"
     forks = True
-    options = ("eager", "compile", "float64", "perturbed")
+    options = (
+        "eager",
+        "compile",
+        "compile_dynamic",
+        "export",
+        "aot",
+        "keras_file",
+        "float64",
+        "perturbed",
+    )
     differentiates = True
-    unsupported = (r"expected scalar type", r"not implemented for '\w+'")
+    unsupported = (
+        r"expected scalar type",
+        r"not implemented for '\w+'",
+        r"Constraints violated",  # torch.export of what fixes the size of batches itself
+    )
 
     def start(self) -> None:
         """One thread, so that sums are added up in the same order every time."""
@@ -35,48 +67,103 @@ class PyTorch(Library):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        function = "torch.compile(model)" if option == "compile" else "model"
-        return f"""
+        return self._script(option, "")
+
+    def resized_script(self, option: str) -> str:
+        """The same after a smaller batch."""
+        return self._script(
+            option,
+            f"""        first = [i[:{FIRST}] for i in inputs]
+        function(first if len(first) > 1 else first[0], training=False)
+""",
+        )
+
+    def _script(self, option: str, before: str) -> str:
+        return f"""{_helper(option)}
 def run(model, inputs):
     import torch
 
     inputs = [torch.from_numpy(i) for i in inputs]
     with torch.no_grad():
-        outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
+        function = {_FUNCTIONS[option]}
+{before}        outputs = function(inputs if len(inputs) > 1 else inputs[0], training=False)
     return [o.numpy() for o in (outputs if isinstance(outputs, list) else [outputs])]
 """
 
-    def gradient_script(self, option: str) -> str:
-        """Source of a function that differentiates a Keras model."""
-        function = "torch.compile(model)" if option == "compile" else "model"
-        return f"""
+    def question_script(self, option: str, question: str) -> str:
+        """Source of a function that answers a question about a Keras model."""
+        begin = f"""{_helper(option)}
 def run(model, inputs):
     import torch
 
     inputs = [torch.from_numpy(i) for i in inputs]
-    floating = [i.requires_grad_() for i in inputs if i.is_floating_point()]
-    outputs = {function}(inputs if len(inputs) > 1 else inputs[0], training=False)
-    outputs = outputs if isinstance(outputs, list) else [outputs]
-    weights = [torch.cos(torch.arange(o.numel()).double()).reshape(o.shape) for o in outputs]
-    total = sum((o.double() * w).sum() for o, w in zip(outputs, weights))
-    return torch.autograd.grad(total, floating, materialize_grads=True) if floating else []
+    given = inputs if len(inputs) > 1 else inputs[0]
+    function = {_FUNCTIONS[option]}
+{COSINES}
+    def summed(tensors):
+        pairs = zip(tensors, cosines_of(tensors))
+        return sum((t.double() * torch.from_numpy(c)).sum() for t, c in pairs)
+
+    def gradient(wanted, **more):
+        outputs = function(given, training=False)
+        total = summed(outputs if isinstance(outputs, list) else [outputs])
+        return torch.autograd.grad(total, wanted, materialize_grads=True, **more)
+"""
+        floating = "[i.requires_grad_() for i in inputs if i.is_floating_point()]"
+        if question == GRADIENT:
+            return f"""{begin}
+    floating = {floating}
+    return gradient(floating) if floating else []
+"""
+        if question == HESSIAN:
+            return f"""{begin}
+    floating = {floating}
+    if not floating:
+        return []
+    total = summed(gradient(floating, create_graph=True))
+    if not total.requires_grad:
+        return [torch.zeros_like(i) for i in floating]
+    return torch.autograd.grad(total, floating, materialize_grads=True)
+"""
+        if question == WEIGHT_GRADIENT:
+            return f"""{begin}{FLAT}
+    variables = model.trainable_variables
+    values = zip(variables, gradient([v.value for v in variables]))
+    return by_layer(values, lambda layer: layer.trainable_variables)
+"""
+        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+    variables = model.trainable_variables
+    loss = loss_of(function(given, training=True), model.losses)
+    weights = [v.value for v in variables]
+    gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
+    with torch.no_grad():
+        {optimizer_source(question)}.apply(gradients, variables)
+    values = [(v, v.value.detach().numpy()) for v in model.variables]
+    loss = loss.detach().numpy().astype(model.outputs[0].dtype)
+    return [loss, *by_layer(values, floating_weights)]
 """
 
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """The module, compiled where the option says so."""
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> KerasFunction:
+        """The module, compiled or exported where the option says so."""
         import torch
 
         reference = option in ("float64", "perturbed")
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
+        if option in ("export", "aot"):
+            batch = model_under_test.batch or 1
+            return KerasFunction(exported(model, batch, ahead_of_time=option == "aot"))
+        call = model
         if option == "perturbed":
-            return _Perturbed(model)
-        if option == "compile":
+            call = _Perturbed(model)
+        if option in ("compile", "compile_dynamic"):
             torch._dynamo.reset()
-            return torch.compile(model)
-        return model
+            call = torch.compile(model, dynamic=True if option == "compile_dynamic" else None)
+        if option in SUFFIXES:
+            call = model = reloaded(model, SUFFIXES[option])
+        return KerasFunction.of(call, model, model_under_test)
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+    def run(self, compiled: Callable[..., Any], inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
         import torch
 
@@ -86,21 +173,87 @@ def run(model, inputs):
         many = outputs if isinstance(outputs, list | tuple) else [outputs]
         return [o.detach().numpy() for o in many]
 
-    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+    def answer(
+        self, compiled: KerasFunction, question: str, inputs: Sequence[NDArray[Any]]
+    ) -> Arrays:
         """By reverse-mode differentiation."""
         import torch
 
+        compiled.require_model(question)
         given = [torch.from_numpy(i.copy()) for i in inputs]
-        floating = [i.requires_grad_() for i in given if i.is_floating_point()]
-        if not floating:  # PyTorch does not differentiate by nothing
-            return []
         with _moved(compiled):
-            outputs = compiled(given if len(given) > 1 else given[0], training=False)
-            many = outputs if isinstance(outputs, list | tuple) else [outputs]
-            weighted = [o.double() * torch.from_numpy(cotangent(tuple(o.shape))) for o in many]
-            total = torch.stack([w.sum() for w in weighted]).sum()
-            found = torch.autograd.grad(total, floating, materialize_grads=True)
-        return [g.numpy() for g in found]
+            if question in TRAINING:
+                return _trained(compiled, question, given)
+            if question == WEIGHT_GRADIENT:
+                wanted = [v.value for v in compiled.trainable]
+                found = _gradient(compiled, given, wanted) if wanted else []
+                return compiled.by_layer([g.numpy().copy() for g in found])
+            floating = [i.requires_grad_() for i in given if i.is_floating_point()]
+            if not floating:  # PyTorch does not differentiate by nothing
+                return []
+            found = _gradient(compiled, given, floating, again=question == HESSIAN)
+            if question == HESSIAN:
+                along = _summed(found)
+                if not along.requires_grad:  # a linear model
+                    return [np.zeros_like(i.detach().numpy()) for i in floating]
+                found = torch.autograd.grad(along, floating, materialize_grads=True)
+            return [g.numpy() for g in found]
+
+
+def _gradient(
+    compiled: KerasFunction, given: list[Any], wanted: list[Any], *, again: bool = False
+) -> Sequence[Any]:
+    """Derivatives of the weighted outputs."""
+    import torch
+
+    outputs = compiled(given if len(given) > 1 else given[0], training=False)
+    total = _summed(outputs if isinstance(outputs, list | tuple) else [outputs])
+    return torch.autograd.grad(total, wanted, create_graph=again, materialize_grads=True)
+
+
+def _summed(tensors: Sequence[Any]) -> Any:
+    """The sum of all elements, each weighted."""
+    import torch
+
+    weighted = [t.double() * torch.from_numpy(cotangent(tuple(t.shape))) for t in tensors]
+    return torch.stack([w.sum() for w in weighted]).sum()
+
+
+def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays:
+    """The loss, and the weights of each layer after one step."""
+    import torch
+
+    model = compiled.model
+    kind, variables = model.outputs[0].dtype, compiled.trainable
+    with compiled.kept():
+        outputs = compiled(given if len(given) > 1 else given[0], training=True)
+        loss = squared_error(outputs, model.losses, "float64" if kind == "float64" else "float32")
+        if variables:
+            weights = [v.value for v in variables]
+            gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
+            with torch.no_grad():
+                optimizer_of(question).apply(gradients, variables)
+        return [loss.detach().numpy().astype(kind), *compiled.weights()]
+
+
+#: How a reproducer makes a function of the model.
+_FUNCTIONS = {
+    "eager": "model",
+    "float64": "model",
+    "perturbed": "model",
+    "compile": "torch.compile(model)",
+    "compile_dynamic": "torch.compile(model, dynamic=True)",
+    "export": "exported(model, len(inputs[0]))",
+    "aot": "exported(model, len(inputs[0]), ahead_of_time=True)",
+    **{option: f'reloaded(model, "{suffix}")' for option, suffix in SUFFIXES.items()},
+}
+
+
+def _helper(option: str) -> str:
+    """The function that a reproducer's model goes through."""
+    if option in ("export", "aot"):
+        return source_of(exported)
+    return source_of(reloaded) if option in SUFFIXES else ""
 
 
 class _Perturbed:
@@ -131,4 +284,5 @@ class _Perturbed:
 
 
 def _moved(compiled: Any) -> AbstractContextManager[None]:
-    return compiled.moved() if isinstance(compiled, _Perturbed) else nullcontext()
+    call = getattr(compiled, "call", None)
+    return call.moved() if isinstance(call, _Perturbed) else nullcontext()

@@ -1,14 +1,34 @@
-"""TensorFlow: eager, as a graph, and through XLA; float64 as a reference."""
+"""TensorFlow: eager, as a graph, through XLA, from saved files; float64 as a reference."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, cotangent, numpy_list
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.question_scripts import (
+    COSINES,
+    FLAT,
+    LOSS,
+    WEIGHTS,
+    optimizer_source,
+)
+from asterism.libraries.adapters.questions import (
+    FIRST,
+    GRADIENT,
+    HESSIAN,
+    TRAINING,
+    WEIGHT_GRADIENT,
+    KerasFunction,
+    cotangent,
+    optimizer_of,
+    squared_error,
+)
+from asterism.libraries.adapters.reloading import SUFFIXES, reloaded, saved_model, source_of
 
 
 @LIBRARIES.register("tensorflow")
@@ -19,7 +39,7 @@ class TensorFlow(Library):
     packages = ("tensorflow", "keras")
     keras_backend = "tensorflow"
     forks = True
-    options = ("eager", "graph", "xla", "float64")
+    options = ("eager", "graph", "xla", "saved_model", "keras_file", "h5_file", "float64")
     differentiates = True
     unsupported = (
         r"NHWC",
@@ -37,66 +57,161 @@ class TensorFlow(Library):
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
-        return f"""
+        return self._script(option, "")
+
+    def resized_script(self, option: str) -> str:
+        """The same after a smaller batch."""
+        return self._script(option, f"[i[:{FIRST}] for i in inputs]")
+
+    def _script(self, option: str, first: str) -> str:
+        more = "" if option == "saved_model" else ", training=False"
+        before = ""
+        if first:
+            before = f"""    first = {first}
+    function(first if len(first) > 1 else first[0]{more})
+"""
+        return f"""{_helper(option)}
 def run(model, inputs):
     import tensorflow as tf
 
     inputs = [tf.constant(i) for i in inputs]
-    outputs = {_FUNCTIONS[option]}(inputs if len(inputs) > 1 else inputs[0], training=False)
+    function = {_FUNCTIONS[option]}
+{before}    outputs = function(inputs if len(inputs) > 1 else inputs[0]{more})
     return outputs if isinstance(outputs, list) else [outputs]
 """
 
-    def gradient_script(self, option: str) -> str:
-        """Source of a function that differentiates a Keras model."""
-        return f"""
+    def question_script(self, option: str, question: str) -> str:
+        """Source of a function that answers a question about a Keras model."""
+        more = "" if option == "saved_model" else ", training=False"
+        begin = f"""{_helper(option)}
 def run(model, inputs):
     import tensorflow as tf
 
     inputs = [tf.constant(i) for i in inputs]
+    given = inputs if len(inputs) > 1 else inputs[0]
     floating = [i for i in inputs if i.dtype.is_floating]
     function = {_FUNCTIONS[option]}
+{COSINES}
+    def summed(tensors):
+        pairs = zip(tensors, cosines_of(tensors))
+        return tf.add_n([tf.reduce_sum(tf.cast(t, "float64") * c) for t, c in pairs])
+
+    def gradient(wanted):
+        with tf.GradientTape() as tape:
+            tape.watch(floating)
+            outputs = function(given{more})
+            total = summed(outputs if isinstance(outputs, list) else [outputs])
+        return tape.gradient(total, wanted, unconnected_gradients="zero")
+"""
+        if question == GRADIENT:
+            return f"{begin}\n    return gradient(floating)\n"
+        if question == HESSIAN:
+            return f"""{begin}
     with tf.GradientTape() as tape:
         tape.watch(floating)
-        outputs = function(inputs if len(inputs) > 1 else inputs[0], training=False)
-        total = 0.0
-        for o in outputs if isinstance(outputs, list) else [outputs]:
-            weights = np.cos(np.arange(o.numpy().size)).reshape(o.shape)
-            total += tf.reduce_sum(tf.cast(o, "float64") * weights)
+        total = summed(gradient(floating))
     return tape.gradient(total, floating, unconnected_gradients="zero")
 """
+        if question == WEIGHT_GRADIENT:
+            return f"""{begin}{FLAT}
+    variables = model.trainable_variables
+    found = [tf.convert_to_tensor(g) for g in gradient([v.value for v in variables])]
+    return by_layer(zip(variables, found), lambda layer: layer.trainable_variables)
+"""
+        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+    variables = model.trainable_variables
+    with tf.GradientTape() as tape:
+        loss = loss_of(function(given, training=True), model.losses)
+    gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
+    {optimizer_source(question)}.apply(gradients, variables)
+    values = [(v, v.numpy()) for v in model.variables]
+    return [np.asarray(loss, model.outputs[0].dtype), *by_layer(values, floating_weights)]
+"""
 
-    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> KerasFunction:
         """A function of the inputs."""
         import tensorflow as tf
 
         model = model_under_test.keras(dtype="float64" if option == "float64" else None)
-        if option in ("eager", "float64"):
-            return lambda inputs: model(inputs, training=False)
-        return tf.function(
-            lambda inputs: model(inputs, training=False), jit_compile=option == "xla"
-        )
+        if option == "saved_model":
+            loaded = saved_model(model)  # it must live as long as its function
+            return KerasFunction(lambda inputs, training: loaded.serve(inputs))
+        if option in SUFFIXES:
+            model = reloaded(model, SUFFIXES[option])
 
-    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        def call(inputs: Any, training: bool) -> Any:
+            return model(inputs, training=training)
+
+        compiled = (
+            tf.function(call, jit_compile=option == "xla") if option in ("graph", "xla") else call
+        )
+        return KerasFunction.of(compiled, model, model_under_test)
+
+    def run(self, compiled: Callable[[Any], Any], inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
         import tensorflow as tf
 
         given = [tf.constant(i) for i in inputs]
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
 
-    def gradients(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """By a gradient tape."""
+    def answer(
+        self, compiled: KerasFunction, question: str, inputs: Sequence[NDArray[Any]]
+    ) -> Arrays:
+        """By gradient tapes."""
         import tensorflow as tf
 
+        compiled.require_model(question)
         given = [tf.constant(i) for i in inputs]
+        if question in TRAINING:
+            return _trained(compiled, question, given)
         floating = [i for i in given if i.dtype.is_floating]
+        if question == WEIGHT_GRADIENT:
+            found = _gradient(compiled, given, [v.value for v in compiled.trainable])
+            return compiled.by_layer([tf.convert_to_tensor(g).numpy() for g in found])
+        if question == GRADIENT or not floating:
+            return numpy_list(_gradient(compiled, given, floating))
         with tf.GradientTape() as tape:
             tape.watch(floating)
-            outputs = compiled(given if len(given) > 1 else given[0])
-            many = outputs if isinstance(outputs, list | tuple) else [outputs]
-            total = tf.add_n(
-                [tf.reduce_sum(tf.cast(o, "float64") * cotangent(tuple(o.shape))) for o in many]
+            along = _summed(_gradient(compiled, given, floating))
+        return numpy_list(tape.gradient(along, floating, unconnected_gradients="zero"))
+
+
+def _gradient(compiled: KerasFunction, given: list[Any], wanted: list[Any]) -> Any:
+    """Derivatives of the weighted outputs."""
+    import tensorflow as tf
+
+    with tf.GradientTape() as tape:
+        tape.watch([i for i in given if i.dtype.is_floating])
+        outputs = compiled(given if len(given) > 1 else given[0])
+        total = _summed(outputs if isinstance(outputs, list | tuple) else [outputs])
+    return tape.gradient(total, wanted, unconnected_gradients="zero")
+
+
+def _summed(tensors: Sequence[Any]) -> Any:
+    """The sum of all elements, each weighted."""
+    import tensorflow as tf
+
+    return tf.add_n(
+        [tf.reduce_sum(tf.cast(t, "float64") * cotangent(tuple(t.shape))) for t in tensors]
+    )
+
+
+def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays:
+    """The loss, and the weights of each layer after one step."""
+    import tensorflow as tf
+
+    model = compiled.model
+    kind, variables = model.outputs[0].dtype, compiled.trainable
+    with compiled.kept():
+        with tf.GradientTape() as tape:
+            outputs = compiled(given if len(given) > 1 else given[0], training=True)
+            loss = squared_error(
+                outputs, model.losses, "float64" if kind == "float64" else "float32"
             )
-        return numpy_list(tape.gradient(total, floating, unconnected_gradients="zero"))
+        gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
+        if variables:
+            optimizer_of(question).apply(gradients, variables)
+        return [np.asarray(loss, kind), *compiled.weights()]
 
 
 #: How a reproducer makes a function of the model.
@@ -105,4 +220,13 @@ _FUNCTIONS = {
     "float64": "model",
     "graph": "tf.function(model)",
     "xla": "tf.function(model, jit_compile=True)",
+    "saved_model": "saved_model(model).serve",
+    **{option: f'reloaded(model, "{suffix}")' for option, suffix in SUFFIXES.items()},
 }
+
+
+def _helper(option: str) -> str:
+    """The function that a reproducer's model goes through."""
+    if option == "saved_model":
+        return source_of(saved_model)
+    return source_of(reloaded) if option in SUFFIXES else ""

@@ -1,0 +1,124 @@
+"""Models to run, what they did, and what a worker is asked and answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.memo.graphs.graph import Graph
+
+Outputs = dict[str, list[NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class GivenFile:
+    """A model as a file, which the backends read that are called ``library:file``.
+
+    Args:
+        content: of the file.
+        suffix: of its name, which says its format.
+    """
+
+    content: bytes
+    suffix: str = ".onnx"
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model to run.
+
+    Args:
+        index: names it in outcomes.
+        graph: the model, or a file that holds one, as it is.
+        inputs: a batch for each of its inputs, by distribution.
+        outputs: nodes to put out, in place of the graph's own outputs.
+        backends: where to run it; None for everywhere.
+        seconds: a step that takes longer hangs; None for the worker pool's own limit.
+        opset: version of the format that converters write; None for their own.
+        weights: file of the arrays that nodes may name; None for the worker pool's own.
+        disabled: names of graph passes that the libraries leave out.
+    """
+
+    index: int
+    graph: Graph | GivenFile
+    inputs: dict[str, list[NDArray[Any]]]
+    outputs: tuple[int, ...] | None = None
+    backends: tuple[str, ...] | None = None
+    seconds: float | None = None
+    opset: int | None = None
+    weights: Path | None = None
+    disabled: tuple[str, ...] = ()
+
+    @property
+    def batch(self) -> int | None:
+        """Items in a batch, the same in every distribution; None without inputs."""
+        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
+
+
+@dataclass
+class Result:
+    """What a model did in every backend.
+
+    ``distributions`` are the inputs it was run with; ``outputs`` holds, by backend and
+    distribution, the arrays in the order of the model's outputs.
+    """
+
+    index: int
+    distributions: tuple[str, ...] = ()
+    outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
+    outputs: dict[str, Outputs] = field(default_factory=dict)
+
+
+def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:
+    """What every request about a task says.
+
+    Args:
+        task: the model.
+        folder: of its files.
+        weights: file of the arrays that nodes may name, where the task has none of its own.
+    """
+    arrays = weights if task.weights is None else task.weights
+    return {
+        "folder": str(folder),
+        "weights": None if arrays is None else str(arrays.resolve()),
+        "outputs": None if task.outputs is None else list(task.outputs),
+        "opset": task.opset,
+        "batch": task.batch,
+        "disabled": list(task.disabled),
+    }
+
+
+def outputs_file(backend: str) -> str:
+    """The file of a backend's outputs, below the task's folder."""
+    return f"{library_of(backend)}-{option_of(backend)}.npz"
+
+
+def worker_of(converter: str) -> str:
+    """Name of the worker that runs a converter."""
+    kind = CONVERTERS[converter]
+    return converter if kind.own_worker else kind.host
+
+
+def backend_forked_for(library: str) -> str:
+    """The Keras backend whose fork server forks a library's worker, or nothing."""
+    kind = plugin_of(library)
+    return kind.keras_backend or "" if kind.forks and "@" not in library else ""
+
+
+def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOutcome:
+    """A worker's answer as the end of a step."""
+    return ExecutionOutcome(
+        task.index,
+        backend,
+        answer["stage"],
+        answer["status"],
+        answer.get("exception", ""),
+        answer.get("message", ""),
+        answer.get("frame", ""),
+    )

@@ -1,0 +1,45 @@
+"""Copies of libraries, each with one fault of its own kind, for checks that are to find it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from asterism.libraries.adapters.libraries.onnxruntime import OnnxRuntime
+from asterism.libraries.adapters.library import LIBRARIES
+
+#: The graph pass that is wrong.
+PASS = "MatMulAddFusion"
+
+
+@LIBRARIES.register("ort_with_a_faulty_pass")
+class FaultyPass(OnnxRuntime):
+    """ONNX Runtime whose results are wrong as soon as one graph pass has changed the model."""
+
+    name = "ort_with_a_faulty_pass"
+
+    def compile(self, model_under_test, option):
+        wrong = PASS in self.passes(model_under_test, option)
+        return super().compile(model_under_test, option), (
+            wrong and PASS not in model_under_test.disabled
+        )
+
+    def run(self, compiled, inputs):
+        session, wrong = compiled
+        outputs = super().run(session, inputs)
+        return [o * 1.5 for o in outputs] if wrong else outputs
+
+
+@LIBRARIES.register("ort_with_stale_shapes")
+class StaleShapes(OnnxRuntime):
+    """ONNX Runtime that computes as many items as the first batch has, and repeats them."""
+
+    name = "ort_with_stale_shapes"
+
+    def compile(self, model_under_test, option):
+        return super().compile(model_under_test, option), []
+
+    def run(self, compiled, inputs):
+        session, first = compiled
+        first.append(len(inputs[0]))
+        outputs = super().run(session, [i[: first[0]] for i in inputs])
+        return [np.resize(o, (len(inputs[0]), *o.shape[1:])) for o in outputs]

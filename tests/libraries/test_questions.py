@@ -1,0 +1,189 @@
+"""Derivatives and steps of training: what they are, and faults of them that outputs do not show."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64, library_of
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.questions import (
+    HESSIAN,
+    OPTIMIZERS,
+    QUESTIONS,
+    RESIZED,
+    WEIGHT_GRADIENT,
+    cotangent,
+)
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.judged import judge_all
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.running.execution import execute
+from asterism.libraries.running.inputs import compared_nodes, random_layers, sample_inputs
+from asterism.libraries.running.record import Record
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage, UniqueFinding
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+from places import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))
+import seeding.copies  # noqa: F401  (registers them)
+from seeding.layer_faults import LAYER_FAULTS
+
+while str(ROOT / "benchmarks") in sys.path:  # where a file is called as a package of the tests
+    sys.path.remove(str(ROOT / "benchmarks"))
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+REFERENCES = tuple(r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates)
+SOUND = ("tensorflow:eager", "pytorch:eager", "jax:vmap_of_gradient")
+FAULTS = {name: f for name, f in LAYER_FAULTS.items() if f.distribution in (*QUESTIONS, RESIZED)}
+GRAPH = sequential(
+    Tensor((3,)), [layer("Dense", units=2, activation="tanh"), layer("BatchNormalization")]
+)
+DROPPED = sequential(Tensor((3,)), [layer("Dense", units=2), layer("Dropout")])
+
+
+def given(graph, question):
+    return {question: sample_inputs(graph, 0, 0, question)}
+
+
+@pytest.fixture(scope="module")
+def worker_pool():
+    environment = {
+        "ASTERISM_LIBRARIES": "seeding.copies",
+        "PYTHONPATH": os.pathsep.join(["src", "benchmarks"]),
+    }
+    copies = tuple(f"seeded_pytorch:{name}" for name in FAULTS)
+    with WorkerPool((*REFERENCES, *SOUND, *copies), Limits(300.0, 3000), None, environment) as made:
+        assert made.start() == {}
+        yield made
+
+
+def asked(worker_pool, graph, question, *backends):
+    wanted = (*REFERENCES, *SOUND, *backends)
+    return worker_pool.run(Task(0, graph, given(graph, question), backends=wanted))
+
+
+@pytest.mark.slow
+def test_second_derivatives_are_differences_of_first_ones(worker_pool):
+    result = asked(worker_pool, GRAPH, HESSIAN)
+    assert judge(GRAPH, result, JUDGE, 0).findings == ()
+    (inputs,) = sample_inputs(GRAPH, 0, 0, HESSIAN)
+    step, along = 1e-3, cotangent(inputs.shape)
+    first = []
+    for sign in (1, -1):
+        moved = (inputs.astype(np.float64) + sign * step * along).astype(np.float32)
+        task = Task(0, GRAPH, {"gradient": [moved]}, backends=("pytorch:float64",))
+        first.append(worker_pool.run(task).outputs["pytorch:float64"]["gradient"][0])
+    expected = (first[0] - first[1]) / (2 * step)
+    for backend in SOUND:
+        (found,) = result.outputs[backend][HESSIAN]
+        np.testing.assert_allclose(found, expected, rtol=5e-3, atol=5e-4)
+
+
+@pytest.mark.slow
+def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back(worker_pool):
+    graph = sequential(Tensor((3,)), [layer("Dense", units=2)])
+    before = asked(worker_pool, graph, "gradient")
+    trained = asked(worker_pool, graph, "training")
+    assert judge(graph, trained, JUDGE, 0).findings == ()
+    run = worker_pool.run(Task(0, graph, {"normal": given(graph, "training")["training"]}))
+    (x,) = sample_inputs(graph, 0, 0, "training")
+    y = run.outputs["pytorch:float64"]["normal"][0]
+    error = y - cotangent(y.shape)
+    loss, weights = trained.outputs["pytorch:float64"]["training"]
+    assert loss == pytest.approx((error**2).mean())
+    gradient = np.concatenate([(x.T @ error).ravel(), error.sum(0)]) * 2 / error.size
+    rate, momentum = OPTIMIZERS["training"][1]["learning_rate"], 0.5
+    start = weights + rate * (1 + momentum) * gradient
+    kernel, bias = start[:6].reshape(3, 2), start[6:]
+    np.testing.assert_allclose(x @ kernel + bias, y, rtol=1e-5, atol=1e-6)
+    again = asked(worker_pool, graph, "gradient")
+    for backend in (*REFERENCES, *SOUND):
+        (one,), (other,) = (r.outputs[backend]["gradient"] for r in (before, again))
+        assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_that_outputs_do_not_show_is_found(worker_pool, name):
+    fault, copy = FAULTS[name], f"seeded_pytorch:{name}"
+    graph = fault.graph()
+    plain = asked(worker_pool, graph, "normal", copy)
+    assert judge(graph, plain, JUDGE, 0).findings == ()
+    result = asked(worker_pool, graph, fault.distribution, copy)
+    (finding,) = judge(graph, result, JUDGE, 0).findings
+    assert (finding.backends, finding.distributions) == ((copy,), (fault.distribution,))
+
+
+@pytest.mark.slow
+def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_finding(
+    worker_pool, tmp_path, monkeypatch
+):
+    copy = f"seeded_pytorch:{next(n for n in FAULTS if 'scaled_gradient_by_weights_of_Dense' in n)}"
+    graph = sequential(
+        Tensor((4,)), [layer("Dense", units=5), layer("LeakyReLU"), layer("Dense", units=3)]
+    )
+    usable = (*REFERENCES, "tensorflow:eager", copy)
+    monkeypatch.setattr(worker_pool, "backends", usable)
+    record = execute([graph, DROPPED], worker_pool, ["normal", WEIGHT_GRADIENT, "training"], 0)
+    record.save(tmp_path)
+    asked_for = [(t["index"], t["distributions"]) for t in Record.load(tmp_path).tasks()]
+    assert (0, ["training"]) in asked_for and (1, ["training"]) not in asked_for
+    judged = judge_all([graph, DROPPED], Record.load(tmp_path), JUDGE, 0)
+    findings = [Finding.from_json(f.to_json()) for f in judged.findings if f.backends == (copy,)]
+    assert {f.distributions for f in findings} >= {(WEIGHT_GRADIENT,), ("training",)}
+    assert all(f.question for f in findings)
+    params = TriageParams(
+        max_unique=3, max_steps=6, hang_seconds=60, graph_passes=0, known_issues="conf/no_file"
+    )
+    one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
+    (unique,), _ = Triage(worker_pool, JUDGE, params, 0).run(one, [graph], ["normal"])
+    assert [unique.graph.nodes[i].type for i in unique.graph.layers] == ["Dense"]
+    assert "weight gradient of Dense" in unique.signature
+    assert unique.ablation["input normal"] == "gone"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", SOUND)
+@pytest.mark.parametrize("question", [q for q in QUESTIONS if q != "gradient"])
+def test_a_reproducer_says_whether_the_answer_is_right(worker_pool, backend, question, tmp_path):
+    result = asked(worker_pool, GRAPH, question)
+    if backend not in result.outputs:
+        assert "training" in question and "vmap" in backend
+        return
+    expected = result.outputs["pytorch:float64"][question]
+    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), (question,))
+    unique = UniqueFinding("s", finding, GRAPH, None, {0}, 2)
+    inputs = sample_inputs(GRAPH, 0, 0, question)
+    for answer, offset in ((0, 0.0), (1, 0.1)):
+        off = [e + offset for e in expected]
+        allowed = [np.full(e.shape, 1e-5) for e in expected]
+        text = script_of(unique, {}, worker_pool.described(GRAPH), inputs, off, allowed)
+        script = tmp_path / "repro.py"
+        script.write_text(text)
+        done = subprocess.run(
+            [sys.executable, str(script)], env=os.environ, capture_output=True, check=False
+        )
+        assert done.returncode == answer, done.stdout + done.stderr
+
+
+def test_layers_that_draw_random_numbers_in_training_are_left_out_by_name():
+    assert random_layers(DROPPED) == ["Dropout"] and random_layers(GRAPH) == []
+    still = sequential(Tensor((3,)), [layer("Dropout", rate=0.0), layer("GaussianNoise", stddev=0)])
+    assert random_layers(still) == []
+    drawn = sequential(Tensor((3, 2)), [layer("LSTM", units=2, recurrent_dropout=0.2)])
+    assert random_layers(drawn) == ["LSTM"]
+    assert compared_nodes(DROPPED, ("training",)) == []
+    assert compared_nodes(GRAPH, ("training_adam",)) == [GRAPH.outputs[0], *GRAPH.layers]
+    assert compared_nodes(DROPPED, (WEIGHT_GRADIENT,)) == list(DROPPED.layers)
+    assert compared_nodes(GRAPH, (HESSIAN,)) == list(GRAPH.inputs)

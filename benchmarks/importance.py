@@ -6,6 +6,7 @@ The parts are relevance, clusters, criteria and memory. Every time is the best o
 a warm process and stands beside a plain forward pass of 10,000 inputs in the same batches.
 """
 
+import argparse
 import os
 import subprocess
 import sys
@@ -236,4 +237,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--peak"]:
         measure_memory(int(sys.argv[2]), int(sys.argv[3]), sys.argv[4:])
     else:
-        main(sys.argv[1:] or [*PARTS, "memory"])
+        parser = argparse.ArgumentParser(description=__doc__)
+        parts = [*PARTS, "memory"]
+        parser.add_argument("parts", nargs="*", default=parts, choices=parts, metavar="part")
+        main(parser.parse_args().parts)

@@ -24,7 +24,9 @@ def commands(start):
 
 @pytest.mark.parametrize("words", commands("asterism "))
 def test_its_arguments_and_options_are_taken(words):
-    assert words[0] in PROGRAM.commands
+    assert words[0] in {*PROGRAM.commands, "--help"}
+    if len(words) == 1:
+        return  # a name in running text may leave its arguments out
     context = PROGRAM.commands[words[0]].make_context(words[0], words[1:])
     targets = context.params.get("targets") or context.params.get("target") or []
     if words[0] in {"repro", "sweep"}:

@@ -8,6 +8,7 @@ symptom.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -52,7 +53,8 @@ def same_place(one: Candidate, other: Candidate) -> bool:
     """Whether two findings may have one cause, by library, family of layers and parameters.
 
     An exception with another type or frame is another cause. A model of an operator lies in the
-    place of a layer whose ONNX text has that operator.
+    place of a layer whose ONNX text has that operator, and of an activation that is it. Of special
+    inputs an operator has one finding, whatever its attributes.
     """
     first, second = one.entry, other.entry
     if _runtime(first) != _runtime(second) or first.by_values != second.by_values:
@@ -61,16 +63,21 @@ def same_place(one: Candidate, other: Candidate) -> bool:
         return False
     if first.source != second.source:
         operator, layer = (one, other) if first.source == "operator" else (other, one)
-        return operator.entry.layer in layer.operators
+        activation = layer.entry.parameters.get("activation", "").replace("_", "")
+        return operator.entry.layer in layer.operators or (
+            layer.entry.layer == "Activation" and operator.entry.layer.lower() == activation
+        )
     places = [place_of(e.layer, e.parameters, e.symptom) for e in (first, second)]
+    if first.source == "operator" and not (first.is_ordinary or second.is_ordinary):
+        return places[0][0] == places[1][0]
     return places[0] == places[1]
 
 
-def have_one_cause(show: Reproduction, one: Candidate, other: Candidate) -> bool:
+def have_one_cause(show: Callable[[], Reproduction], one: Candidate, other: Candidate) -> bool:
     """Whether one's model shows the other's symptom under the other's change.
 
     Args:
-        show: runs models.
+        show: gives what runs models; only called where one has to run.
         one: a finding.
         other: another one in the same place.
     """
@@ -85,7 +92,7 @@ def have_one_cause(show: Reproduction, one: Candidate, other: Candidate) -> bool
     if changed is None:
         return False
     wanted = replace(other.finding, model=one.finding.model)
-    found = show.look(changed, wanted).finding
+    found = show().look(changed, wanted).finding
     return found is not None and found.library == other.finding.library
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,13 +76,13 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
         weights = Path(scratch) / "weights.npz"
         write_weights(weights, {})
         with open_worker_pool(settings.execute, weights) as pool:
-            show = Reproduction(pool, settings.judge, settings.seed, settings.triage.hang_seconds)
 
-            def judge(one: Candidate, other: Candidate) -> bool:
+            def show() -> Reproduction:
                 pool.start()
-                return have_one_cause(show, one, other)
+                hurried = settings.triage.hang_seconds
+                return Reproduction(pool, settings.judge, settings.seed, hurried)
 
-            collect(fresh, known, collection, judge, outcome)
+            collect(fresh, known, collection, partial(have_one_cause, show), outcome)
     for name in outcome.new:
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)

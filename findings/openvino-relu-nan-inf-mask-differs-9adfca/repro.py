@@ -1,0 +1,21 @@
+"""NaN/Inf mask differs | openvino | Relu(). Seen with openvino 2026.4.1; see check.py."""
+import numpy as np
+import onnx
+import onnx.parser
+import openvino as ov
+
+MODEL = """<
+   ir_version: 8,
+   opset_import: ["" : 18],
+   doc_string: ""
+>
+Relu (float[2,3,11] x0) => (float[2,3,11] y0) {
+   [""] y0 = Relu (x0)
+}"""
+inputs = [np.full((2, 3, 11), np.nan, 'float32')]
+onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")
+hint = {"INFERENCE_PRECISION_HINT": "f32"}
+compiled = ov.Core().compile_model("model.onnx", "CPU", hint)
+outputs = list(compiled(inputs).to_tuple())
+print('expected nan at [0, 0, 0] of output 0')
+print("actual  ", np.asarray(outputs[0])[0, 0, 0])

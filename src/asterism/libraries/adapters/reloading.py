@@ -33,7 +33,7 @@ def saved_model(model: Any) -> Any:
         return tf.saved_model.load(folder)
 
 
-def exported(model: Any, batch: int, ahead_of_time: bool = False) -> Any:
+def exported(model: Any, batch: int) -> Any:
     """What PyTorch loads of the file to which it exports a model, as a function of its inputs.
 
     The size of batches is free, except of none and one, which PyTorch always fixes.
@@ -50,7 +50,6 @@ def exported(model: Any, batch: int, ahead_of_time: bool = False) -> Any:
         def forward(self, *inputs: Any) -> Any:
             return self.model(inputs[0] if len(inputs) == 1 else list(inputs), training=False)
 
-    loaded: Any = None
     examples = tuple(
         torch.zeros((batch, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
     )
@@ -58,14 +57,8 @@ def exported(model: Any, batch: int, ahead_of_time: bool = False) -> Any:
     shapes = (tuple(free for _ in examples),)
     with tempfile.TemporaryDirectory() as folder, torch.no_grad():
         program = torch.export.export(Inference(), examples, dynamic_shapes=shapes)
-        if ahead_of_time:
-            path = torch._inductor.aoti_compile_and_package(
-                program, package_path=f"{folder}/model.pt2"
-            )
-            loaded = torch._inductor.aoti_load_package(path)
-        else:
-            torch.export.save(program, f"{folder}/model.pt2")
-            loaded = torch.export.load(f"{folder}/model.pt2").module()
+        torch.export.save(program, f"{folder}/model.pt2")
+        loaded = torch.export.load(f"{folder}/model.pt2").module()
 
     def call(inputs: Any, training: Any = False) -> Any:
         return loaded(*(inputs if isinstance(inputs, (list, tuple)) else [inputs]))

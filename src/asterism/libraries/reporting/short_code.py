@@ -34,6 +34,22 @@ def _called(function: str, *imports: str) -> Code:
 
 _JIT = "jax.jit(lambda x: model(x, training=False))"
 
+
+def _saved(suffix: str) -> Code:
+    name = f'"saved{suffix}"'
+    loaded = f"keras.saving.load_model({name}, compile=False)(GIVEN, training=False)"
+    return Code((), (f"model.save({name})", _AS_ARRAYS.format(loaded)))
+
+
+def _over_items() -> Code:
+    lines = (
+        "batch = lambda x: jax.tree.map(lambda a: a[None], x)",
+        "item = lambda x: jax.tree.map(lambda a: a[0], model(batch(x), training=False))",
+        _AS_ARRAYS.format("jax.vmap(jax.jit(item))(GIVEN)"),
+    )
+    return Code(("import jax",), lines)
+
+
 #: By library and option, for models that Keras builds.
 _BUILT = {
     "tensorflow:eager": _called("model"),
@@ -46,6 +62,34 @@ _BUILT = {
     "jax:eager": _called("model"),
     "jax:jit": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
     "jax:float64": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
+    **{f"{library}:keras_file": _saved(".keras") for library in ("tensorflow", "pytorch")},
+    "tensorflow:h5_file": _saved(".h5"),
+    "tensorflow:saved_model": Code(
+        ("import tensorflow as tf",),
+        (
+            'model.export("saved", format="tf_saved_model", verbose=False)',
+            _AS_ARRAYS.format('tf.saved_model.load("saved").serve(GIVEN)'),
+        ),
+    ),
+    "pytorch:compile_dynamic": _called("torch.compile(model, dynamic=True)", "import torch"),
+    "pytorch:export": Code(
+        ("import torch",),
+        (
+            "given = (keras.tree.map_structure(torch.from_numpy, GIVEN),)",
+            "free = torch.utils._pytree.tree_map(lambda _: {0: torch.export.Dim.DYNAMIC}, given)",
+            "program = torch.export.export(model.eval(), given, dynamic_shapes=(free,))",
+            "outputs = keras.tree.flatten(program.module()(*given))",
+            "outputs = [o.detach().numpy() for o in outputs]",
+        ),
+    ),
+    **{f"jax:{option}": _over_items() for option in ("vmap", "vmap_of_gradient")},
+    "jax:export": Code(
+        ("import jax", "import jax.export"),
+        (
+            f"program = jax.export.export({_JIT})(GIVEN).serialize()",
+            _AS_ARRAYS.format("jax.export.deserialize(program).call(GIVEN)"),
+        ),
+    ),
     "numpy:float64": _called("model"),
     "openvino_keras:predict": Code(
         (), (f"outputs = {_CALL.format('model.predict_on_batch(GIVEN)')}",)
@@ -92,6 +136,29 @@ _NO_GRAD = (
     "outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]",
 )
 
+_LEVELS = ("BASIC", "EXTENDED", "LAYOUT")
+
+
+def _at_level(level: str) -> Code:
+    lines = (
+        "options = ort.SessionOptions()",
+        f"options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_{level}",
+        "session = ort.InferenceSession(PATH, options)",
+    )
+    return Code(("import onnxruntime as ort",), (*lines, *_SESSION_RUN))
+
+
+def _with_kernels(name: str) -> Code:
+    lines = (
+        f"kernels = OpResolverType.{name}",
+        "interpreter = Interpreter(PATH, experimental_op_resolver_type=kernels)",
+        "runner = interpreter.get_signature_runner()",
+        "given = dict(zip(sorted(runner.get_input_details()), inputs))",
+        "outputs = [o for _, o in sorted(runner(**given).items())]",
+    )
+    return Code(("from ai_edge_litert.interpreter import Interpreter, OpResolverType",), lines)
+
+
 #: By library, and the ending of its option: they read the file ``PATH``.
 _READ = {
     ("onnxruntime", ""): Code(
@@ -103,6 +170,7 @@ _READ = {
             *_SESSION_RUN,
         ),
     ),
+    **{("onnxruntime", f"_{level.lower()}"): _at_level(level) for level in _LEVELS},
     ("onnxruntime", "_optimised"): Code(
         ("import onnxruntime as ort",),
         ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
@@ -123,6 +191,8 @@ _READ = {
             "outputs = [o for _, o in sorted(runner(**given).items())]",
         ),
     ),
+    ("litert", "_without_xnnpack"): _with_kernels("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
+    ("litert", "_plain"): _with_kernels("BUILTIN_REF"),
     ("onnx2torch", ""): Code(
         ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)", *_NO_GRAD)
     ),

@@ -46,7 +46,6 @@ class PyTorch(Library):
         "compile",
         "compile_dynamic",
         "export",
-        "aot",
         "keras_file",
         "float64",
         "perturbed",
@@ -150,9 +149,8 @@ def run(model, inputs):
         reference = option in ("float64", "perturbed")
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
-        if option in ("export", "aot"):
-            batch = model_under_test.batch or 1
-            return KerasFunction(exported(model, batch, ahead_of_time=option == "aot"))
+        if option == "export":
+            return KerasFunction(exported(model, model_under_test.batch or 1))
         call = model
         if option == "perturbed":
             call = _Perturbed(model)
@@ -244,14 +242,13 @@ _FUNCTIONS = {
     "compile": "torch.compile(model)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
     "export": "exported(model, len(inputs[0]))",
-    "aot": "exported(model, len(inputs[0]), ahead_of_time=True)",
     **{option: f'reloaded(model, "{suffix}")' for option, suffix in SUFFIXES.items()},
 }
 
 
 def _helper(option: str) -> str:
     """The function that a reproducer's model goes through."""
-    if option in ("export", "aot"):
+    if option == "export":
         return source_of(exported)
     return source_of(reloaded) if option in SUFFIXES else ""
 

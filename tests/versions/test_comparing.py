@@ -101,7 +101,6 @@ def test_every_way_to_run_a_file_is_compared():
     assert options == LEVELS
 
 
-
 def test_truth_values_are_compared():
     """Also with what rounding moves, which is subtracted."""
     right = [RIGHT > 0]

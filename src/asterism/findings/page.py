@@ -11,6 +11,7 @@ from typing import Any
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.records import record_from
 from asterism.core.messages.errors import UserError
+from asterism.core.messages.counting import counted
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.findings.entry import VERDICTS, Entry
 from asterism.libraries.reporting.markdown import cell
@@ -79,38 +80,54 @@ def write_pages(
 
 
 def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str:
-    """All findings: ordinary inputs first, then by library and symptom."""
-    order = sorted(entries, key=lambda e: (not e.is_ordinary, e.library, e.symptom, e.name))
-    rows = [
-        f"| [{e.symptom}]({e.name}/report.md) | {e.library} | {_versions(e)} | {cell(e.where)} | "
-        f"{_inputs(e)} | {_elsewhere(e)} | {_alarm(verdicts.get(e.name))} |"
-        for e in order
-    ]
-    real = [e for e in entries if e.name not in verdicts or not verdicts[e.name].false_alarm]
-    by_library = _counts(e.library for e in real)
-    by_symptom = _counts(e.symptom for e in real)
-    known = sum(bool(e.known) for e in real)
+    """All findings, and below them those that turned out to be false alarms."""
+    real = _real(entries, verdicts)
+    alarms = [entry for entry in entries if entry not in real]
+    ordinary = sum(entry.is_ordinary for entry in real)
+    known = sum(bool(entry.known) for entry in real)
     lines = [
         "# Findings",
         "",
-        f"{len(real)} distinct findings, each confirmed by its `check.py` in fresh processes when",
-        f"it was collected. On ordinary inputs show {sum(e.is_ordinary for e in real)} of them; a",
-        f"link to an issue have {known}. {len(entries) - len(real)} more turned out to be false "
-        "alarms, and stay in the table.",
-        "[What they took](campaign.md).",
+        f"{len(real)} distinct findings. The `check.py` of each confirmed it in fresh processes when",
+        f"it was collected. {ordinary} show on ordinary inputs, the others on special ones such as "
+        "NaN or an",
+        f"empty batch. {known} are linked to an issue of the library. [What they took](campaign.md).",
         "",
-        f"- By library or converter: {by_library}.",
-        f"- By symptom: {by_symptom}.",
+        f"- By library or converter: {_counts(e.library for e in real)}.",
+        f"- By symptom: {_counts(e.symptom for e in real)}.",
         "",
         "`python FOLDER/repro.py` shows one. `python FOLDER/check.py` exits with 1 while the bug",
         "lives, with 0 when it is gone, and with 2 when something else fails. `make findings` runs",
         "every check.",
         "",
-        "| symptom | library | version | layer and parameters | inputs | elsewhere | by hand |",
-        "|---|---|---|---|---|---|---|",
-        *rows,
+        *_table(real, verdicts),
+        "",
+        "## False alarms",
+        "",
+        f"{counted(len(alarms), 'difference')} that the oracle called a wrong result, and that a "
+        "person found",
+        "to be none. Each report says why.",
+        "",
+        *_table(alarms, verdicts),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _table(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[str]:
+    """Findings on ordinary inputs first, then by library and symptom."""
+    order = sorted(entries, key=lambda e: (not e.is_ordinary, e.library, e.symptom, e.name))
+    rows = [
+        f"| [{e.symptom}]({e.name}/report.md) | {e.library} | {_versions(e)} | {cell(e.where)} | "
+        f"{_inputs(e)} | {_elsewhere(e)} | {'yes' if e.name in verdicts else ''} |"
+        for e in order
+    ]
+    head = "| symptom | library | version | layer and parameters | inputs | other versions | looked at |"
+    return [head, "|---|---|---|---|---|---|---|", *rows]
+
+
+def _real(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[Entry]:
+    """Those that nobody found to be a false alarm."""
+    return [e for e in entries if e.name not in verdicts or not verdicts[e.name].false_alarm]
 
 
 def campaign_page(
@@ -129,7 +146,7 @@ def campaign_page(
     hours = sum(piece["seconds"] for piece in pieces) / 3600
     used = sum(piece["processor_seconds"] for piece in pieces) / 3600
     running = sum(piece["seconds_executing"] for piece in pieces) / 3600
-    real = [e for e in entries if e.name not in verdicts or not verdicts[e.name].false_alarm]
+    real = _real(entries, verdicts)
     layers = [entry for entry in real if entry.source == "layer"]
     wrong = [entry for entry in entries if entry.by_values]
     looked = [entry for entry in wrong if entry.name in verdicts]
@@ -160,7 +177,7 @@ def campaign_page(
         "|---|---|---|",
         "| " + " | ".join(f"{facts['coverage'][k]:.0%}" for k in _COVERED) + " |",
         "",
-        f"{len(wrong)} findings are called a wrong result. {len(looked)} of them were looked at by "
+        f"{len(wrong)} differences are called a wrong result. {len(looked)} of them were looked at by "
         f"hand, with the reason in the report: {alarms} of these are false alarms.",
     ]
     return "\n".join(lines) + "\n"
@@ -186,12 +203,6 @@ def _inputs(entry: Entry) -> str:
 
 def _elsewhere(entry: Entry) -> str:
     return ", ".join(f"{version}: {word}" for version, word in sorted(entry.elsewhere.items()))
-
-
-def _alarm(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return ""
-    return "false alarm" if verdict.false_alarm else "a bug"
 
 
 def _write(path: Path, text: str) -> None:

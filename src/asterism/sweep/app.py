@@ -12,6 +12,7 @@ from typing import Any
 
 from asterism.core.files.locks import held_now
 from asterism.core.files.records import read_record
+from asterism.core.messages.counting import counted
 from asterism.core.messages.console import get_logger
 from asterism.core.messages.errors import UserError, naming
 from asterism.core.running.supervision import INTERRUPTED
@@ -272,7 +273,7 @@ def sweep_command(request: Request, dry: bool, say: Callable[[str], None]) -> in
     if dry:
         _say_plan(sweep, points, say)
         return 0
-    count = f"points by {sweep.objective}" if sweep.objective else f"{len(points)} points"
+    count = f"points by {sweep.objective}" if sweep.objective else counted(len(points), "point")
     say(f"sweep {sweep.name}: {count}, launcher {launcher_name(launcher)}")
     status = run(sweep, points, request.overrides, launcher)
     records = read_records(sweep, points)

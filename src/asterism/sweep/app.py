@@ -12,8 +12,8 @@ from typing import Any
 
 from asterism.core.files.locks import held_now
 from asterism.core.files.records import read_record
-from asterism.core.messages.counting import counted
 from asterism.core.messages.console import get_logger
+from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError, naming
 from asterism.core.running.supervision import INTERRUPTED
 from asterism.dvc_hydra.repository import open_checked_repository

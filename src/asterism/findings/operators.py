@@ -40,7 +40,6 @@ _BLAMING = ("now wrong", "now right", "no longer runs", "now runs")
 #: Special numbers that inputs may hold, as Python writes them.
 _SPECIAL = {"nan": ("np.nan", np.nan), "infinity": ("np.inf", np.inf)}
 
-
 #: The symptom of a library that runs no model which the other one runs.
 FAILS = "runtime crash"
 

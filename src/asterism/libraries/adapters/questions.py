@@ -126,16 +126,19 @@ def optimizer_of(question: str) -> Any:
     return getattr(keras.optimizers, kind)(**options)
 
 
-def squared_error(outputs: Any, losses: Sequence[Any], dtype: str) -> Any:
+def squared_error(outputs: Any, losses: Sequence[Any], kind: str) -> Any:
     """The loss of a training step: squared errors, and what regularizers add.
+
+    Keras computes it in float64 for a model of float64, and in float32 for all others.
 
     Args:
         outputs: one or several; the targets are cosines.
         losses: of the layers.
-        dtype: in which Keras computes the loss.
+        kind: dtype of the model's outputs.
     """
     import keras
 
+    dtype = "float64" if kind == "float64" else "float32"
     loss = keras.losses.MeanSquaredError(dtype=dtype)
     many = outputs if isinstance(outputs, list | tuple) else [outputs]
     parts = [loss(cotangent(tuple(o.shape)), o) for o in many]

@@ -171,13 +171,12 @@ def _trained(compiled: JaxFunction, question: str, inputs: Sequence[NDArray[Any]
     kind = model.outputs[0].dtype
     weights = [v.value for v in model.trainable_variables]
     fixed = [v.value for v in model.non_trainable_variables]
-    dtype = "float64" if kind == "float64" else "float32"
 
     def loss_of(weights: Any, inputs: Any) -> Any:
         outputs, after, losses = model.stateless_call(
             weights, fixed, inputs, training=True, return_losses=True
         )
-        return squared_error(outputs, losses, dtype), after
+        return squared_error(outputs, losses, kind), after
 
     step = jax.value_and_grad(loss_of, has_aux=True)
     given = list(inputs) if len(inputs) > 1 else inputs[0]

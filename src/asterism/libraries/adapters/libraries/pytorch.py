@@ -225,7 +225,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
     kind, variables = model.outputs[0].dtype, compiled.trainable
     with compiled.kept():
         outputs = compiled(given if len(given) > 1 else given[0], training=True)
-        loss = squared_error(outputs, model.losses, "float64" if kind == "float64" else "float32")
+        loss = squared_error(outputs, model.losses, kind)
         if variables:
             weights = [v.value for v in variables]
             gradients = torch.autograd.grad(loss, weights, materialize_grads=True)

@@ -205,9 +205,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
     with compiled.kept():
         with tf.GradientTape() as tape:
             outputs = compiled(given if len(given) > 1 else given[0], training=True)
-            loss = squared_error(
-                outputs, model.losses, "float64" if kind == "float64" else "float32"
-            )
+            loss = squared_error(outputs, model.losses, kind)
         gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
         if variables:
             optimizer_of(question).apply(gradients, variables)

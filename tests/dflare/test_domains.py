@@ -9,7 +9,7 @@ from kinds import BOUNDS, CASES, KINDS, OPERATORS, OPTIONS, domain_of, items_of
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.validation import checked_names
 from asterism.dflare.bounded import Bound, within_bound
-from asterism.dflare.domains import DOMAINS, accept_bound, build_domain
+from asterism.dflare.domains import DOMAINS, UNCHANGED, accept_bound, build_domain
 from asterism.dflare.params import BoundParams, DomainParams, TriggerParams
 from asterism.dflare.repairers import repairer_options
 from asterism.search.batched_random_streams import BatchedStreams
@@ -353,6 +353,8 @@ def test_equal_variants_are_equal_mutants(kind):
     for variant, mutant in zip(variants.tolist(), mutants, strict=True):
         if variant >= 0:
             assert made.setdefault(variant, mutant.tobytes()) == mutant.tobytes()
+            assert (variant == UNCHANGED) == (mutant.tobytes() == items[0].tobytes())
     if kind == "images":
+        assert UNCHANGED in made
         assert 0 < len(made) < (variants >= 0).sum()
         assert not (variants >= 0)[~domain.few_mutants[operators]].any()

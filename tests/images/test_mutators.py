@@ -505,6 +505,23 @@ def test_mutants_come_again_where_a_mutator_says_so(name: str) -> None:
     assert different < count / 5 if mutator.few_mutants else different > count / 5
 
 
+@pytest.mark.parametrize("name", sorted(MUTATORS))
+def test_what_is_told_to_leave_an_image_as_it_is_does_so(name: str) -> None:
+    """And of mutators with few mutants nothing else does, on a picture without symmetries."""
+    count = 400
+    image = np.random.default_rng(0).integers(0, 256, (1, 9, 9, 1), dtype=np.uint8)
+    sizes = {"sizes": [1, 3]} if hasattr(MUTATORS[name](), "sizes") else {}
+    mutator = build_mutators({name: sizes})[name]
+    images = np.repeat(image, count, axis=0)
+    draws = mutator.draw(stream(1, name), images.shape)
+    same = (mutator.apply(images, draws) == images).all(axis=(1, 2, 3))
+    told = np.broadcast_to(mutator.unchanged(draws), count)
+    assert not (told & ~same).any()
+    if mutator.few_mutants:
+        np.testing.assert_array_equal(told, same)
+        assert told.any() == (name != "bilateral_blur")
+
+
 @pytest.mark.parametrize(("diameter", "fits"), [(0, False), (1, True), (2, False), (3, True)])
 def test_a_neighbourhood_has_an_odd_diameter_from_1(diameter: int, fits: bool) -> None:
     if fits:

@@ -74,6 +74,8 @@ class PredictionCache:
             new: the answer's row by the input's key.
             answers: what the models say.
         """
+        if not new:
+            return
         if not len(self._shelf):
             classes = answers.f.shape[1]
             room = _KEPT_BYTES // (_ENTRY_BYTES + 2 * answers.f.itemsize * classes)

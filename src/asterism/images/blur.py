@@ -63,6 +63,11 @@ class SizedBlur(Mutator):
         """``size``: int64 ``(N,)``, pixels."""
         return {"size": rng.choice(_integers(self.sizes), size=shape[0])}
 
+    def unchanged(self, draws: Draws) -> NDArray[np.bool_]:
+        """See :meth:`Mutator.unchanged`."""
+        same: NDArray[np.bool_] = draws["size"] == 1
+        return same
+
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""
         mutants, in_strip = images.copy(), {}

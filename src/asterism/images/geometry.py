@@ -124,6 +124,11 @@ class Translation(AffineMutator):
         offsets = rng.integers(self.low, self.high, size=(shape[0], 2), endpoint=True)
         return {"right": offsets[:, 0], "down": offsets[:, 1]}
 
+    def unchanged(self, draws: Draws) -> NDArray[np.bool_]:
+        """See :meth:`Mutator.unchanged`."""
+        same: NDArray[np.bool_] = (draws["right"] == 0) & (draws["down"] == 0)
+        return same
+
     def sampling(self, draws: Draws) -> NDArray[np.float32]:
         """See :meth:`AffineMutator.sampling`."""
         matrices = _identity(len(draws["right"]))
@@ -208,6 +213,11 @@ class Rotation(AffineMutator):
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """``degrees``: int64 ``(N,)``."""
         return {"degrees": rng.integers(self.low, self.high, size=shape[0], endpoint=True)}
+
+    def unchanged(self, draws: Draws) -> NDArray[np.bool_]:
+        """See :meth:`Mutator.unchanged`."""
+        same: NDArray[np.bool_] = draws["degrees"] == 0
+        return same
 
     def sampling(self, draws: Draws) -> NDArray[np.float32]:
         """See :meth:`AffineMutator.sampling`."""

@@ -52,6 +52,13 @@ class Mutator(ABC):
         """Which option images of this shape ``(H, W, C)`` are too small for; empty where none."""
         return ""
 
+    def unchanged(self, draws: Draws) -> NDArray[np.bool_]:
+        """Which images these draws surely leave as they are, bool ``(N,)`` or one for all.
+
+        A mutator of few mutants should tell; here it is told of none.
+        """
+        return np.zeros((), np.bool_)
+
     @abstractmethod
     def draw(self, rng: Randomness, shape: tuple[int, int, int, int]) -> Draws:
         """Everything random about mutating a batch of this shape ``(N, H, W, C)``."""

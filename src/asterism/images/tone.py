@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asterism.images.mutator import (
     MUTATORS,
@@ -68,6 +69,11 @@ class Brightness(Mutator):
         """``levels``: int16 ``(N,)``."""
         levels = rng.integers(self.low, self.high, size=shape[0], endpoint=True)
         return {"levels": levels.astype(np.int16)}
+
+    def unchanged(self, draws: Draws) -> NDArray[np.bool_]:
+        """See :meth:`Mutator.unchanged`."""
+        same: NDArray[np.bool_] = draws["levels"] == 0
+        return same
 
     def apply(self, images: Images, draws: Draws) -> Images:
         """Mutants of ``images``, see :class:`~asterism.images.mutator.Mutator`."""

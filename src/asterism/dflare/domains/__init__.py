@@ -25,6 +25,9 @@ Items = NDArray[Any]
 Rows = NDArray[np.int64]
 Distances = dict[str, NDArray[np.float64]]
 
+#: The variant of an item that is the item itself.
+UNCHANGED = 0
+
 
 class Domain(Protocol):
     """A kind of inputs."""
@@ -53,7 +56,8 @@ class Domain(Protocol):
             streams: random numbers for each.
 
         Returns:
-            int64 ``(n,)``: equal numbers are equal mutants of an item; below 0 that is not told.
+            int64 ``(n,)``: equal numbers are equal mutants of an item, :data:`UNCHANGED` is the
+            item itself; below 0 that is not told.
         """
         ...
 

@@ -12,6 +12,7 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.construction import NoOptions
 from asterism.dflare.domains import (
     DOMAINS,
+    UNCHANGED,
     ChosenDomain,
     Distances,
     Items,
@@ -82,13 +83,12 @@ class ImageDomain(ChosenDomain):
         height, width, channels = shape
         for number in np.flatnonzero(self.few_mutants).tolist():
             (rows,) = (operators == number).nonzero()
-            draws = self._mutators[number].draw(
-                streams.of(rows), (len(rows), height, width, channels)
-            )
-            folded: Any = np.int64(number)
+            mutator = self._mutators[number]
+            draws = mutator.draw(streams.of(rows), (len(rows), height, width, channels))
+            folded: Any = np.int64(number + 1)  # above UNCHANGED
             for drawn in draws.values():
                 folded = (folded << _DRAWN_BITS) + drawn + (1 << _DRAWN_BITS - 1)
-            variants[rows] = folded
+            variants[rows] = np.where(mutator.unchanged(draws), UNCHANGED, folded)
         return variants
 
     def crossover(self, first: Items, second: Items, rng: np.random.Generator) -> Items:

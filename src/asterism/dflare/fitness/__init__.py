@@ -30,6 +30,8 @@ class Fitness(ABC):
     #: Whether the search looks for consequential deviations only, so that in the place of D stands
     #: how near a mutant is to one.
     aims_at_consequence: ClassVar[bool] = False
+    #: Whether the best can be replaced by a mutant that is equal to it.
+    unchanged_may_replace: ClassVar[bool] = False
 
     def __init__(self, trajectories: int, delta: float) -> None:
         self.delta = delta

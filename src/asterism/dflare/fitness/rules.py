@@ -76,6 +76,9 @@ class Released(Fitness):
     within delta, when its outputs are at least a squared distance of 0.5 from all observed ones.
     """
 
+    #: The outputs of what replaced the best by another D were not noted as observed.
+    unchanged_may_replace: ClassVar[bool] = True
+
     def __init__(self, trajectories: int, delta: float) -> None:
         super().__init__(trajectories, delta)
         self._observed: list[list[Outputs]] = [[] for _ in range(trajectories)]

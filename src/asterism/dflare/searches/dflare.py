@@ -100,7 +100,7 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         trajectories, operators = len(items), len(under_test.domain.operators)
         self._fitness = FITNESSES[options.fitness](trajectories, options.delta)
         self._operators = OperatorChoice(trajectories, operators, options.guided)
-        self._fruitless = FruitlessMutants(trajectories)
+        self._fruitless = FruitlessMutants(trajectories, self._fitness.unchanged_may_replace)
         self._choices, self._mutations = self.streams("choice"), self.streams("mutations")
         self._consequence: Consequence | None = None
         if self._fitness.aims_at_consequence:
@@ -133,18 +133,17 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         )
         streams = self._mutations.of(owners).below(queries).drawn_ahead(_FIRST_NUMBERS)
         variants, skipped, share = np.full(len(owners), -1), None, None
-        domain = self.under_test.domain
-        comes_again = domain.few_mutants[operators]
+        domain, made_by = self.under_test.domain, operators
         if self._consequence is not None:
             share = _FAINTEST ** self._steps.of(owners).below(queries).random(len(owners))
-            comes_again[:] = False  # a share is a real number: no mutant comes again
         elif self.under_test.bound is None:  # beyond a bound, a mutant is made anew
             variants = domain.variants(self.items.shape[1:], operators, streams)
             skipped = self._fruitless.known(owners, variants)
             made = np.flatnonzero(~skipped)
-            owners, variants, comes_again = owners[made], variants[made], comes_again[made]
+            owners, variants, made_by = owners[made], variants[made], operators[made]
             streams = streams.of(made)
-        made_by = operators if skipped is None else operators[made]
+        # A share is a real number: such a mutant does not come again. Nor does one that was told.
+        comes_again = domain.few_mutants[made_by] & (variants < 0) & (share is None)
         mutants = self.mutants(owners, self._best.take(owners, axis=0), made_by, streams, share)
         return SpeculativeBatch(
             trajectories, counts, mutants, comes_again, operators, variants, skipped=skipped

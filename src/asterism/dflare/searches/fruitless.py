@@ -1,13 +1,16 @@
 """Mutants that are known to lead nowhere, so that they need not be made again.
 
 The same mutant of the same item does not replace this item at a second time either, nor is it a
-new triggering input. A search that stays at one image soon knows all blurs of it.
+new triggering input. A search that stays at one image soon knows all blurs of it, and a blur of
+size 1 leaves the image as it is.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+
+from asterism.dflare.domains import UNCHANGED
 
 Rows = NDArray[np.int64]
 
@@ -17,9 +20,12 @@ class FruitlessMutants:
 
     Args:
         trajectories: how many there are.
+        unchanged_may_replace: whether a best can be replaced by a mutant that is equal to it; if
+            not, such a mutant is known without a try.
     """
 
-    def __init__(self, trajectories: int) -> None:
+    def __init__(self, trajectories: int, unchanged_may_replace: bool) -> None:
+        self._unchanged_may_replace = unchanged_may_replace
         self._variants = np.empty(0, np.int64)  # ascending; each has a column of what was tried
         self._tried = np.zeros((trajectories, 0), np.bool_)
 
@@ -39,6 +45,8 @@ class FruitlessMutants:
             known[told] = True
             first = np.unique(places, return_index=True)[1]
             known[told[first]] = self._tried.ravel()[places[first]]
+        if not self._unchanged_may_replace:
+            known |= variants == UNCHANGED
         return known
 
     def add(self, owners: Rows, variants: Rows) -> None:

@@ -1,7 +1,6 @@
 """How fast Dflare finds triggering inputs, on published models and real data.
 
     python benchmarks/compressed.py [lenet1|resnet20] [--seeds 200] [--alone] [--chased 20]
-    python benchmarks/compressed.py [lenet1|resnet20] --seeds 30 --consequence 4000
 
 Models lie in ``../shared/models`` and data in ``../shared/data``, relative to the repository.
 The baseline is the released Dflare, measured on 4 idle cores with a ceiling of 180 s a seed. How
@@ -42,10 +41,9 @@ from recorded import RecordedPair, measured  # noqa: E402
 from asterism.core.settings import machine  # noqa: E402
 from asterism.data import DataParams, load  # noqa: E402
 from asterism.dflare.comparisons.labels import TopLabel  # noqa: E402
-from asterism.dflare.consequence import Consequence, ConsequenceParams  # noqa: E402
 from asterism.dflare.domains.images import ImageDomain  # noqa: E402
 from asterism.dflare.lockstep import Budget, PairUnderTest  # noqa: E402
-from asterism.dflare.pair import Pair, open_pair  # noqa: E402
+from asterism.dflare.pair import open_pair  # noqa: E402
 from asterism.dflare.params import TriggerParams  # noqa: E402
 from asterism.dflare.searches import SEARCHES  # noqa: E402
 from asterism.dflare.trigger import SearchSeeds, draw_seeds  # noqa: E402
@@ -178,44 +176,6 @@ def compare(name, params, under_test, seeds):
     )
 
 
-def consequential(name, models, data, count, queries):
-    """For how many seeds each fitness finds that the original is sure and right, the other wrong.
-
-    The paper's fitness goes on after a deviation too, so that both have the same queries. The
-    operators are natural changes.
-    """
-    params = trigger_params("default", "consequence")
-    options = params.searches["consequence"].options
-    operators = params.operators
-    judge = Consequence.of(TopLabel(), ConsequenceParams(**options["consequence"]))
-    seeds = draw_seeds(data.test_images, count, 0)
-    under_test = PairUnderTest(
-        Pair(*models), ImageDomain(operators), TopLabel(), labels=data.test_labels
-    )
-    kind = SEARCHES["dflare"]
-    print(f"{name}: consequential deviations, {count} seeds, {queries} queries each")
-    for fitness, triggers in (("consequence", 1), ("paper", queries)):
-        chosen = kind.Options(**options | {"fitness": fitness})
-        task = kind(
-            under_test, Budget(queries, triggers), seeds.items, seeds.numbers.tolist(), 0,
-            "dflare", chosen,
-        )  # fmt: skip
-        started = time.perf_counter()
-        first: dict[int, int] = {}
-        mattering: dict[int, int] = {}
-        for trigger in task.run().triggers:
-            first.setdefault(trigger.seed, trigger.queries)
-            expected = data.test_labels[[trigger.seed]][:, np.newaxis]
-            if judge.holds(trigger.f[np.newaxis], trigger.g[np.newaxis], expected)[0]:
-                mattering.setdefault(trigger.seed, trigger.queries)
-        print(
-            f"  fitness {fitness:11} any for {len(first)} seeds, on average after "
-            f"{np.mean(list(first.values())):.1f} queries; consequential for {len(mattering)}, "
-            f"after {sorted(mattering.values())}; {time.perf_counter() - started:.0f} s",
-            flush=True,
-        )
-
-
 def run(name, count, alone, chased):
     source, original, compressed, preprocessing, *baseline = SUBJECTS[name]
     baseline_ms, baseline_queries, inference_ms = baseline
@@ -229,9 +189,6 @@ def run(name, count, alone, chased):
         f"{machine.available_threads()} processors"
     )
     with open_pair(*files, scaling) as models:
-        if arguments.consequence:
-            consequential(name, models, data, count, arguments.consequence)
-            return
         for model in models:
             right = model.predict(data.test_images[:2000]).argmax(1) == data.test_labels[:2000]
             print(f"  {model.name}: {100 * right.mean():.2f}% of the first 2000 test images")
@@ -271,12 +228,6 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument(
         "--alone", action="store_true", help="Dflare without what it is compared to"
-    )
-    parser.add_argument(
-        "--consequence",
-        type=int,
-        metavar="QUERIES",
-        help="only this: for how many seeds each fitness finds consequential deviations",
     )
     parser.add_argument("--chased", type=int, default=20, help="seeds for DiffChaser")
     arguments = parser.parse_args()

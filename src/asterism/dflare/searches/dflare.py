@@ -232,9 +232,10 @@ class Dflare(LockstepSearch[SpeculativeBatch]):
         """How many queries each trajectory proposes: together a full batch, few of them in vain.
 
         The longer a trajectory has found nothing better, the longer that is likely to go on.
+        Two at least: a round costs more than a mutant in vain, where batches are not full.
         """
         fruitless = self.queries[trajectories] - self._last_success[trajectories]
-        wanted = np.minimum(1 + fruitless, self.budget.queries - self.queries[trajectories])
+        wanted = np.minimum(2 + fruitless, self.budget.queries - self.queries[trajectories])
         full = self.under_test.pair.full_batch
         shares = wanted * full // max(full, int(wanted.sum()))
         counts: Rows = np.maximum(1, shares)

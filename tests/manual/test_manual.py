@@ -70,7 +70,7 @@ def sentences(page):
     text = re.sub(r"\n\s*[-*] ", "\n\n", "\n".join(lines))
     text = re.sub(r"`[^`]*`", "CODE", re.sub(r"\]\([^)]*\)", "]", text))
     for paragraph in re.split(r"\n\s*\n", text):
-        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[(*])", " ".join(paragraph.split()))
+        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z0-9\[(*-])", " ".join(paragraph.split()))
 
 
 FIRST = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "index.md"]

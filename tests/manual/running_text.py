@@ -9,7 +9,7 @@ _HIDDEN = re.compile(r"```.*?```|<!--.*?-->", re.DOTALL)
 _NO_TEXT = ("|", "#", "    ")
 
 #: Where a sentence ends and another one begins.
-_BETWEEN = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z0-9\[(*-])")
+_BETWEEN = re.compile(r"(?<=[.!?:;])\**\s+(?=[A-Z0-9\[(*-])")
 
 
 def sentences(text: str) -> Iterator[str]:

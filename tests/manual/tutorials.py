@@ -24,7 +24,9 @@ _PART = re.compile(
 _NUMBER = re.compile(r"-?\d[\d,.:]*")
 
 #: A picture below the paragraph that names the page, or the part of one, which it shows.
-_PICTURE = re.compile(r"`([^`\n]+\.html(?:#[\w-]+)?)`[^`]*?\n\n!\[[^\]]+\]\((\.\./images/[^)]+\.png)\)")
+_PICTURE = re.compile(
+    r"`([^`\n]+\.html(?:#[\w-]+)?)`[^`]*?\n\n!\[[^\]]+\]\((\.\./images/[^)]+\.png)\)"
+)
 
 #: Width and height of pictures, in pixels.
 _SIZE = (1420, 1000)

@@ -1,7 +1,6 @@
 """The pair to try vetting with, and the command that vets it."""
 
 import json
-import os
 
 import cv2
 import numpy as np
@@ -46,7 +45,7 @@ def test_files_of_the_users_do_not_go_with_it(more, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     told = CliRunner().invoke(cli.app, ["vet", "--demo", *more]).exception
     assert "--demo makes its own models and pictures" in str(told)
-    assert not os.listdir(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow

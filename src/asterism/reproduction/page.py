@@ -43,9 +43,9 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 ## How to read it
 
 A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs. Behind it stands
-half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value. Where there is
-only one value, it is the paper's: nothing has run. The last column names the experiment, its scale,
-its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
+half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value.
+Where there is only one value, it is the paper's: nothing has run. The last column names the
+experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
 62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a claim is the mean of
 several networks, each counts as one run, with the mean of its own. A verdict follows from a rule,
 which stands in words under each list of claims:
@@ -154,14 +154,11 @@ def _filled(table: PaperTable, rows: Sequence[FilledRow]) -> list[str]:
     parts = [_table(head, body)]
     left = sum(not row.runs for row in rows)
     if left:
-        parts.append(wrapped(f"{left} of {len(rows)} rows have no run yet. {_sentence(table.not_run)}"))
+        why = table.not_run[:1].upper() + table.not_run[1:]
+        parts.append(wrapped(f"{left} of {len(rows)} rows have no run yet. {why}"))
     if table.note:
         parts.append(wrapped(table.note))
     return parts
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _cell(cell: Cell) -> str:

@@ -45,10 +45,10 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs. Behind it stands
 half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value.
 Where there is only one value, it is the paper's: nothing has run. The last column names the
-experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
-62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a claim is the mean of
-several networks, each counts as one run, with the mean of its own. A verdict follows from a rule,
-which stands in words under each list of claims:
+experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason
+such as *57.1 (51.5 to 62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a
+claim is the mean of several networks, each counts as one run, with the mean of its own. A verdict
+follows from a rule, which stands in words under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.

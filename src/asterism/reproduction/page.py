@@ -239,7 +239,7 @@ def _processor_hours(runs: Sequence[RecordedRun]) -> float:
 
 def _setup(run: RecordedRun) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in sorted(run.machine.items()))
-    versions = ", ".join(f"`{name} {value}`" for name, value in sorted(run.versions.items()))
+    versions = ", ".join(f"`{name}=={value}`" for name, value in sorted(run.versions.items()))
     return f"Machine: {machine}. Versions: {versions}."
 
 

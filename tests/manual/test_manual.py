@@ -61,30 +61,3 @@ def test_broken_links_are_errors(tmp_path):
     assert result.returncode != 0
     for told in broken.values():
         assert re.search(rf"glossary\.md.*{told}", result.stderr), told
-
-
-def sentences(page):
-    """The sentences of a page's running text; code counts as one word."""
-    text = re.sub(r"```.*?```|<!--.*?-->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    lines = [line for line in text.splitlines() if not line.startswith(("|", "#", "    "))]
-    text = re.sub(r"\n\s*[-*] ", "\n\n", "\n".join(lines))
-    text = re.sub(r"`[^`]*`", "CODE", re.sub(r"\]\([^)]*\)", "]", text))
-    for paragraph in re.split(r"\n\s*\n", text):
-        yield from re.split(r"(?<=[.!?:;])\s+(?=[A-Z\[(*])", " ".join(paragraph.split()))
-
-
-FIRST = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", DOCS / "index.md"]
-FIRST += [page for part in ("tutorials", "how-to") for page in sorted((DOCS / part).glob("*.md"))]
-
-
-@pytest.mark.parametrize("page", FIRST, ids=lambda page: page.stem)
-def test_sentences_of_the_first_pages_have_fewer_than_25_words(page):
-    long = [one for one in sentences(page) if len(re.findall(r"[\w’'-]+", one)) >= 25]
-    assert not long
-
-
-def test_lines_of_the_four_parts_are_short():
-    for page in (page for part in PARTS for page in (DOCS / part).glob("*.md")):
-        if page.parent.name != "measurements":  # moved as they were
-            long = [line for line in page.read_text("utf-8").splitlines() if len(line) > 120]
-            assert not [line for line in long if line[0] != "|"], page.name

@@ -45,7 +45,8 @@ def test_its_settings_compose(page):
 def test_every_picture_is_of_a_page_that_is_named(page):
     shown = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text(encoding="utf-8"))
     assert {(page.parent / picture).resolve() for picture in shown} == set(pictures(page))
-    assert all(picture.is_file() for picture in pictures(page))
+    assert shown, "a newcomer sees what comes out"
+    assert all(0 < picture.stat().st_size < 200_000 for picture in pictures(page))
 
 
 def test_a_line_that_is_not_printed_is_noticed():
@@ -60,7 +61,10 @@ def test_a_line_that_is_not_printed_is_noticed():
 def test_following_the_page_prints_what_it_shows(page, tmp_path):
     for part, output in follow(page, tmp_path):
         assert not lacking(part, output), output
-    assert all((tmp_path / shown).is_file() for shown in pictures(page).values())
+    for shown in pictures(page).values():
+        file, _, part = shown.partition("#")
+        assert not part or f'id="{part}"' in (tmp_path / file).read_text(encoding="utf-8")
+        assert (tmp_path / file).is_file()
     assert not unexplained(tmp_path)
     for later in CONTINUED.get(page.stem, ()):
         for part, output in follow(ROOT / later, tmp_path):

@@ -23,8 +23,10 @@ _PART = re.compile(
 )
 _NUMBER = re.compile(r"-?\d[\d,.:]*")
 
-#: A picture below the paragraph that names the page which it shows.
-_PICTURE = re.compile(r"`([^`\n]+\.html)`[^`]*?\n\n!\[[^\]]+\]\((\.\./images/[^)]+\.png)\)")
+#: A picture below the paragraph that names the page, or the part of one, which it shows.
+_PICTURE = re.compile(
+    r"`([^`\n]+\.html(?:#[\w-]+)?)`[^`]*?\n\n!\[[^\]]+\]\((\.\./images/[^)]+\.png)\)"
+)
 
 #: Width and height of pictures, in pixels.
 _SIZE = (1420, 1000)
@@ -79,13 +81,14 @@ def follow(page: Path, folder: Path) -> list[tuple[Part, str]]:
 
 
 def pictures(page: Path) -> dict[Path, str]:
-    """The pictures that a page shows, each with the page that its commands write."""
+    """The pictures that a page shows, each with the page that its commands write, or a part."""
     found = _PICTURE.findall(page.read_text(encoding="utf-8"))
     return {(page.parent / picture).resolve(): shown for shown, picture in found}
 
 
-def take(picture: Path, shown: Path) -> None:
-    """Take a picture of the top of a page in a browser."""
+def take(picture: Path, folder: Path, shown: str) -> None:
+    """Take a picture of the top of a page in a browser, or of the part that is named after #."""
+    file, _, part = shown.partition("#")
     from report.devtools import Browser
 
     with tempfile.TemporaryDirectory() as profile:
@@ -93,8 +96,8 @@ def take(picture: Path, shown: Path) -> None:
         try:
             opened = browser.page()
             opened.size(*_SIZE)
-            opened.open(shown)
-            opened.picture(picture)
+            opened.open(folder / file)
+            opened.picture(picture, part=part or None)
         finally:
             browser.close()
 
@@ -133,7 +136,7 @@ def main(page: Path) -> None:
         for command, output in follow(page, Path(folder)):
             sys.stdout.write(f"$ {command.text}{output}\n")
         for picture, shown in pictures(page).items():
-            take(picture, Path(folder) / shown)
+            take(picture, Path(folder), shown)
             sys.stdout.write(f"{picture} is written\n")
 
 

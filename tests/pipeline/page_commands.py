@@ -55,7 +55,8 @@ class Way:
         where: ``checkout`` (this one, at once), ``project`` (one whose stages only write files),
             ``elsewhere`` (another test runs it), or ``nowhere``.
         more: words behind the command that leave out what takes long, such as one stage in the
-            place of all; the other test's file; or why nothing runs it.
+            place of all, and hold in the place of the same options before; the other test's file;
+            or why nothing runs it.
     """
 
     pattern: str
@@ -85,8 +86,10 @@ WAYS = [
         "it needs a package index, and half an hour",
     ),
     Way(r"asterism compare-versions", "elsewhere", "docs/tutorials/check-an-upgrade.md"),
+    Way(r"asterism campaign", "project", "--pieces 1 --size 1 --folder ../campaign"),
     Way(r"asterism findings", "elsewhere", "tests/libraries/test_findings_so_far.py"),
     Way(r"asterism new --update", "elsewhere", "tests/pipeline/test_new_project.py"),
+    Way(r"asterism vet --demo", "elsewhere", "docs/tutorials/see-a-page.md"),
     Way(r"asterism vet --check", "elsewhere", "tests/vetting/test_repeated_certificates.py"),
     Way(r"asterism vet .*digits", "elsewhere", "docs/tutorials/vet-a-compressed-model.md"),
     Way(r"asterism vet .", "project", "--dry-run"),

@@ -34,7 +34,7 @@ def of(where):
 
 
 def words_of(command):
-    return [*command.words, *filter(None, [way_of(command).more])]
+    return [*command.words, *way_of(command).more.split()]
 
 
 @pytest.mark.parametrize("command", of("checkout"))

@@ -85,12 +85,16 @@ class Page:
         self.call("Input.dispatchKeyEvent", type="keyUp", **names)
         self.settle()
 
-    def picture(self, target, height=None):
-        """Write a picture of the window, or of so many pixels from the page's top."""
+    def picture(self, target, part=None):
+        """Write a picture of the window, or of the part of the page with this id and its margin."""
         clip = {}
-        if height is not None:
-            width = self.run("innerWidth")
-            clip = {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}
+        if part is not None:
+            corners = self.run(
+                "(e => ({x: e.x + scrollX - 16, y: e.y + scrollY - 16, "
+                "width: e.width + 32, height: e.height + 32}))"
+                f"(document.getElementById({json.dumps(part)}).getBoundingClientRect())"
+            )
+            clip = {"clip": corners | {"scale": 1}}
         shot = self.call("Page.captureScreenshot", captureBeyondViewport=bool(clip), **clip)
         target.write_bytes(b64decode(shot["data"]))
 

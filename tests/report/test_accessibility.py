@@ -15,7 +15,13 @@ import pytest
 
 from report.browser import CHROMIUM
 from report.devtools import Browser
-from report.whole_pages import write_report, write_sweeps, write_vetted
+from report.whole_pages import (
+    write_difference,
+    write_report,
+    write_sweeps,
+    write_versions,
+    write_vetted,
+)
 
 NPM = shutil.which("npm")
 
@@ -24,7 +30,16 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium"),
 ]
 
-PAGES = ("report", "vet", "sweep", "sweeps")
+#: What writes each kind of page into a folder.
+WRITERS = {
+    "report": write_report,
+    "vet": write_vetted,
+    "sweep": lambda folder: write_sweeps(folder)[0],
+    "sweeps": lambda folder: write_sweeps(folder)[1],
+    "difference": write_difference,
+    "versions": write_versions,
+}
+PAGES = tuple(WRITERS)
 VIEWS = [(1280, "light"), (1280, "dark"), (375, "light"), (375, "dark")]
 #: Wide enough for all tables, so that contrast can be computed of everything.
 WIDEST = 6000
@@ -45,15 +60,21 @@ def axe(tmp_path_factory):
     return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
 
 
+class Written(dict):
+    """The page of each kind, written when it is first asked for."""
+
+    def __init__(self, new_folder):
+        super().__init__()
+        self.new_folder = new_folder
+
+    def __missing__(self, name):
+        self[name] = WRITERS[name](self.new_folder(name))
+        return self[name]
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    sweep, sweeps = write_sweeps(tmp_path_factory.mktemp("sweeps"))
-    return {
-        "report": write_report(tmp_path_factory.mktemp("report")),
-        "vet": write_vetted(tmp_path_factory.mktemp("vet")),
-        "sweep": sweep,
-        "sweeps": sweeps,
-    }
+    return Written(tmp_path_factory.mktemp)
 
 
 @pytest.fixture

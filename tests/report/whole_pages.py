@@ -1,6 +1,8 @@
-"""Whole pages to look at: a report of all lanes, a vetted pair, a sweep and the list of sweeps."""
+"""Whole pages to look at, one of each kind that the project makes."""
 
+import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,12 +11,22 @@ import yaml
 from asterism.config import compose
 from asterism.core.parameters.params import read_params
 from asterism.core.running.stage import load_script
+from asterism.libraries.judging.compare import Difference
+from asterism.libraries.judging.params import JudgeParams
 from asterism.report.page import write_page
+from asterism.results.difference_page import write_differences
+from asterism.results.differences import find_differences
+from asterism.results.revision import open_revision
 from asterism.sweep.overview import write_overview
 from asterism.sweep.table import write_outcome
+from asterism.versions.comparing import Change, Pair
+from asterism.versions.page import Comparison, Explained, write_versions_page
+from asterism.versions.subjects import subject_of
 from asterism.vetting.command import VetRequest, vet_overrides
+from pipeline.committed_results import Recorded
 from places import ROOT
 from report.library_results import write_library_results
+from versions.small_files import chain
 from vetting.digit_pairs import damage, make_pair
 
 TINY = [
@@ -121,3 +133,47 @@ def write_sweeps(folder):
     write_outcome(folder / "k", records, "k")
     write_overview(folder)
     return folder / "k/index.html", folder / "index.html"
+
+
+def _results(scale, signature):
+    history = "".join(f"{n},{n * scale},{n**2}\n" for n in range(9))
+    found = {"signature": signature, "finding": {"library": "litert", "symptom": "crash"}}
+    metrics = {f"metric_{n}": n * scale for n in range(30)}
+    return {
+        "metrics/a.json": metrics,
+        "plots/fuzz/history.csv": f"mutants,crashes,queue\n{history}".encode(),
+        "artifacts/triage_findings": {"unique.json": json.dumps([found]).encode()},
+    }
+
+
+def write_difference(folder):
+    """The page of what changed between a commit and an experiment."""
+    made = Recorded(folder / "own")
+    made.commit({"seed": 0}, _results(1, "old"))
+    made.experiment("one", {"seed": 1}, _results(2, "new"))
+    both = [open_revision(made.root, name, made.cache) for name in ("HEAD", "one")]
+    write_differences(folder / "diff.html", find_differences(*both))
+    return folder / "diff.html"
+
+
+def write_versions(folder):
+    """The page of an upgrade that changes one model, ends another one, and leaves a third."""
+    pair = Pair("onnxruntime@0.1:file", "onnxruntime:file")
+    wrong = Change(
+        "a model", pair, "wide", "now wrong", new=Difference("values differ", 0, 1234.5), apart=0.5
+    )
+    others = [
+        Change("another", pair, "normal", "no longer runs", said="error: no kernel for Exp"),
+        Change("a third", pair, "normal", "same"),
+    ]
+    part = SimpleNamespace(layers=["Exp e"], nodes=9, finished=True)
+    found = Comparison(
+        "onnxruntime 0.1",
+        "onnxruntime 1.31",
+        ({"numpy": "1.26.4", "onnxruntime": "0.1"}, {"numpy": "2.4.6", "onnxruntime": "1.31"}),
+        [(subject_of(one.subject, chain("Relu", "Exp"), 4, {}), [one]) for one in (wrong, *others)],
+        [Explained(wrong, part, "01-now-wrong-a-model", (0, 1))],
+        [("a fourth", "holds an operator of another domain")],
+    )
+    write_versions_page(folder / "versions.html", found, JudgeParams(ulps=64, conditioning=8))
+    return folder / "versions.html"

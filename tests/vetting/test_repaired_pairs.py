@@ -245,8 +245,8 @@ def test_the_smallest_file_that_repairs_enough_is_chosen(
         assert "reason" not in facts
     else:
         assert facts["reason"] == (
-            "no file with at most 40% of the nodes in float takes 90% of the deviations away; "
-            f"this one takes {wanted.gone:.0%} of those that it was made by, and "
+            "no file with at most 40% of the nodes in float takes 90% of the deviations away. "
+            f"This one takes {wanted.gone:.0%} of those that it was made by, and "
             f"{wanted.expected:.0%} are expected of others"
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -84,6 +85,10 @@ def vet(
         list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    demo: Annotated[
+        bool,
+        typer.Option("--demo", help="Make a small pair and pictures in demo/, and vet these."),
+    ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what is guessed and what would run.")
     ] = False,
@@ -115,9 +120,7 @@ def vet(
     if check is not None:
         _check_certificate(check, as_json)
         sys.exit(_status(read_json(check), check) if exit_code else 0)
-    if original is None or compressed is None or inputs is None:
-        raise UserError("give the original, the compressed model and --inputs, or --check FILE")
-    from asterism.project import new_project
+    from asterism.pairs.demo import FOLDER, make_demo
     from asterism.sweep.app import Request, sweep_command
     from asterism.sweep.point import VETTED
     from asterism.vetting.command import VetRequest, vet_overrides
@@ -126,10 +129,16 @@ def vet(
     if as_json and dry_run:
         raise UserError("--json prints the certificate, and --dry-run makes none: give one of them")
     say = partial(typer.echo, err=as_json)
-    if not Path("dvc.yaml").exists():
-        for line in new_project(Path()):
-            say(line)
-    require_root("dvc.yaml")
+    if demo:
+        if any((original, compressed, inputs, kind, labels)):
+            raise UserError("--demo makes its own models and pictures: give it without yours")
+        _make_sure_of_a_project(say)
+        original, compressed, inputs = make_demo(FOLDER)
+    if original is None or compressed is None or inputs is None:
+        raise UserError(
+            "give the original, the compressed model and --inputs; or --demo, or --check FILE"
+        )
+    _make_sure_of_a_project(say)
     request = VetRequest(
         original=original,
         compressed=compressed,
@@ -219,6 +228,16 @@ def _status(certificate: Any, path: Path) -> int:
 
     with reading(f"the certificate {path}"):
         return EXIT_CODES[certificate["verdict"]["word"]]
+
+
+def _make_sure_of_a_project(say: Callable[[str], None]) -> None:
+    """Make a project here where there is none."""
+    from asterism.project import new_project
+
+    if not Path("dvc.yaml").exists():
+        for line in new_project(Path()):
+            say(line)
+    require_root("dvc.yaml")
 
 
 def _check_certificate(path: Path, as_json: bool) -> None:

@@ -42,13 +42,13 @@ from the cache where they can, a run that was killed goes on, and no stage runs 
 
 ## How to read it
 
-A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs with half of its
-95% interval (Student's t over the runs). A dash stands where the paper has no value. Where there is
-only one value, it is the paper's: nothing has run. The last column names the experiment, its scale,
-its runs and the seeds of each run. A run is a point of the sweep. A reason such as *57.1 (51.5 to
-62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a claim is the mean of
-several networks, each counts as one run, with the mean of its own. A verdict follows from a rule,
-which stands in words under each list of claims:
+A cell such as *100 / 99.8 ± 0.1* has the paper's value, then the mean of the runs. Behind it stands
+half of the 95% interval (Student's t over the runs). A dash stands where the paper has no value.
+Where there is only one value, it is the paper's: nothing has run. The last column names the
+experiment, its scale, its runs and the seeds of each run. A run is a point of the sweep. A reason
+such as *57.1 (51.5 to 62.8; 5 runs)* has the mean, its 95% interval and the number of runs. Where a
+claim is the mean of several networks, each counts as one run, with the mean of its own. A verdict
+follows from a rule, which stands in words under each list of claims:
 
 * **reproduced**, **partly** and **not reproduced** are what the rule says;
 * **not comparable** means that there is no run yet, or that nothing here measures the same thing.
@@ -57,8 +57,8 @@ A verdict from a `small` run rests on fewer seeds than the paper's, and often on
 differs is at the head of each experiment's file in `conf/experiment/`.
 
 The papers' numbers lie in [`results/papers`](../results/papers/README.md). A claim is an entry in
-`results/claims/`, a table a file in `results/tables/`, a figure a file in `results/figures/`, and a
-rule a class in `src/asterism/reproduction/rules/`.
+`results/claims/`, and a rule a class in `src/asterism/reproduction/rules/`. A table is a file in
+`results/tables/`, and a figure one in `results/figures/`.
 """
 
 
@@ -154,7 +154,8 @@ def _filled(table: PaperTable, rows: Sequence[FilledRow]) -> list[str]:
     parts = [_table(head, body)]
     left = sum(not row.runs for row in rows)
     if left:
-        parts.append(wrapped(f"{left} of {len(rows)} rows have no run yet: {table.not_run}"))
+        why = table.not_run[:1].upper() + table.not_run[1:]
+        parts.append(wrapped(f"{left} of {len(rows)} rows have no run yet. {why}"))
     if table.note:
         parts.append(wrapped(table.note))
     return parts
@@ -238,7 +239,7 @@ def _processor_hours(runs: Sequence[RecordedRun]) -> float:
 
 def _setup(run: RecordedRun) -> str:
     machine = ", ".join(f"{name} {value}" for name, value in sorted(run.machine.items()))
-    versions = ", ".join(f"{name} {value}" for name, value in sorted(run.versions.items()))
+    versions = ", ".join(f"`{name}=={value}`" for name, value in sorted(run.versions.items()))
     return f"Machine: {machine}. Versions: {versions}."
 
 

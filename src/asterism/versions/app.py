@@ -37,7 +37,7 @@ from asterism.versions import making
 from asterism.versions.blaming import Arrays, Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
 from asterism.versions.operators import operator_subjects
-from asterism.versions.page import Comparison, Explained, write_versions_page
+from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
 from asterism.versions.scripts import script_of
 from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
 
@@ -210,7 +210,9 @@ def facts_of(found: Comparison) -> dict[str, object]:
     return {
         "old": found.old,
         "new": found.new,
+        "versions": list(found.versions),
         "models": len(found.subjects),
+        "compared": models_of(found),
         "changes": [facts(change) for change in found.changes],
         "rejected": [list(pair) for pair in found.rejected],
     }

@@ -12,7 +12,7 @@ from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.report.document import write_document
 from asterism.report.section import KeyFigure, ReportSection
-from asterism.report.templating import renderer
+from asterism.report.templating import render_body, renderer
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import CHANGES, Change
 from asterism.versions.subjects import Subject
@@ -91,23 +91,18 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
         params: the oracle's tolerances.
     """
     changed = {c.subject for c in found.changes}
-    options = sorted({c.pair.option for _, changes in found.subjects for c in changes})
-    body = _render(
+    models = models_of(found)
+    body, contents = render_body(
+        _render,
         "versions.html.j2",
+        "versions",
         old=found.old,
         new=found.new,
         ulps=f"{params.ulps:g}",
         conditioning=f"{params.conditioning:g}",
         changes=_rows(found),
-        options=options,
-        models=[
-            {
-                "name": subject.name,
-                "nodes": len(subject.model.graph.node),
-                "kinds": {option: found.worst(subject, option) for option in options},
-            }
-            for subject, _ in found.subjects
-        ],
+        options=sorted({option for model in models for option in model["kinds"]}),
+        models=models,
         rejected=found.rejected,
         words=list(CHANGES.items()),
         packages=_packages(*found.versions),
@@ -117,14 +112,40 @@ def write_versions_page(target: Path, found: Comparison, params: JudgeParams) ->
         title=f"{found.old} beside {found.new}",
         question="Does the upgrade change what these models compute?",
         headline=(
-            KeyFigure("models that change", f"{len(changed)} of {len(found.subjects)}"),
-            KeyFigure("models that were not compared", str(len(found.rejected))),
-            *(KeyFigure(kind, str(_count(found, kind))) for kind in CHANGES if _count(found, kind)),
+            KeyFigure(
+                "models that change",
+                f"{len(changed)} of {len(found.subjects)}",
+                sources=("changes.json: changes, models",),
+            ),
+            KeyFigure(
+                "models that were not compared",
+                str(len(found.rejected)),
+                sources=("changes.json: rejected",),
+            ),
+            *(
+                KeyFigure(kind, str(_count(found, kind)), sources=("changes.json: compared.kinds",))
+                for kind in CHANGES
+                if _count(found, kind)
+            ),
         ),
         body=body,
+        contents=contents,
         order=0,
     )
     write_document(target, [section], "")
+
+
+def models_of(found: Comparison) -> list[dict[str, Any]]:
+    """Each model that was compared, with its worst change in each way to run it."""
+    options = sorted({c.pair.option for _, changes in found.subjects for c in changes})
+    return [
+        {
+            "name": subject.name,
+            "nodes": len(subject.model.graph.node),
+            "kinds": {option: found.worst(subject, option) for option in options},
+        }
+        for subject, _ in found.subjects
+    ]
 
 
 def _count(found: Comparison, kind: str) -> int:

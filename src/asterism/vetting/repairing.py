@@ -142,7 +142,7 @@ def _best(curve: RepairCurve, params: VetParams) -> RepairedFile | None:
 def _too_little(params: VetParams, chosen: RepairedFile) -> str:
     return (
         f"no file with at most {params.repair.float_share:.0%} of the nodes in float takes "
-        f"{params.repair.gone:.0%} of the deviations away; this one takes {chosen.gone:.0%} of "
+        f"{params.repair.gone:.0%} of the deviations away. This one takes {chosen.gone:.0%} of "
         f"those that it was made by, and {max(0.0, chosen.expected):.0%} are expected of others"
     )
 

@@ -9,7 +9,7 @@ EXTRAS = {
     "keras": "vetting",
     "ai_edge_litert": "vetting",
     "tf2onnx": "vetting",
-    "sklearn": "compressed",
+    "sklearn": "demo",
     "torch": "compressed",
     "art": "importance",
     "jax": "libraries",

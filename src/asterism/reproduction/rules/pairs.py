@@ -37,9 +37,9 @@ class Smaller(Rule):
     def words(options: Options) -> str:
         """See :class:`Rule`."""
         return (
-            "reproduced where the mean is smaller than what it is compared with, and a one-sided "
-            f"Wilcoxon signed-rank test over the runs gives p of at most {options.alpha:g}; partly "
-            "where it is smaller, and the test gives more"
+            "reproduced where the mean is smaller than what it is compared with, and a test "
+            "agrees; partly where the test does not. It is Wilcoxon's one-sided signed-rank test "
+            f"over the runs, with p of at most {options.alpha:g}"
         )
 
     @staticmethod

@@ -43,8 +43,8 @@ class Close(Rule):
         within, partly = (f"{100 * share:g}%" for share in (options.within, options.partly))
         return (
             f"reproduced where the mean is at most {within} from the paper's value; partly up to "
-            f"{partly}, and reproduced there where the 95% interval contains the paper's value and "
-            f"reaches at most {partly} of that to either side"
+            f"{partly}. It is reproduced there too where the 95% interval contains the paper's "
+            f"value and reaches at most {partly} of that to either side"
         )
 
     @staticmethod

@@ -90,8 +90,8 @@ class Page:
         clip = {}
         if part is not None:
             corners = self.run(
-                "(e => ({x: e.x + scrollX - 16, y: e.y + scrollY - 16, "
-                "width: e.width + 32, height: e.height + 32}))"
+                "(e => ({x: e.x + scrollX - 16, y: e.y + scrollY - 4, "
+                "width: e.width + 32, height: e.height + 8}))"
                 f"(document.getElementById({json.dumps(part)}).getBoundingClientRect())"
             )
             clip = {"clip": corners | {"scale": 1}}

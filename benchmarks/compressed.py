@@ -72,7 +72,7 @@ PUBLISHED_SPEEDUPS = {
 }
 
 
-def conf(path):
+def conf(path: str) -> Any:
     document = yaml.safe_load((ROOT / "conf" / path).read_text(encoding="utf-8"))
     document.pop("defaults", None)
     return document
@@ -111,7 +111,7 @@ def image_by_image(original, compressed, images):
     return 1e3 * (time.perf_counter() - started) / len(images)
 
 
-def trigger_params(*files):
+def trigger_params(*files: str) -> TriggerParams:
     """The parameters of the trigger stage that these files of conf/trigger give, one on another."""
     merged = OmegaConf.merge(*(conf(f"trigger/{file}.yaml") for file in files))
     return TriggerParams.model_validate(OmegaConf.to_container(merged))

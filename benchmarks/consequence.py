@@ -68,6 +68,7 @@ def run(name: str, count: int, queries: int) -> None:
             mattering: dict[int, int] = {}
             for trigger in search.run().triggers:
                 first.setdefault(trigger.seed, trigger.queries)
+                assert under_test.labels is not None, "these pairs have them"
                 expected = np.reshape(under_test.labels[trigger.seed], (1, 1))
                 if judge.holds(trigger.f[np.newaxis], trigger.g[np.newaxis], expected)[0]:
                     mattering.setdefault(trigger.seed, trigger.queries)

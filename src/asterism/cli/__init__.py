@@ -3,6 +3,7 @@
 from asterism.cli import (
     comparison,
     diagnosis,
+    judging,
     libraries,
     models,
     pipeline,
@@ -16,6 +17,7 @@ __all__ = [
     "app",
     "comparison",
     "diagnosis",
+    "judging",
     "libraries",
     "main",
     "models",

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from asterism.cli.program import MODELS, AsJson, ShowPage, app, require_root, show_page
+from asterism.cli.program import (
+    MODELS,
+    AsJson,
+    ShowPage,
+    app,
+    make_sure_of_a_project,
+    require_root,
+    show_page,
+)
 from asterism.core.messages.errors import UserError
 
 
@@ -132,13 +139,13 @@ def vet(
     if demo:
         if any((original, compressed, inputs, kind, labels)):
             raise UserError("--demo makes its own models and pictures: give it without yours")
-        _make_sure_of_a_project(say)
+        make_sure_of_a_project(say)
         original, compressed, inputs = make_demo(FOLDER)
     if original is None or compressed is None or inputs is None:
         raise UserError(
             "give the original, the compressed model and --inputs; or --demo, or --check FILE"
         )
-    _make_sure_of_a_project(say)
+    make_sure_of_a_project(say)
     request = VetRequest(
         original=original,
         compressed=compressed,
@@ -228,16 +235,6 @@ def _status(certificate: Any, path: Path) -> int:
 
     with reading(f"the certificate {path}"):
         return EXIT_CODES[certificate["verdict"]["word"]]
-
-
-def _make_sure_of_a_project(say: Callable[[str], None]) -> None:
-    """Make a project here where there is none."""
-    from asterism.project import new_project
-
-    if not Path("dvc.yaml").exists():
-        for line in new_project(Path()):
-            say(line)
-    require_root("dvc.yaml")
 
 
 def _check_certificate(path: Path, as_json: bool) -> None:

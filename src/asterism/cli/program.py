@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from asterism.core.messages.extras import missing_extra
 #: Groups of commands in ``asterism --help``.
 BEGIN = "Begin"
 MODELS = "Vet compressed models"
+JUDGE = "Judge tests"
 LIBRARIES = "Test libraries"
 RUN = "Run the pipeline"
 LOOK = "Look at results"
@@ -24,7 +26,7 @@ KEEP = "Share and keep results"
 PAPERS = "The papers' experiments"
 
 #: The groups, in the order in which they are shown.
-GROUPS = (BEGIN, MODELS, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
+GROUPS = (BEGIN, MODELS, JUDGE, LIBRARIES, RUN, LOOK, KEEP, PAPERS)
 
 
 class InGroups(TyperGroup):
@@ -71,6 +73,16 @@ def require_root(needed: str) -> None:
             "(`asterism new FOLDER` makes a project)"
         )
     check_code(Path.cwd())
+
+
+def make_sure_of_a_project(say: Callable[[str], None]) -> None:
+    """Make a project here where there is none."""
+    from asterism.project import new_project
+
+    if not Path("dvc.yaml").exists():
+        for line in new_project(Path()):
+            say(line)
+    require_root("dvc.yaml")
 
 
 def show_page(page: Path, show: bool | None) -> None:

@@ -278,7 +278,8 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
     """What stays of a point's workspace: its logs, report, vetted pair, and what is to be kept."""
     shutil.rmtree(folder / KEPT, ignore_errors=True)
-    for path in (path for pattern in kept for path in sorted(here.glob(pattern))):
+    found = (path for pattern in kept for path in sorted(here.glob(pattern)))
+    for path in filter(Path.is_file, found):
         target = folder / KEPT / path.relative_to(here)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
@@ -287,9 +288,18 @@ def _keep(here: Path, folder: Path, kept: Sequence[str]) -> None:
     if (here / VETTED / "index.html").exists():
         shutil.copytree(here / VETTED, folder / VETTED.name, dirs_exist_ok=True)
     if (here / REPORT).exists():
-        page = (here / REPORT).read_text(encoding="utf-8")
-        own = page.replace(f'"{SWEEPS}"', '"../../index.html"')  # the sweep that it is a point of
-        (folder / REPORT.name).write_text(own, encoding="utf-8")
+        shutil.copyfile(here / REPORT, folder / REPORT.name)
+        name_own_sweep(folder / REPORT.name)
+
+
+def name_own_sweep(page: Path) -> None:
+    """Let the report of a point lead to the page of its sweep, in the place of that of all sweeps.
+
+    Args:
+        page: in the point's folder, :attr:`Sweep.folder`'s ``points/NUMBER``.
+    """
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace(f'"{SWEEPS}"', '"../../index.html"'), encoding="utf-8")
 
 
 def read_metrics(folder: Path) -> dict[str, float]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from asterism.core.messages.errors import UserError
+from asterism.core.parameters.overrides import quoted
 from asterism.core.parameters.registry import unknown
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.data.given.kind import INPUT_KINDS
@@ -70,7 +70,7 @@ def vet_overrides(request: VetRequest, conf: Path) -> tuple[list[str], list[str]
     for name in ("original", "compressed", "inputs", "labels"):
         path = getattr(request, name)
         if path is not None:
-            overrides.append(f"vet.{name}={_quoted(str(path.resolve()))}")
+            overrides.append(f"vet.{name}={quoted(str(path.resolve()))}")
     compared, told = _comparison(request, signature, kind, conf)
     overrides += compared
     said.append(told)
@@ -157,7 +157,7 @@ def _constant(text: str) -> str:
     """``NAME=NUMBER`` as Hydra takes it."""
     name, _, number = text.rpartition("=")
     try:
-        return f"{{input: {_quoted(name)}, value: {float(number)}}}"
+        return f"{{input: {quoted(name)}, value: {float(number)}}}"
     except ValueError:
         raise UserError(f"--constant {text!r}: give NAME=NUMBER") from None
 
@@ -168,15 +168,4 @@ def _value(value: Any) -> str:
         return "{" + ", ".join(f"{name}: {_value(part)}" for name, part in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_value, value)) + "]"
-    return _quoted(value) if isinstance(value, str) else json.dumps(value)
-
-
-def _quoted(text: str) -> str:
-    """A text as Hydra's grammar takes it, whatever characters it has.
-
-    A backslash is doubled before a quote, at the end, and before an interpolation: anywhere else
-    it stands for itself.
-    """
-    plain = re.sub(r"(\\*)\$\{", r"\1\1\\${", text)
-    escaped = re.sub(r"(\\*)'", r"\1\1\\'", plain)
-    return "'" + re.sub(r"(\\+)\Z", r"\1\1", escaped) + "'"
+    return quoted(value) if isinstance(value, str) else json.dumps(value)

@@ -9,6 +9,9 @@ from pathlib import Path
 from asterism.models.signatures.kinds import kind_of_inputs
 from asterism.models.signatures.signature import Signature
 
+#: What lanes do that judge test sets.
+IMPORTANCE, RECURRENT = "importance-driven coverage", "fuzz a recurrent network"
+
 
 @dataclass(frozen=True)
 class Use:
@@ -30,8 +33,8 @@ def uses(path: Path, signature: Signature) -> list[Use]:
     lanes: dict[str, Callable[[Path, Signature], tuple[bool, str]]] = {
         "vet a compressed version": _vet,
         "search a pair of image classifiers": _pair,
-        "importance-driven coverage": _importance,
-        "fuzz a recurrent network": _recurrent,
+        IMPORTANCE: _importance,
+        RECURRENT: _recurrent,
         "seed for testing libraries": _libraries,
     }
     return [Use(lane, *told(path, signature)) for lane, told in lanes.items()]

@@ -1,0 +1,92 @@
+"""The command that judges a test set: judge-tests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from asterism.cli.program import (
+    JUDGE,
+    AsJson,
+    ShowPage,
+    app,
+    make_sure_of_a_project,
+    show_page,
+)
+from asterism.core.messages.errors import UserError
+
+if TYPE_CHECKING:
+    from asterism.report.section import Answer
+
+
+@app.command(rich_help_panel=JUDGE)
+def judge_tests(
+    model: Annotated[
+        Path, typer.Argument(help="A classifier (.keras, .h5) or recurrent network (also .onnx).")
+    ],
+    data: Annotated[
+        str,
+        typer.Option(
+            help="Its training and test inputs: an .npz, a folder with train/ and test/, or the "
+            "name of known data such as mnist."
+        ),
+    ],
+    preprocessing: Annotated[
+        str | None, typer.Option(help="Of images: a choice of conf/preprocessing.")
+    ] = None,
+    override: Annotated[
+        list[str] | None, typer.Option("--set", "-S", help="A further override of Hydra.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the experiment.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would run.")] = False,
+    show: ShowPage = None,
+    as_json: AsJson = False,
+) -> None:
+    """Judge a test set: what it exercises of a model, and which inputs would add to it.
+
+    For a classifier of images these are combinations of the neurons that matter most
+    (DeepImportance), for a recurrent network its states and transitions (DeepStellar). It runs as
+    a DVC experiment in a workspace of its own, so the same question is answered from the cache the
+    next time.
+    """
+    from asterism.judge_tests import JudgeRequest, judge_run, write_answers
+    from asterism.sweep.app import sweep_command
+
+    if as_json and dry_run:
+        raise UserError("--json prints the answers, and --dry-run has none: give one of them")
+    say = partial(typer.echo, err=as_json)
+    make_sure_of_a_project(say)
+    asked = JudgeRequest(
+        model=model, data=data, preprocessing=preprocessing, overrides=override or (), name=name
+    )
+    run = judge_run(asked, Path("conf"))
+    for line in run.said:
+        say(line)
+    code = sweep_command(run.request, dry_run, say)
+    if code == 0 and not dry_run:
+        page, answers = write_answers(run)
+        if as_json:
+            print(json.dumps([asdict(answer) for answer in answers], indent=1))
+        else:
+            for answer in answers:
+                _print_answer(answer)
+            show_page(page, show)
+    sys.exit(code)
+
+
+def _print_answer(answer: Answer) -> None:
+    print(answer.question)
+    print(f"  {answer.sentence}")
+    for figure in answer.figures:
+        print(
+            f"  {figure.label}: {figure.value}"
+            + (f" ({figure.certainty})" * bool(figure.certainty))
+        )
+    for step in answer.steps:
+        print(f"  next: {step.text} {step.command}".rstrip())

@@ -135,7 +135,7 @@ def write_answers(run: JudgeRun) -> tuple[Path, tuple[Answer, ...]]:
         UserError: the results are not there.
     """
     page, kept = run.folder / REPORT.name, run.folder / KEPT
-    write_page(kept, page)
+    write_page(kept, page, [run.section])
     name_own_sweep(page)
     section = SECTIONS[run.section](kept)
     assert section is not None, "the page has it"

@@ -57,6 +57,7 @@ def judge_tests(
     """
     from asterism.judge_tests import JudgeRequest, judge_run, write_answers
     from asterism.sweep.app import sweep_command
+    from asterism.sweep.point import KEPT
 
     if as_json and dry_run:
         raise UserError("--json prints the answers, and --dry-run has none: give one of them")
@@ -76,6 +77,7 @@ def judge_tests(
         else:
             for answer in answers:
                 _print_answer(answer)
+            print(f"files: {run.folder / KEPT}")
             show_page(page, show)
     sys.exit(code)
 

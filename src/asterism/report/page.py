@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from asterism.core.messages.console import get_logger
@@ -23,18 +24,19 @@ NOTE = Step(
 )
 
 
-def write_page(workspace: Path, target: Path) -> None:
+def write_page(workspace: Path, target: Path, lanes: Collection[str] | None = None) -> None:
     """One HTML file with everything inside: no request leaves the page, which links to the sweeps.
 
     Args:
         workspace: project folder, with ``metrics/``, ``plots/`` and ``artifacts/``.
         target: the page.
+        lanes: names of :data:`~asterism.report.section.SECTIONS`; None for all of them.
 
     Raises:
         UserError: no lane has results.
     """
     sections: list[ReportSection] = []
-    for name in SECTIONS:
+    for name in SECTIONS if lanes is None else lanes:
         section = SECTIONS[name](workspace)
         if section is None:
             log.info("no results: left out of the report", lane=name)

@@ -53,7 +53,7 @@ class PyTorchCopy(KerasCopy, PyTorch):
     """PyTorch with faults."""
 
     name = f"{COPY}pytorch"
-    options = tuple(LAYER_FAULTS)  # type: ignore[assignment]
+    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}tensorflow")

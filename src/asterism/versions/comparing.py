@@ -12,9 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE, option_of
+from asterism.libraries.adapters.backends import (
+    FILE_FLOAT64,
+    FILE_PERTURBED,
+    FILE_PROBES,
+    FILE_REFERENCE,
+    option_of,
+)
 from asterism.libraries.judging.compare import Difference, first_difference, spread_of
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.libraries.running.tolerance import Tolerance
@@ -28,6 +35,9 @@ CHANGES = {
     "now wrong": "the old version is within the bound of the reference, the new one is not",
     "differs": "no reference computes it, and the versions differ by more than the bound",
     "both wrong": "both versions are outside the bound, and differ from each other by more than it",
+    "special values": "one of them differs from the reference only where nothing decides what is "
+    "right: in what follows from NaN, infinities or overflow",
+    "stated limit": "one of them warns that it does not compute what the model says",
     "now right": "the old version is outside the bound of the reference, the new one is within",
     "now runs": "the old version fails, and the new one runs it",
     "both off alike": "both are outside the bound and agree: they or the reference are wrong",
@@ -43,6 +53,11 @@ _NOT_IN_REFERENCE = {
     "LpPool": ("ceil_mode",),
     "RNN": ("clip",),
 }
+#: Operators whose definition says what comes of NaN: a comparison with it is false, and a branch
+#: that is called "otherwise" takes what no condition holds for.
+_DEFINED_FOR_NAN = frozenset(
+    ("Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Shrink")
+)
 #: Those that are no change of what the model computes.
 UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 
@@ -110,7 +125,7 @@ def run_subject(
     backends: Sequence[str],
 ) -> Result:
     """A model in these backends and the references."""
-    wanted = (*backends, FILE_REFERENCE, FILE_PERTURBED)
+    wanted = (*backends, *FILE_FLOAT64)
     chosen = tuple(b for b in wanted if b in pool.usable())
     return pool.run(Task(0, GivenFile(subject.content), inputs, backends=chosen))
 
@@ -148,7 +163,19 @@ def change_of(
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
     moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
-    was, now = (off(o, reference, moved, dtypes_of(subject, o), bounds) for o in (old, new))
+    probes = probes_of(subject, result, distribution)
+
+    def judged(outputs: Sequence[NDArray[Any]], given: Probes | None) -> Difference | None:
+        return off(outputs, reference, moved, dtypes_of(subject, outputs), bounds, given)
+
+    was, now = judged(old, probes), judged(new, probes)
+    limit = (before.warned if was else "") or (after.warned if now else "")
+    if limit:
+        return change("stated limit", old=was, new=now, apart=apart, said=limit)
+    if was is None and now is None and probes is not None and not _same(old, new):
+        was, now = judged(old, None), judged(new, None)
+        if was is not None or now is not None:
+            return change("special values", old=was, new=now, apart=apart)
     if was is None or now is None:
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
@@ -173,11 +200,18 @@ def off(
     moved: Sequence[NDArray[Any]] | None,
     dtypes: Sequence[str],
     bounds: Tolerance,
+    probes: Probes | None = None,
 ) -> Difference | None:
     """How outputs are off the reference by more than rounding explains; None where they are not."""
     kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
     spreads = spreads_of(reference, moved)
-    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds)
+    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds, probes)
+
+
+def probes_of(subject: Subject, result: Result, distribution: str) -> Probes | None:
+    """What tells which elements are to be judged where inputs are special."""
+    letter = {node.op_type for node in subject.model.graph.node} <= _DEFINED_FOR_NAN
+    return Probes.of(result.outputs, FILE_PROBES, distribution, by_letter=letter)
 
 
 def spreads_of(

@@ -44,6 +44,8 @@ class Plugin(ABC):
     forks: ClassVar[bool] = False
     #: More messages that mean "unsupported", as regular expressions.
     unsupported: ClassVar[tuple[str, ...]] = ()
+    #: Warnings by which it says that what it computes is not what the model says: a stated limit.
+    stated_limits: ClassVar[tuple[str, ...]] = ()
 
     def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Import what is needed and fix threads; once for each worker process."""

@@ -25,7 +25,10 @@ KERAS = "keras"
 FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
 #: A float64 reference outside of the majority of references.
 ODD_REFERENCE = "reference differs"
-SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE)
+#: What is counted apart, as no wrong result: a difference where inputs are special and nothing
+#: decides what is right, and one of a library that warns of it.
+SPECIAL_VALUES, STATED_LIMIT = "special value handling", "stated limit"
+SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, SPECIAL_VALUES, STATED_LIMIT)
 SEVERITIES = ("normal", "special")
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.

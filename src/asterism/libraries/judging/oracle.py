@@ -16,6 +16,7 @@ from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import (
     PERTURBED,
     PERTURBED_FROM,
+    PROBES,
     REFERENCES,
     converter_of,
     library_of,
@@ -23,6 +24,7 @@ from asterism.libraries.adapters.backends import (
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.judging.apart import set_apart
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
     Difference,
@@ -33,6 +35,7 @@ from asterism.libraries.judging.compare import (
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
@@ -40,13 +43,25 @@ from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
 
 
+#: Runs on other inputs than the ones that are judged.
+_HELPERS = (PERTURBED, *PROBES)
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """What the oracle says about one model."""
+    """What the oracle says about one model.
+
+    Args:
+        findings: what went wrong.
+        unresolved: outputs that differ, and nobody can tell who is right.
+        agreed: outputs that are right.
+        apart: differences that are no wrong results, see :mod:`.apart`.
+    """
 
     findings: tuple[Finding, ...]
     unresolved: int
     agreed: int
+    apart: tuple[Finding, ...] = ()
 
 
 def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdict:
@@ -59,8 +74,8 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
         seed: for the targets of D_MAD.
     """
     failures = _failures(graph, result)
-    differing, unresolved, agreed = _value_findings(graph, result, params, seed)
-    return Verdict((*failures, *differing), unresolved, agreed)
+    differing, unresolved, agreed, apart = _value_findings(graph, result, params, seed)
+    return Verdict((*failures, *differing), unresolved, agreed, tuple(apart))
 
 
 def _failures(graph: Graph, result: Result) -> list[Finding]:
@@ -70,7 +85,7 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     blew up always is one's.
     """
     failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
-    fine = [r for r in result.outcomes if r != PERTURBED and _ran(result.outcomes[r])]
+    fine = [r for r in result.outcomes if r not in _HELPERS and _ran(result.outcomes[r])]
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
@@ -170,15 +185,23 @@ def vote_of(
     """What the references say about a model's outputs, or about some of its nodes."""
     given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
     spreads = _spreads(result, distribution) or [0.0] * len(list(outputs))
-    return vote(given, spreads, tolerance_of(graph, params))
+    probes = Probes.of(result.outputs, PROBES, distribution)
+    return vote(given, spreads, tolerance_of(graph, params), probes)
 
 
 def differences(
-    graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
+    graph: Graph,
+    result: Result,
+    distribution: str,
+    params: JudgeParams,
+    outputs: Iterable[int],
+    *,
+    strictly: bool = False,
 ) -> dict[str, Difference | None]:
     """For each backend that ran, its difference from the closest reference that is right.
 
     References outside of the majority are among the backends. Empty where no reference ran.
+    What nothing decides where inputs are special is passed over, but ``strictly``.
     """
     nodes = list(outputs)
     dtypes = [graph.tensors[i].dtype for i in nodes]
@@ -186,12 +209,15 @@ def differences(
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
     spreads = _spreads(result, distribution)
+    probes = None if strictly else Probes.of(result.outputs, PROBES, distribution)
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
         given = result.outputs[backend][distribution]
         own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
-            first_difference(given, reference, own, spreads or [0.0] * len(reference), tolerance)
+            first_difference(
+                given, reference, own, spreads or [0.0] * len(reference), tolerance, probes
+            )
             for reference in references.values()
         ]
         if each:
@@ -214,14 +240,19 @@ def _distance(difference: Difference | None) -> tuple[int, float]:
 
 def _value_findings(
     graph: Graph, result: Result, params: JudgeParams, seed: int
-) -> tuple[list[Finding], int, int]:
+) -> tuple[list[Finding], int, int, list[Finding]]:
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     findings: dict[tuple[str, str, str], Finding] = {}
     unresolved = agreed = 0
+    apart: list[Finding] = []
     for distribution in distributions:
-        found = differences(
-            graph, result, distribution, params, compared_nodes(graph, (distribution,))
-        )
+        nodes = compared_nodes(graph, (distribution,))
+        found = differences(graph, result, distribution, params, nodes)
+        told = found
+        if Probes.of(result.outputs, PROBES, distribution) is not None:
+            told = differences(graph, result, distribution, params, nodes, strictly=True)
+        said, found = set_apart(result, distribution, found, told)
+        apart += [replace(f, severity=_severity(graph, (distribution,))) for f in said]
         odd = {r: d for r, d in found.items() if r in REFERENCES and d is not None}
         for finding in _odd_references(graph, result, distribution, params, odd):
             key = (finding.library, finding.symptom, finding.severity)
@@ -252,7 +283,7 @@ def _value_findings(
             )
             key = (library, difference.kind, severity)
             findings[key] = _joined(findings[key], now) if key in findings else now
-    return [findings[k] for k in sorted(findings)], unresolved, agreed
+    return [findings[k] for k in sorted(findings)], unresolved, agreed, apart
 
 
 def _odd_references(

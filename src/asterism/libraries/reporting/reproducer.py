@@ -17,7 +17,9 @@ from asterism.libraries.adapters.backends import library_of, option_of, plugin_o
 from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
 from asterism.libraries.adapters.questions import BY_LAYER
+from asterism.libraries.judging.compare import bounds
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -201,10 +203,14 @@ def arrays_text(arrays: Sequence[NDArray[Any]]) -> str:
 
 
 def tolerated(
-    reference: Sequence[NDArray[Any]], of: Tolerance, spreads: Sequence[float]
+    reference: Sequence[NDArray[Any]],
+    of: Tolerance,
+    spreads: Sequence[float],
+    probes: Probes | None = None,
 ) -> list[NDArray[np.float64]]:
-    """The tolerated deviation of each element of each output."""
-    return [of.of(r, s) for r, s in zip(reference, spreads, strict=True)]
+    """The tolerated deviation of each element of each output; infinity where nothing decides."""
+    pairs = enumerate(zip(reference, spreads, strict=True))
+    return [bounds(at, r, s, of, probes) for at, (r, s) in pairs]
 
 
 _HEAD = '''"""{title}

@@ -121,4 +121,5 @@ def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOut
         answer.get("exception", ""),
         answer.get("message", ""),
         answer.get("frame", ""),
+        answer.get("warned", ""),
     )

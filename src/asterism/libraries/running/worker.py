@@ -36,6 +36,17 @@ class Worker:
         self._subject: ModelUnderTest | None = None
 
     def answer(self, request: dict[str, Any]) -> Answer:
+        """The end of one step, and a limit that the library states of it."""
+        limits = self.library.stated_limits
+        if not limits:
+            return self._answer(request)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            answer = self._answer(request)
+        stated = (str(w.message) for w in said if is_unsupported("", str(w.message), limits))
+        return {**answer, "warned": steady(next(stated, ""))}
+
+    def _answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, with the names of the arrays that it wrote."""
         progress = {"stage": "compile"}
         plugin: Plugin = self.library

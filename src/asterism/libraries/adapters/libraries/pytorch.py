@@ -29,7 +29,7 @@ from asterism.libraries.adapters.questions import (
     optimizer_of,
     squared_error,
 )
-from asterism.libraries.adapters.reference import perturbed
+from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
 
 
@@ -49,6 +49,7 @@ class PyTorch(Library):
         "keras_file",
         "float64",
         "perturbed",
+        *STAND_INS,
     )
     differentiates = True
     unsupported = (
@@ -146,7 +147,7 @@ def run(model, inputs):
         """The module, compiled or exported where the option says so."""
         import torch
 
-        reference = option in ("float64", "perturbed")
+        reference = option in ("float64", "perturbed", *STAND_INS)
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
         if option == "export":
@@ -154,6 +155,8 @@ def run(model, inputs):
         call = model
         if option == "perturbed":
             call = _Perturbed(model)
+        if option in STAND_INS:
+            call = _Probed(model, option)
         if option in ("compile", "compile_dynamic"):
             torch._dynamo.reset()
             call = torch.compile(model, dynamic=True if option == "compile_dynamic" else None)
@@ -238,7 +241,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 _FUNCTIONS = {
     "eager": "model",
     "float64": "model",
-    "perturbed": "model",
+    **dict.fromkeys(("perturbed", *STAND_INS), "model"),
     "compile": "torch.compile(model)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
     "export": "exported(model, len(inputs[0]))",
@@ -251,6 +254,22 @@ def _helper(option: str) -> str:
     if option == "export":
         return source_of(exported)
     return source_of(reloaded) if option in SUFFIXES else ""
+
+
+class _Probed:
+    """The float64 model on inputs whose special numbers are replaced by finite ones."""
+
+    def __init__(self, model: Any, option: str) -> None:
+        self._model, self._option = model, option
+
+    def __call__(self, inputs: Any, training: bool) -> Any:
+        import torch
+
+        def plain(tensor: Any) -> Any:
+            return torch.from_numpy(probed(tensor.numpy(), self._option))
+
+        given = [plain(i) for i in inputs] if isinstance(inputs, list) else plain(inputs)
+        return self._model(given, training=training)
 
 
 class _Perturbed:

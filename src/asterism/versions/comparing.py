@@ -19,7 +19,12 @@ from asterism.libraries.adapters.backends import (
     FILE_REFERENCE,
     option_of,
 )
-from asterism.libraries.judging.compare import Difference, first_difference, spread_of
+from asterism.libraries.judging.compare import (
+    Difference,
+    first_difference,
+    spread_of,
+    tolerance_for,
+)
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.outcomes import ExecutionOutcome
@@ -157,30 +162,32 @@ def change_of(
         return change("now runs" if after.status == "ok" else "neither runs", said=_said(before))
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
     apart, bounds = _apart(old, new), tolerance_of(subject, params)
+    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
     reference = result.outputs.get(FILE_REFERENCE, {}).get(distribution)
     if reference is None or _is_not_in_reference(subject):
-        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
     moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
     probes = probes_of(subject, result, distribution)
 
-    def judged(outputs: Sequence[NDArray[Any]], given: Probes | None) -> Difference | None:
-        return off(outputs, reference, moved, dtypes_of(subject, outputs), bounds, given)
+    def judged(backend: str, given: Probes | None) -> Difference | None:
+        outputs, allowed = result.outputs[backend][distribution], tolerance_for(backend, bounds)
+        return off(outputs, reference, moved, dtypes_of(subject, outputs), allowed, given)
 
-    was, now = judged(old, probes), judged(new, probes)
+    was, now = judged(pair.old, probes), judged(pair.new, probes)
     limit = (before.warned if was else "") or (after.warned if now else "")
     if limit:
         return change("stated limit", old=was, new=now, apart=apart, said=limit)
     if was is None and now is None and probes is not None and not _same(old, new):
-        was, now = judged(old, None), judged(new, None)
+        was, now = judged(pair.old, None), judged(pair.new, None)
         if was is not None or now is not None:
             return change("special values", old=was, new=now, apart=apart)
     if was is None or now is None:
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = "both off alike" if alike else "both wrong"
     return change(kind, old=was, new=now, apart=apart)
 

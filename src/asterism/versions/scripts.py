@@ -11,6 +11,7 @@ from asterism.libraries.adapters.backends import (
     product_of,
 )
 from asterism.libraries.adapters.library import FileLibrary
+from asterism.libraries.judging.compare import tolerance_for
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script
@@ -37,7 +38,7 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         outputs = part.result.outputs[change.referee][change.distribution]
         moved = part.result.outputs.get(FILE_PERTURBED, {}).get(change.distribution)
         moved = moved if change.referee == FILE_REFERENCE else None
-        bounds = tolerance_of(part.subject, params)
+        bounds = tolerance_for(change.culprit, tolerance_of(part.subject, params))
         allowed = tolerated(
             outputs,
             bounds,

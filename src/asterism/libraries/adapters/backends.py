@@ -60,6 +60,11 @@ def converter_of(backend: str) -> str | None:
     return plugin_of(library_of(backend))().source(option_of(backend))
 
 
+def precision_of(backend: str) -> str | None:
+    """The dtype that a backend rounds to, where it is coarser than the model's own; or None."""
+    return plugin_of(library_of(backend))().precision(option_of(backend))
+
+
 def reads_given(backend: str) -> bool:
     """Whether a backend runs a model that is given as a file, and no other."""
     return option_of(backend).startswith(GIVEN) or backend in FILE_FLOAT64

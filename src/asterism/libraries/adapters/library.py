@@ -85,6 +85,10 @@ class Library(Plugin):
         """The converter whose file the backend reads; None where it builds from Keras."""
         return None
 
+    def precision(self, option: str) -> str | None:
+        """The dtype that the backend rounds to, where it is coarser than the model's; or None."""
+        return None
+
     @abstractmethod
     def script(self, option: str) -> str:
         """Source of ``run(model, inputs)`` for a reproducer: this backend, without Asterism.

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.backends import precision_of
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.tolerance import Tolerance
+from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
@@ -49,6 +51,26 @@ def spread_of(
 def _largest(values: NDArray[Any], reference: NDArray[Any]) -> float:
     counted = values[np.isfinite(values) & (np.abs(reference) <= np.finfo(np.float32).max)]
     return float(counted.max()) if counted.size else 0.0
+
+
+#: Roundings per layer, and multiple of the movement, of a backend that rounds to a coarser dtype:
+#: it still adds up in float32, so that few roundings are coarse ones.
+_COARSE_ULPS, _COARSE_CONDITIONING = 8.0, 2.0
+
+
+def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
+    """What a backend may differ by: more than others where it rounds to a coarser dtype.
+
+    Args:
+        backend: ``library:option``.
+        tolerance: for backends that round to the model's own dtype.
+    """
+    precision = precision_of(backend)
+    if precision is None or EPSILON[precision] <= tolerance.epsilon:
+        return tolerance
+    ulps = min(tolerance.ulps, _COARSE_ULPS)
+    conditioning = min(tolerance.conditioning, _COARSE_CONDITIONING)
+    return Tolerance(ulps, conditioning, EPSILON[precision], tolerance.depth)
 
 
 def first_difference(

@@ -20,6 +20,7 @@ from asterism.libraries.adapters.backends import (
     REFERENCES,
     converter_of,
     library_of,
+    precision_of,
     product_of,
     under_test,
 )
@@ -31,6 +32,7 @@ from asterism.libraries.judging.compare import (
     d_mad,
     first_difference,
     spread_of,
+    tolerance_for,
 )
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
 from asterism.libraries.judging.params import JudgeParams
@@ -41,7 +43,6 @@ from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
-
 
 #: Runs on other inputs than the ones that are judged.
 _HELPERS = (PERTURBED, *PROBES)
@@ -213,10 +214,11 @@ def differences(
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
         given = result.outputs[backend][distribution]
+        allowed = tolerance_for(backend, tolerance)
         own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
             first_difference(
-                given, reference, own, spreads or [0.0] * len(reference), tolerance, probes
+                given, reference, own, spreads or [0.0] * len(reference), allowed, probes
             )
             for reference in references.values()
         ]
@@ -262,19 +264,20 @@ def _value_findings(
         agreed += len(right)
         severity = _severity(graph, (distribution,))
         for library, backends in _blamed(wrong, right).items():
-            agreeing = [r for r in right if library_of(r) != library]
+            others = (r for r in right if library_of(r) != library)
+            agreeing = [r for r in others if precision_of(r) is None]
             if not agreeing:
                 unresolved += len(backends)
                 continue
             worst = max(backends, key=lambda r: _distance(wrong[r]))
             difference = wrong[worst]
-            others = (r for r in backends if r != worst)
+            rest = (r for r in backends if r != worst)
             now = Finding(
                 result.index,
                 difference.kind,
                 "run",
                 library,
-                (worst, *others),
+                (worst, *rest),
                 (distribution,),
                 tuple(agreeing),
                 severity,

@@ -19,7 +19,7 @@ from asterism.libraries.adapters.backends import (
     plugin_of,
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
-from asterism.libraries.judging.compare import spread_of
+from asterism.libraries.judging.compare import spread_of, tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
 from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
@@ -257,6 +257,7 @@ class ScriptWriter:
         expected = result.outputs[said.right[0]][distribution]
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
         bounds, spreads = tolerance_of(graph, self._judging), spread_of(expected, moved)
+        bounds = tolerance_for(backends[0], bounds) if backends else bounds
         probes = Probes.of(result.outputs, PROBES, distribution)
         allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []

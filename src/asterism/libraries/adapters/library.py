@@ -32,6 +32,10 @@ UNSUPPORTED = (
 )
 
 
+class WrongBuffersError(ArithmeticError):
+    """An output lies otherwise in memory, or in other memory, than the model run eagerly says."""
+
+
 class Plugin(ABC):
     """What libraries and converters have in common."""
 
@@ -124,6 +128,34 @@ class Library(Plugin):
     @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""
+
+    def run_overwritten(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as they are after the inputs' memory was written over and the model ran again.
+
+        Raises:
+            WrongBuffersError: an output has other strides, or shares other memory, than it must.
+        """
+        given = [i.copy() for i in inputs]
+        outputs = self.run(compiled, given)
+        for array in given:
+            array[...] = 1
+        self.run(compiled, given)
+        return outputs
+
+    def overwritten_script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` that does the same."""
+        return f"""{self.script(option)}
+
+run_alone = run
+
+
+def run(model, inputs):
+    given = [i.copy() for i in inputs]
+    outputs = run_alone(model, given)
+    for array in given:
+        array[...] = 1
+    return outputs
+"""
 
     def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """What one of :data:`~asterism.libraries.adapters.questions.QUESTIONS` asks for.

@@ -24,7 +24,7 @@ from asterism.libraries.adapters.backends import (
     product_of,
     under_test,
 )
-from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.adapters.library import CONVERTERS, WrongBuffersError
 from asterism.libraries.judging.apart import set_apart
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
@@ -157,6 +157,8 @@ def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
 def _symptom(outcome: ExecutionOutcome) -> str:
     if outcome.status in ("hang", "memory"):
         return outcome.status
+    if outcome.exception.endswith(f".{WrongBuffersError.__name__}"):
+        return "wrong buffers"
     return "converter crash" if outcome.stage == "convert" else "runtime crash"
 
 

@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.environments import versions_of
+from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
 from asterism.libraries.adapters.questions import BY_LAYER
+from asterism.libraries.adapters.reloading import source_of
 from asterism.libraries.judging.compare import bounds
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.special_values import Probes
@@ -79,7 +81,8 @@ def script_of(
         steps = [f'outputs = runpy.run_path({place})["outputs"]']
         check = values_check(steps) if expected else check_of(found.finding, steps)
         return "".join(parts) + check
-    steps = ["model = build()"]
+    form = found.finding.form
+    steps = [f"model = {form}(build())" if form else "model = build()"]
     if converter is not None:
         steps += [
             "folder = tempfile.TemporaryDirectory()",
@@ -97,6 +100,7 @@ def script_of(
             begin=OTHERWISE + watch_of(found.finding),
         ),
         _build(found.graph, stored, layers, named=found.finding.question in BY_LAYER),
+        source_of(FORMS[form]) if form else "",
         converter.script() if converter is not None else "",
         _running(library, option, found.finding),
         f"\nINPUTS = {arrays_text(inputs)}\n",
@@ -123,6 +127,8 @@ def _expectation(
 def _running(library: Library | None, option: str, finding: Finding) -> str:
     if library is None:
         return ""
+    if finding.overwritten:
+        return library.overwritten_script(option)
     if finding.resized:
         return library.resized_script(option)
     question = finding.question

@@ -160,7 +160,7 @@ class ScriptWriter:
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.question or found.finding.resized:
+        if found.finding.runs_otherwise:
             return None
         converted = ""
         if native:

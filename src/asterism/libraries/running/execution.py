@@ -13,7 +13,8 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, library_of, plugin_of
-from asterism.libraries.adapters.questions import QUESTIONS, RESIZED
+from asterism.libraries.adapters.forms import FORMS, LENGTHENED
+from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.running.inputs import (
     SPECIAL_DISTRIBUTIONS,
     compared_nodes,
@@ -194,7 +195,7 @@ def _asked(backends: Iterable[str], group: Iterable[str]) -> tuple[str, ...] | N
     asked = set(group)
     if asked & set(QUESTIONS):
         return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
-    if RESIZED in asked:
+    if asked & {RESIZED, LENGTHENED}:
         return tuple(r for r in backends if plugin_of(library_of(r)).resizes)
     return None
 
@@ -204,7 +205,7 @@ def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
 
     What is special is a task of its own: where it makes a library fail, the rest still stands.
     """
-    alone = (*QUESTIONS, RESIZED, *SPECIAL_DISTRIBUTIONS)
+    alone = (*QUESTIONS, RESIZED, OVERWRITTEN, *FORMS, *SPECIAL_DISTRIBUTIONS)
     if together := [d for d in distributions if d not in alone]:
         yield together
     yield from ([d] for d in distributions if d in alone)

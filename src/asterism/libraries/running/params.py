@@ -17,6 +17,9 @@ InputDistribution = Literal[
     "normal",
     "wide",
     "resized",
+    "overwritten",
+    "split",
+    "lengthened",
     "gradient",
     "weight_gradient",
     "hessian",
@@ -39,7 +42,8 @@ class ExecuteParams(ParameterSection):
     )
     distributions: Distinct[InputDistribution] = Field(
         min_length=1,
-        description="inputs of every model: normal, wide, resized; questions, asked with normal "
+        description="inputs of every model: normal, wide; resized, overwritten, split, lengthened, "
+        "which are normal ones; questions, asked with normal "
         "ones: gradient, weight_gradient, hessian, training, training_adam; special: nan, "
         "infinity, empty, denormal, largest",
     )

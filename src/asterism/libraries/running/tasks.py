@@ -9,6 +9,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
@@ -56,6 +57,11 @@ class Task:
     disabled: tuple[str, ...] = ()
 
     @property
+    def form(self) -> str:
+        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        return next((d for d in self.inputs if d in FORMS), "")
+
+    @property
     def batch(self) -> int | None:
         """Items in a batch, the same in every distribution; None without inputs."""
         return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
@@ -91,6 +97,7 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
         "opset": task.opset,
         "batch": task.batch,
         "disabled": list(task.disabled),
+        "form": task.form,
     }
 
 

@@ -17,7 +17,7 @@ class KerasItself(Jax):
     packages = ("keras", "jax", "jaxlib")
     options = ("jit", "eager")
     unsupported = (
-        r"module 'keras\.\w+' has no attribute",
+        r"module 'keras[\w.]*' has no attribute",
         r"Unrecognized keyword arguments",
         r"got an unexpected keyword argument",
     )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, WrongBuffersError
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
@@ -174,6 +174,21 @@ def run(model, inputs):
         many = outputs if isinstance(outputs, list | tuple) else [outputs]
         return [o.detach().numpy() for o in many]
 
+    def run_overwritten(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :meth:`Library.run_overwritten`. The model run eagerly says what is shared.
+
+        Raises:
+            WrongBuffersError: compiled, an output has other strides or shares an input's memory.
+        """
+        eager, _ = _buffers(getattr(compiled, "model", None) or compiled, inputs)
+        said, outputs = _buffers(compiled, inputs)
+        for number, (one, other) in enumerate(zip(said, eager, strict=True)):
+            if one != other:
+                raise WrongBuffersError(
+                    f"output {number} has {_told(one)}, and {_told(other)} where it runs eagerly"
+                )
+        return outputs
+
     def answer(
         self, compiled: KerasFunction, question: str, inputs: Sequence[NDArray[Any]]
     ) -> Arrays:
@@ -199,6 +214,41 @@ def run(model, inputs):
                     return [np.zeros_like(i.detach().numpy()) for i in floating]
                 found = torch.autograd.grad(along, floating, materialize_grads=True)
             return [g.numpy() for g in found]
+
+
+def _buffers(
+    call: Callable[..., Any], inputs: Sequence[NDArray[Any]]
+) -> tuple[list[tuple[tuple[int, ...], bool]], Arrays]:
+    """The strides of each output, and whether it shares memory with an input; and the outputs.
+
+    They are read after the inputs were written over, but those that share the inputs' memory.
+    """
+    import torch
+
+    given = [torch.from_numpy(i.copy()) for i in inputs]
+    with torch.no_grad():
+        outputs = call(given if len(given) > 1 else given[0], training=False)
+        many = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+        owned = {i.untyped_storage().data_ptr() for i in given if i.numel()}
+        shared = [o.numel() > 0 and o.untyped_storage().data_ptr() in owned for o in many]
+        kept = [o.clone() if s else o for o, s in zip(many, shared, strict=True)]
+        for tensor in given:
+            tensor.fill_(1)
+        call(given if len(given) > 1 else given[0], training=False)
+    said = [(_strides(o), s) for o, s in zip(many, shared, strict=True)]
+    return said, [o.numpy() for o in kept]
+
+
+def _strides(tensor: Any) -> tuple[int, ...]:
+    """The strides of the axes that have more than one place."""
+    pairs = zip(tensor.stride(), tensor.shape, strict=True)
+    return tuple(stride for stride, size in pairs if size > 1) if tensor.numel() else ()
+
+
+def _told(buffer: tuple[tuple[int, ...], bool]) -> str:
+    strides, shared = buffer
+    where = "an input's memory" if shared else "memory of its own"
+    return f"the strides {strides} and {where}"
 
 
 def _gradient(

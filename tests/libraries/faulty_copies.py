@@ -75,8 +75,8 @@ class OneBuffer(OnnxRuntime):
         session, buffers = compiled
         outputs = super().run(session, inputs)
         for at, output in enumerate(outputs):
-            buffers.setdefault(at, output)[...] = output
-        return list(buffers.values())
+            buffers.setdefault((at, output.shape), output)[...] = output
+        return [buffers[at, output.shape] for at, output in enumerate(outputs)]
 
 
 @LIBRARIES.register("ort_with_faulty_joins")

@@ -25,6 +25,7 @@ class ModelUnderTest:
         disabled: names of the library's graph passes that are left out.
         form: what a backend runs in place of the plain model, of
             :data:`~asterism.libraries.adapters.forms.FORMS`; nothing for the model itself.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
@@ -38,7 +39,9 @@ class ModelUnderTest:
         batch: int | None = None,
         disabled: tuple[str, ...] = (),
         form: str = "",
+        changed: Config | None = None,
     ) -> None:
+        self.changed = changed
         self.folder = folder
         self.form = form
         self.disabled = disabled
@@ -63,6 +66,7 @@ class ModelUnderTest:
                 dtype=dtype,
                 zero_initializers=zero_initializers,
                 outputs=self.outputs,
+                changed=self.changed,
             )
             plain = dtype is not None or not self.form
             self._built[key] = model if plain else FORMS[self.form](model)

@@ -29,7 +29,11 @@ ODD_REFERENCE = "reference differs"
 #: What is counted apart, as no wrong result: a difference where inputs are special and nothing
 #: decides what is right, and one of a library that warns of it.
 SPECIAL_VALUES, STATED_LIMIT = "special value handling", "stated limit"
-SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, SPECIAL_VALUES, STATED_LIMIT)
+#: Of a configuration just outside of the constraints, counted apart too.
+SILENT_ACCEPTANCE, INTERNAL_ERROR = "accepts what others reject", "rejects by an internal error"
+OUTSIDE_DIFFERS = "differs on an invalid configuration"
+APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
+SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
 SEVERITIES = ("normal", "special")
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.

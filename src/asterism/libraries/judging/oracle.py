@@ -35,11 +35,13 @@ from asterism.libraries.judging.compare import (
     tolerance_for,
 )
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
+from asterism.libraries.judging.outside import judge_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
 from asterism.libraries.judging.special_values import Probes
-from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
+from asterism.libraries.running.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.outside import outside_of
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
@@ -74,6 +76,9 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
         params: tolerances.
         seed: for the targets of D_MAD.
     """
+    if OUTSIDE in result.distributions:
+        tried = outside_of(graph, seed, result.index)
+        return Verdict((), 0, 0, tuple(judge_outside(result, str(tried))))
     failures = _failures(graph, result)
     differing, unresolved, agreed, apart = _value_findings(graph, result, params, seed)
     return Verdict((*failures, *differing), unresolved, agreed, tuple(apart))

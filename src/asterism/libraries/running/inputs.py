@@ -31,6 +31,8 @@ SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty", "denormal", "largest")
 _SIZES = {"empty": 0, RESIZED: 5}
 #: Parameters of layers that draw random numbers in training, unless they are 0.
 _RANDOM = frozenset({"rate", "stddev", "dropout", "recurrent_dropout"})
+#: Normal inputs of a layer with an invalid configuration.
+OUTSIDE = "outside"
 DISTRIBUTIONS = get_args(InputDistribution)
 
 
@@ -41,12 +43,12 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
         graph: the model.
         seed: the run's seed.
         model: index of the model.
-        distribution: ``normal``, the questions, ``overwritten``, ``split`` and ``lengthened``
-            (standard normal), ``wide`` (uniform in [-10, 10]), ``resized`` (normal, more items than
-            the compiled model has seen first), ``nan`` and ``infinity`` (normal, with one such
-            number in each item), ``empty`` (no items), ``denormal`` (below the dtype's smallest
-            normal number), ``largest`` (from a tenth of its largest number up to that number, of
-            both signs).
+        distribution: ``normal``, the questions, ``overwritten``, ``split``, ``lengthened`` and
+            ``outside`` (standard normal), ``wide`` (uniform in [-10, 10]), ``resized`` (normal,
+            more items than the compiled model has seen first), ``nan`` and ``infinity`` (normal,
+            with one such number in each item), ``empty`` (no items), ``denormal`` (below the
+            dtype's smallest normal number), ``largest`` (from a tenth of its largest number up to
+            that number, of both signs).
 
     Raises:
         UserError: no distribution has that name.

@@ -13,6 +13,7 @@ from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
 
@@ -44,6 +45,7 @@ class Task:
         opset: version of the format that converters write; None for their own.
         weights: file of the arrays that nodes may name; None for the worker pool's own.
         disabled: names of graph passes that the libraries leave out.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
     index: int
@@ -55,6 +57,7 @@ class Task:
     opset: int | None = None
     weights: Path | None = None
     disabled: tuple[str, ...] = ()
+    changed: Config = field(default_factory=dict)
 
     @property
     def form(self) -> str:
@@ -98,6 +101,7 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
         "batch": task.batch,
         "disabled": list(task.disabled),
         "form": task.form,
+        "changed": task.changed,
     }
 
 

@@ -100,6 +100,7 @@ class Worker:
                 request["batch"],
                 tuple(request["disabled"]),
                 request["form"],
+                request["changed"],
             )
             self._key = key
         return self._subject

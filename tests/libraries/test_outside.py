@@ -106,6 +106,12 @@ def test_an_internal_error_is_no_way_to_reject(how):
     assert said(failed=failed) == [(INTERNAL_ERROR, "tensorflow")]
 
 
+def test_an_internal_error_of_all_libraries_is_that_of_keras_and_one():
+    assert said(failed=rejects(*TESTED, *REFERENCES, exception="ZeroDivisionError")) == [
+        (INTERNAL_ERROR, "keras")
+    ]
+
+
 def test_unsupported_is_neither_acceptance_nor_rejection():
     assert said(failed=rejects(*TESTED[1:], *REFERENCES, status="unsupported")) == []
 

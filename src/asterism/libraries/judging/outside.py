@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from asterism.libraries.adapters.backends import REFERENCES, library_of, product_of, under_test
 from asterism.libraries.judging.finding import (
     INTERNAL_ERROR,
+    KERAS,
     OUTSIDE_DIFFERS,
     SILENT_ACCEPTANCE,
     Finding,
@@ -46,7 +48,7 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     internal = [b for b in tested if _is_internal(ended[b])]
     accepted = [b for b, outcome in ended.items() if outcome.status == "ok"]
     rejected = [b for b, outcome in ended.items() if outcome.status == "error"]
-    found = [_finding(result, INTERNAL_ERROR, b, rejected + accepted, tried) for b in internal]
+    found = _internal_errors(result, internal, [*rejected, *accepted], tried)
     if len(_products(rejected)) > len(_products(accepted)):
         silent = [b for b in accepted if b in tested]
         found += [_finding(result, SILENT_ACCEPTANCE, b, rejected, tried) for b in silent]
@@ -56,6 +58,26 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     if len(_products(most)) > 1:
         odd = [b for b in accepted if b in tested and b not in most]
         found += [_finding(result, OUTSIDE_DIFFERS, b, most, tried) for b in odd]
+    return found
+
+
+def _internal_errors(
+    result: Result, internal: Sequence[str], others: Sequence[str], tried: str
+) -> list[Finding]:
+    """One for each error: where several libraries fail alike in building it, it is Keras'."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for backend in internal:
+        outcome = result.outcomes[backend]
+        stage = "build" if outcome.stage == "convert" else outcome.stage
+        own = "" if stage == "build" else library_of(backend)
+        alike.setdefault((stage, outcome.exception, outcome.frame, own), []).append(backend)
+    found = []
+    for (stage, *_), backends in alike.items():
+        finding = _finding(result, INTERNAL_ERROR, backends[0], others, tried)
+        shared = stage == "build" and len(_products(backends)) > 1
+        library = KERAS if shared else finding.library
+        right = tuple(b for b in others if b not in backends)
+        found.append(replace(finding, library=library, backends=tuple(backends), agreeing=right))
     return found
 
 

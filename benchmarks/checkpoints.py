@@ -92,7 +92,7 @@ def execute_models(params: Params, times: int, checkpoint: Counting) -> float:
     known = list(Record.load(Path("artifacts/execute_models")).results(models))
     pace = float(read_json(Path("logs/execute_models.run.json"))["seconds"]) / models
     run = params.execute
-    parts = parts_of(graphs * times, backends_of(run), run.distributions, run.special_share)
+    parts = parts_of(graphs * times, backends_of(run), run.distributions, run.more_share)
     passed = 0.0
     for name, numbers in parts.items():
         record, saved = Record(), passed

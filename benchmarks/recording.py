@@ -103,12 +103,20 @@ def main() -> None:
         )
         for each in patches:
             each.start()
-        given_inputs = params.execute.distributions, params.execute.special_share
+        wanted = params.execute
         with open_worker_pool(params.execute, weights) as pool:
             pool.start()
-            parts = len(parts_of(graphs, pool.backends, *given_inputs))
+            parts = len(parts_of(graphs, pool.backends, wanted.distributions, wanted.more_share))
             began = time.perf_counter()
-            record = execute(graphs, pool, given_inputs[0], params.seed, units, given_inputs[1])
+            record = execute(
+                graphs,
+                pool,
+                wanted.distributions,
+                params.seed,
+                units,
+                wanted.special_share,
+                wanted.outside_share,
+            )
             clock.timed(record.save)(Path(folder) / "outputs")
             took = time.perf_counter() - began
         kept = sum(f.stat().st_size for f in (Path(folder) / "outputs").rglob("*.*"))

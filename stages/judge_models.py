@@ -18,10 +18,11 @@ class Params(ParameterSection):
 
 
 def run(params: Params) -> None:
-    """Write the findings."""
+    """Write the findings, and the differences that are none."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     record = Record.load(Path("artifacts/execute_models"))
     judged = judge_all(graphs, record, params.judge, params.seed)
-    findings = [finding.to_json() for finding in judged.findings]
-    write_json(Path("artifacts/judge_models/findings.json"), findings)
+    folder = Path("artifacts/judge_models")
+    write_json(folder / "findings.json", [finding.to_json() for finding in judged.findings])
+    write_json(folder / "apart.json", [finding.to_json() for finding in judged.apart])
     write_json(Path("metrics/judge_models.json"), judged.metrics)

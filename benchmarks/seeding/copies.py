@@ -53,7 +53,7 @@ class PyTorchCopy(KerasCopy, PyTorch):
     """PyTorch with faults."""
 
     name = f"{COPY}pytorch"
-    options = tuple(LAYER_FAULTS)  # type: ignore[assignment]
+    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}tensorflow")
@@ -69,7 +69,7 @@ class JaxCopy(KerasCopy, Jax):
     """JAX with faults."""
 
     name = f"{COPY}jax"
-    options = tuple(LAYER_FAULTS)  # type: ignore[assignment]
+    options = tuple(LAYER_FAULTS)
 
 
 @LIBRARIES.register(f"{COPY}onnxruntime")

@@ -166,7 +166,7 @@ def request_of(tmp_path):
     np.savez(tmp_path / "inputs.npz", **values)
     facts = {"folder": str(tmp_path), "weights": None, "outputs": None, "opset": 15, "batch": 2}
     facts |= {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
-    facts |= {"disabled": []}
+    facts |= {"disabled": [], "form": "", "changed": {}}
     return lambda **more: facts | {"dtype": None, "target": "out.npz"} | more
 
 

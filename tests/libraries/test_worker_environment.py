@@ -62,6 +62,8 @@ def request(folder, option):
         "option": option,
         "distributions": ["normal"],
         "disabled": [],
+        "form": "",
+        "changed": {},
         "dtype": None,
         "target": "out.npz",
     }

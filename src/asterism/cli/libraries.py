@@ -44,7 +44,7 @@ def findings(
     graphs = list(read_models(execution.MODELS).values())
     units = work_units("execute_models", read_params(execution.Params), execution.INPUTS)
     given = params.execute
-    parts = parts_of(graphs, backends_of(given), given.distributions, given.special_share)
+    parts = parts_of(graphs, backends_of(given), given.distributions, given.more_share)
     record = Record.merged(units.so_far(parts, Record.copied))
     judged = judge_all(graphs, record, params.judge, params.seed)
     print(f"{len(record)} of {len(graphs)} models have run; {len(judged.findings)} findings")

@@ -12,9 +12,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE, option_of
-from asterism.libraries.judging.compare import Difference, first_difference, spread_of
+from asterism.libraries.adapters.backends import (
+    FILE_FLOAT64,
+    FILE_PERTURBED,
+    FILE_PROBES,
+    FILE_REFERENCE,
+    option_of,
+)
+from asterism.libraries.judging.compare import (
+    Difference,
+    first_difference,
+    spread_of,
+    tolerance_for,
+)
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.libraries.running.tolerance import Tolerance
@@ -28,6 +40,9 @@ CHANGES = {
     "now wrong": "the old version is within the bound of the reference, the new one is not",
     "differs": "no reference computes it, and the versions differ by more than the bound",
     "both wrong": "both versions are outside the bound, and differ from each other by more than it",
+    "special values": "one of them differs from the reference only where nothing decides what is "
+    "right: in what follows from NaN, infinities or overflow",
+    "stated limit": "one of them warns that it does not compute what the model says",
     "now right": "the old version is outside the bound of the reference, the new one is within",
     "now runs": "the old version fails, and the new one runs it",
     "both off alike": "both are outside the bound and agree: they or the reference are wrong",
@@ -43,6 +58,11 @@ _NOT_IN_REFERENCE = {
     "LpPool": ("ceil_mode",),
     "RNN": ("clip",),
 }
+#: Operators whose definition says what comes of NaN: a comparison with it is false, and a branch
+#: that is called "otherwise" takes what no condition holds for.
+_DEFINED_FOR_NAN = frozenset(
+    ("Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Shrink")
+)
 #: Those that are no change of what the model computes.
 UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 
@@ -110,7 +130,7 @@ def run_subject(
     backends: Sequence[str],
 ) -> Result:
     """A model in these backends and the references."""
-    wanted = (*backends, FILE_REFERENCE, FILE_PERTURBED)
+    wanted = (*backends, *FILE_FLOAT64)
     chosen = tuple(b for b in wanted if b in pool.usable())
     return pool.run(Task(0, GivenFile(subject.content), inputs, backends=chosen))
 
@@ -142,18 +162,32 @@ def change_of(
         return change("now runs" if after.status == "ok" else "neither runs", said=_said(before))
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
     apart, bounds = _apart(old, new), tolerance_of(subject, params)
+    both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
     reference = result.outputs.get(FILE_REFERENCE, {}).get(distribution)
     if reference is None or _is_not_in_reference(subject):
-        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
     moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
-    was, now = (off(o, reference, moved, dtypes_of(subject, o), bounds) for o in (old, new))
+    probes = probes_of(subject, result, distribution)
+
+    def judged(backend: str, given: Probes | None) -> Difference | None:
+        outputs, allowed = result.outputs[backend][distribution], tolerance_for(backend, bounds)
+        return off(outputs, reference, moved, dtypes_of(subject, outputs), allowed, given)
+
+    was, now = judged(pair.old, probes), judged(pair.new, probes)
+    limit = (before.warned if was else "") or (after.warned if now else "")
+    if limit:
+        return change("stated limit", old=was, new=now, apart=apart, said=limit)
+    if was is None and now is None and probes is not None and not _same(old, new):
+        was, now = judged(pair.old, None), judged(pair.new, None)
+        if was is not None or now is not None:
+            return change("special values", old=was, new=now, apart=apart)
     if was is None or now is None:
         right = "same" if _same(old, new) else "within rounding"
         kind = "now right" if was else "now wrong" if now else right
     else:
-        alike = off(old, new, None, dtypes_of(subject, new), bounds) is None
+        alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = "both off alike" if alike else "both wrong"
     return change(kind, old=was, new=now, apart=apart)
 
@@ -173,11 +207,18 @@ def off(
     moved: Sequence[NDArray[Any]] | None,
     dtypes: Sequence[str],
     bounds: Tolerance,
+    probes: Probes | None = None,
 ) -> Difference | None:
     """How outputs are off the reference by more than rounding explains; None where they are not."""
     kinds = ["uint8" if kind == "bool" else kind for kind in dtypes]
     spreads = spreads_of(reference, moved)
-    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds)
+    return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds, probes)
+
+
+def probes_of(subject: Subject, result: Result, distribution: str) -> Probes | None:
+    """What tells which elements are to be judged where inputs are special."""
+    letter = {node.op_type for node in subject.model.graph.node} <= _DEFINED_FOR_NAN
+    return Probes.of(result.outputs, FILE_PROBES, distribution, by_letter=letter)
 
 
 def spreads_of(

@@ -11,12 +11,13 @@ from asterism.libraries.adapters.backends import (
     product_of,
 )
 from asterism.libraries.adapters.library import FileLibrary
+from asterism.libraries.judging.compare import tolerance_for
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script
 from asterism.libraries.reporting.reproducer import tolerated
 from asterism.versions.blaming import Part
-from asterism.versions.comparing import dtypes_of, spreads_of, tolerance_of
+from asterism.versions.comparing import dtypes_of, probes_of, spreads_of, tolerance_of
 
 
 def script_of(part: Part, title: str, params: JudgeParams) -> str:
@@ -37,8 +38,13 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         outputs = part.result.outputs[change.referee][change.distribution]
         moved = part.result.outputs.get(FILE_PERTURBED, {}).get(change.distribution)
         moved = moved if change.referee == FILE_REFERENCE else None
-        bounds = tolerance_of(part.subject, params)
-        allowed = tolerated(outputs, bounds, spreads_of(outputs, moved))
+        bounds = tolerance_for(change.culprit, tolerance_of(part.subject, params))
+        allowed = tolerated(
+            outputs,
+            bounds,
+            spreads_of(outputs, moved),
+            probes_of(part.subject, part.result, change.distribution),
+        )
         expected = outputs, allowed, dtypes_of(part.subject, outputs)
     return file_script(
         title,

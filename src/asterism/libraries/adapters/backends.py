@@ -24,12 +24,15 @@ INDEPENDENT = ("pytorch:float64", "jax:float64", "numpy:float64")
 REFERENCES = (*INDEPENDENT, "tensorflow:float64")
 #: The float64 run whose inputs and weights are off by rounding, and the one without that.
 PERTURBED, PERTURBED_FROM = "pytorch:perturbed", "pytorch:float64"
+#: Float64 runs with finite numbers in place of special ones: what is to be judged there follows.
+PROBES = ("pytorch:probe_high", "pytorch:probe_low")
 #: All that runs in float64.
-FLOAT64 = (*REFERENCES, PERTURBED)
+FLOAT64 = (*REFERENCES, PERTURBED, *PROBES)
 #: The same for models that are given as a file: nothing but the file tells what they compute.
 FILE_REFERENCE = "onnx_reference:float64"
 FILE_PERTURBED = "onnx_reference:perturbed"
-FILE_FLOAT64 = (FILE_REFERENCE, FILE_PERTURBED)
+FILE_PROBES = ("onnx_reference:probe_high", "onnx_reference:probe_low")
+FILE_FLOAT64 = (FILE_REFERENCE, FILE_PERTURBED, *FILE_PROBES)
 
 
 def library_of(backend: str) -> str:
@@ -55,6 +58,11 @@ def option_of(backend: str) -> str:
 def converter_of(backend: str) -> str | None:
     """The converter whose file a backend reads, or None."""
     return plugin_of(library_of(backend))().source(option_of(backend))
+
+
+def precision_of(backend: str) -> str | None:
+    """The dtype that a backend rounds to, where it is coarser than the model's own; or None."""
+    return plugin_of(library_of(backend))().precision(option_of(backend))
 
 
 def reads_given(backend: str) -> bool:

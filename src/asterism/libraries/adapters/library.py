@@ -32,6 +32,10 @@ UNSUPPORTED = (
 )
 
 
+class WrongBuffersError(ArithmeticError):
+    """An output lies otherwise in memory, or in other memory, than the model run eagerly says."""
+
+
 class Plugin(ABC):
     """What libraries and converters have in common."""
 
@@ -44,6 +48,8 @@ class Plugin(ABC):
     forks: ClassVar[bool] = False
     #: More messages that mean "unsupported", as regular expressions.
     unsupported: ClassVar[tuple[str, ...]] = ()
+    #: Warnings by which it says that what it computes is not what the model says: a stated limit.
+    stated_limits: ClassVar[tuple[str, ...]] = ()
 
     def start(self) -> None:  # noqa: B027  (most have nothing to do)
         """Import what is needed and fix threads; once for each worker process."""
@@ -83,6 +89,10 @@ class Library(Plugin):
         """The converter whose file the backend reads; None where it builds from Keras."""
         return None
 
+    def precision(self, option: str) -> str | None:
+        """The dtype that the backend rounds to, where it is coarser than the model's; or None."""
+        return None
+
     @abstractmethod
     def script(self, option: str) -> str:
         """Source of ``run(model, inputs)`` for a reproducer: this backend, without Asterism.
@@ -118,6 +128,34 @@ class Library(Plugin):
     @abstractmethod
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs of the model in inference mode, for inputs in the model's order."""
+
+    def run_overwritten(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as they are after the inputs' memory was written over and the model ran again.
+
+        Raises:
+            WrongBuffersError: an output has other strides, or shares other memory, than it must.
+        """
+        given = [i.copy() for i in inputs]
+        outputs = self.run(compiled, given)
+        for array in given:
+            array[...] = 1
+        self.run(compiled, given)
+        return outputs
+
+    def overwritten_script(self, option: str) -> str:
+        """Source of ``run(model, inputs)`` that does the same."""
+        return f"""{self.script(option)}
+
+run_alone = run
+
+
+def run(model, inputs):
+    given = [i.copy() for i in inputs]
+    outputs = run_alone(model, given)
+    for array in given:
+        array[...] = 1
+    return outputs
+"""
 
     def answer(self, compiled: Any, question: str, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """What one of :data:`~asterism.libraries.adapters.questions.QUESTIONS` asks for.

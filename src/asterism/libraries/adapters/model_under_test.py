@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
+from asterism.libraries.adapters.forms import FORMS
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import arguments, layer_name
 from asterism.memo.graphs.store import read_graph
@@ -22,6 +23,9 @@ class ModelUnderTest:
         opset: version of the format that converters write; None for their own.
         batch: items in the batches that it is run with; None where it is not run.
         disabled: names of the library's graph passes that are left out.
+        form: what a backend runs in place of the plain model, of
+            :data:`~asterism.libraries.adapters.forms.FORMS`; nothing for the model itself.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
     _stored: ClassVar[dict[Path, Any]] = {}
@@ -34,8 +38,12 @@ class ModelUnderTest:
         opset: int | None = None,
         batch: int | None = None,
         disabled: tuple[str, ...] = (),
+        form: str = "",
+        changed: Config | None = None,
     ) -> None:
+        self.changed = changed
         self.folder = folder
+        self.form = form
         self.disabled = disabled
         self.batch = batch
         self.opset = opset
@@ -44,18 +52,24 @@ class ModelUnderTest:
         self._built: dict[tuple[str | None, bool], Any] = {}
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
-        """The model, built once for each dtype on the backend of this process."""
+        """The model, built once for each dtype on the backend of this process.
+
+        In a dtype of its own it is a reference, which always has the plain form.
+        """
         from asterism.memo.graphs.keras_build import build
 
         key = (dtype, zero_initializers)
         if key not in self._built:
-            self._built[key] = build(
+            model = build(
                 self.graph(),
                 self.stored(),
                 dtype=dtype,
                 zero_initializers=zero_initializers,
                 outputs=self.outputs,
+                changed=self.changed,
             )
+            plain = dtype is not None or not self.form
+            self._built[key] = model if plain else FORMS[self.form](model)
         return self._built[key]
 
     def graph(self) -> Graph:

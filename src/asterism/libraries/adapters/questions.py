@@ -30,6 +30,8 @@ BY_LAYER = (WEIGHT_GRADIENT, *TRAINING)
 
 #: Inputs of a batch of another size than the first one that the same compiled model has seen.
 RESIZED = "resized"
+#: Inputs whose memory is written over after the run, before the outputs are read.
+OVERWRITTEN = "overwritten"
 #: Items in that first batch.
 FIRST = 2
 

@@ -1,4 +1,4 @@
-"""How far float32's rounding alone can move a model's output."""
+"""Float64 runs on other inputs: off by float32's rounding, or without their special numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from numpy.typing import NDArray
 
 from asterism.core.randomness.random_streams import stream
 from asterism.memo.universe.tensors import EPSILON
+
+#: Kinds of inputs that are probed.
+PROBED = ("nan", "infinity", "largest")
+#: The options of the two probes: what stands for the first NaN, for the size of an infinity, and
+#: the factor of numbers that are all but too large. For more NaN stand more numbers up to twice the
+#: first one: their order is another one in the second probe.
+STAND_INS = {"probe_high": (1e4, 1e30, 2.0**-10), "probe_low": (-3e3, 1e25, 2.0**-20)}
+
+#: Inputs with a number beyond this are all but too large.
+_LARGE = 1e3
 
 
 def perturbed(array: NDArray[Any]) -> NDArray[Any]:
@@ -22,3 +32,22 @@ def perturbed(array: NDArray[Any]) -> NDArray[Any]:
     noise = stream(0, "perturbation", array.size).uniform(-1, 1, array.shape)
     moved: NDArray[Any] = (array * (1 + EPSILON["float32"] * noise)).astype(array.dtype)
     return moved
+
+
+def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
+    """A floating array with finite numbers in place of NaN, infinities and the largest numbers.
+
+    Args:
+        array: inputs.
+        option: which of :data:`STAND_INS` to take.
+    """
+    if not np.issubdtype(array.dtype, np.floating):
+        return array
+    number, size, factor = STAND_INS[option]
+    finite = array[np.isfinite(array)]
+    large = np.abs(finite).max(initial=0.0) > _LARGE
+    plain = np.where(np.isinf(array), np.sign(array) * size, array * (factor if large else 1.0))
+    unknown = np.isnan(array)
+    plain[unknown] = number * np.linspace(1, 2, int(unknown.sum()))
+    found: NDArray[Any] = plain.astype(array.dtype)
+    return found

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.backends import precision_of
 from asterism.libraries.judging.difference import difference
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.tolerance import Tolerance
+from asterism.memo.universe.tensors import EPSILON
 
 #: Kinds of difference, the worst first.
 DIFFERENCES = ("wrong shape", "wrong dtype", "NaN/Inf mask differs", "values differ")
@@ -35,16 +38,39 @@ class Difference:
 def spread_of(
     reference: Sequence[NDArray[Any]], moved: Sequence[NDArray[Any]] | None
 ) -> list[float]:
-    """How far each output of the perturbed float64 run lies from the exact one, at most."""
+    """How far each output of the perturbed float64 run lies from the exact one, at most.
+
+    What is too large for float32 says nothing of the other elements.
+    """
     if moved is None:
         return [0.0] * len(reference)
-    with np.errstate(invalid="ignore"):
-        return [_largest(np.abs(m - r)) for r, m in zip(reference, moved, strict=True)]
+    with np.errstate(invalid="ignore", over="ignore"):
+        return [_largest(np.abs(m - r), r) for r, m in zip(reference, moved, strict=True)]
 
 
-def _largest(values: NDArray[Any]) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.max()) if finite.size else 0.0
+def _largest(values: NDArray[Any], reference: NDArray[Any]) -> float:
+    counted = values[np.isfinite(values) & (np.abs(reference) <= np.finfo(np.float32).max)]
+    return float(counted.max()) if counted.size else 0.0
+
+
+#: Roundings per layer, and multiple of the movement, of a backend that rounds to a coarser dtype:
+#: it still adds up in float32, so that few roundings are coarse ones.
+_COARSE_ULPS, _COARSE_CONDITIONING = 8.0, 2.0
+
+
+def tolerance_for(backend: str, tolerance: Tolerance) -> Tolerance:
+    """What a backend may differ by: more than others where it rounds to a coarser dtype.
+
+    Args:
+        backend: ``library:option``.
+        tolerance: for backends that round to the model's own dtype.
+    """
+    precision = precision_of(backend)
+    if precision is None or EPSILON[precision] <= tolerance.epsilon:
+        return tolerance
+    ulps = min(tolerance.ulps, _COARSE_ULPS)
+    conditioning = min(tolerance.conditioning, _COARSE_CONDITIONING)
+    return Tolerance(ulps, conditioning, EPSILON[precision], tolerance.depth)
 
 
 def first_difference(
@@ -53,6 +79,7 @@ def first_difference(
     dtypes: Sequence[str],
     spreads: Sequence[float],
     tolerance: Tolerance,
+    probes: Probes | None = None,
 ) -> Difference | None:
     """The worst kind of difference over all outputs, or None where all agree.
 
@@ -62,31 +89,42 @@ def first_difference(
         dtypes: dtype that each output must have.
         spreads: of each output, from :func:`spread_of`.
         tolerance: what may differ.
+        probes: what tells which elements are judged where inputs are special; None: all are.
     """
     if len(outputs) != len(reference):
         return Difference("wrong shape", min(len(outputs), len(reference)), 0.0)
-    found = [
-        d
-        for at, (out, ref, dtype, spread) in enumerate(
-            zip(outputs, reference, dtypes, spreads, strict=True)
-        )
-        if (d := _difference(at, out, ref, dtype, spread, tolerance)) is not None
-    ]
+    found = []
+    for at, (out, ref, dtype, spread) in enumerate(
+        zip(outputs, reference, dtypes, spreads, strict=True)
+    ):
+        kind = difference(out, ref, bounds(at, ref, spread, tolerance, probes, out), dtype)
+        found += [] if kind is None else [Difference(kind[0], at, kind[1])]
     return min(found, key=lambda d: (DIFFERENCES.index(d.kind), d.output), default=None)
 
 
-def _difference(
+def bounds(
     at: int,
-    output: NDArray[Any],
     reference: NDArray[Any],
-    dtype: str,
     spread: float,
     tolerance: Tolerance,
-) -> Difference | None:
+    probes: Probes | None,
+    output: NDArray[Any] | None = None,
+) -> NDArray[np.float64]:
+    """What each element of a reference may be off; infinity where nothing decides.
+
+    Args:
+        at: number of the output.
+        reference: the float64 run.
+        spread: from :func:`spread_of`.
+        tolerance: what may differ.
+        probes: of special inputs; None where there are none.
+        output: what is judged; None for what holds whatever came.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         allowed = tolerance.of(reference, spread)
-    found = difference(output, reference, allowed, dtype)
-    return None if found is None else Difference(found[0], at, found[1])
+    if probes is None:
+        return allowed
+    return np.where(probes.is_open(at, reference, allowed, output), np.inf, allowed)
 
 
 def d_mad(first: NDArray[Any], second: NDArray[Any], target: NDArray[Any]) -> float:

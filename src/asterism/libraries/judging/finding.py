@@ -14,18 +14,26 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import is_backend, product_of
+from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.questions import QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.running.inputs import DISTRIBUTIONS
 from asterism.libraries.running.outcomes import STAGES
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
-FAILURES = ("invalid model", "converter crash", "runtime crash", "hang", "memory")
+FAILURES = ("invalid model", "converter crash", "runtime crash", "wrong buffers", "hang", "memory")
 #: A float64 reference outside of the majority of references.
 ODD_REFERENCE = "reference differs"
-SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE)
+#: What is counted apart, as no wrong result: a difference where inputs are special and nothing
+#: decides what is right, and one of a library that warns of it.
+SPECIAL_VALUES, STATED_LIMIT = "special value handling", "stated limit"
+#: Of a configuration just outside of the constraints, counted apart too.
+SILENT_ACCEPTANCE, INTERNAL_ERROR = "accepts what others reject", "rejects by an internal error"
+OUTSIDE_DIFFERS = "differs on an invalid configuration"
+APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
+SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
 SEVERITIES = ("normal", "special")
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.
@@ -88,6 +96,21 @@ class Finding:
     def resized(self) -> bool:
         """Whether the compiled model has seen a batch of another size first."""
         return self.distributions[:1] == (RESIZED,)
+
+    @property
+    def form(self) -> str:
+        """What the backend ran in place of the plain model; empty for the model itself."""
+        return next((d for d in self.distributions[:1] if d in FORMS), "")
+
+    @property
+    def overwritten(self) -> bool:
+        """Whether the outputs are read after the inputs' memory was written over."""
+        return self.distributions[:1] == (OVERWRITTEN,)
+
+    @property
+    def runs_otherwise(self) -> bool:
+        """Whether the model is not just run once as it is, which short scripts do."""
+        return bool(self.question or self.form or self.resized or self.overwritten)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""

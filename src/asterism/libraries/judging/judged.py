@@ -20,10 +20,12 @@ class Judged:
 
     Args:
         findings: of all models, in their order.
+        apart: differences that are no wrong results, likewise.
         metrics: counts, as a JSON value.
     """
 
     findings: list[Finding]
+    apart: list[Finding]
     metrics: dict[str, Any]
 
 
@@ -37,10 +39,12 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         seed: for the targets of D_MAD.
     """
     findings: list[Finding] = []
+    apart: list[Finding] = []
     agreed = unresolved = 0
     for result in record.results(len(graphs)):
         verdict = judge(graphs[result.index], result, params, seed)
         findings += verdict.findings
+        apart += verdict.apart
         agreed += verdict.agreed
         unresolved += verdict.unresolved
     # A model is one, however many groups of inputs it was rejected with.
@@ -52,5 +56,6 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         "invalid_models": invalid,
         "invalid_rate": invalid / max(len(graphs), 1),
         "by_symptom": dict(sorted(Counter(f.symptom for f in findings).items())),
+        "apart": dict(sorted(Counter(f.symptom for f in apart).items())),
     }
-    return Judged(findings, metrics)
+    return Judged(findings, apart, metrics)

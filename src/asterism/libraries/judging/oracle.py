@@ -16,37 +16,55 @@ from asterism.core.randomness.random_streams import stream
 from asterism.libraries.adapters.backends import (
     PERTURBED,
     PERTURBED_FROM,
+    PROBES,
     REFERENCES,
     converter_of,
     library_of,
+    precision_of,
     product_of,
     under_test,
 )
-from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.adapters.library import CONVERTERS, WrongBuffersError
+from asterism.libraries.judging.apart import set_apart
 from asterism.libraries.judging.compare import (
     DIFFERENCES,
     Difference,
     d_mad,
     first_difference,
     spread_of,
+    tolerance_for,
 )
 from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
+from asterism.libraries.judging.outside import judge_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
-from asterism.libraries.running.inputs import SPECIAL_DISTRIBUTIONS, compared_nodes
+from asterism.libraries.judging.special_values import Probes
+from asterism.libraries.running.inputs import OUTSIDE, SPECIAL_DISTRIBUTIONS, compared_nodes
 from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.outside import outside_of
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
 
+#: Runs on other inputs than the ones that are judged.
+_HELPERS = (PERTURBED, *PROBES)
+
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the oracle says about one model."""
+    """What the oracle says about one model.
+
+    Args:
+        findings: what went wrong.
+        unresolved: outputs that differ, and nobody can tell who is right.
+        agreed: outputs that are right.
+        apart: differences that are no wrong results, see :mod:`.apart`.
+    """
 
     findings: tuple[Finding, ...]
     unresolved: int
     agreed: int
+    apart: tuple[Finding, ...] = ()
 
 
 def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdict:
@@ -58,9 +76,12 @@ def judge(graph: Graph, result: Result, params: JudgeParams, seed: int) -> Verdi
         params: tolerances.
         seed: for the targets of D_MAD.
     """
+    if OUTSIDE in result.distributions:
+        tried = outside_of(graph, seed, result.index)
+        return Verdict((), 0, 0, tuple(judge_outside(result, str(tried))))
     failures = _failures(graph, result)
-    differing, unresolved, agreed = _value_findings(graph, result, params, seed)
-    return Verdict((*failures, *differing), unresolved, agreed)
+    differing, unresolved, agreed, apart = _value_findings(graph, result, params, seed)
+    return Verdict((*failures, *differing), unresolved, agreed, tuple(apart))
 
 
 def _failures(graph: Graph, result: Result) -> list[Finding]:
@@ -70,7 +91,7 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     blew up always is one's.
     """
     failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
-    fine = [r for r in result.outcomes if r != PERTURBED and _ran(result.outcomes[r])]
+    fine = [r for r in result.outcomes if r not in _HELPERS and _ran(result.outcomes[r])]
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
@@ -141,6 +162,8 @@ def _reads_another(library: str, source: str, right: Iterable[str]) -> bool:
 def _symptom(outcome: ExecutionOutcome) -> str:
     if outcome.status in ("hang", "memory"):
         return outcome.status
+    if outcome.exception.endswith(f".{WrongBuffersError.__name__}"):
+        return "wrong buffers"
     return "converter crash" if outcome.stage == "convert" else "runtime crash"
 
 
@@ -170,15 +193,23 @@ def vote_of(
     """What the references say about a model's outputs, or about some of its nodes."""
     given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
     spreads = _spreads(result, distribution) or [0.0] * len(list(outputs))
-    return vote(given, spreads, tolerance_of(graph, params))
+    probes = Probes.of(result.outputs, PROBES, distribution)
+    return vote(given, spreads, tolerance_of(graph, params), probes)
 
 
 def differences(
-    graph: Graph, result: Result, distribution: str, params: JudgeParams, outputs: Iterable[int]
+    graph: Graph,
+    result: Result,
+    distribution: str,
+    params: JudgeParams,
+    outputs: Iterable[int],
+    *,
+    strictly: bool = False,
 ) -> dict[str, Difference | None]:
     """For each backend that ran, its difference from the closest reference that is right.
 
     References outside of the majority are among the backends. Empty where no reference ran.
+    What nothing decides where inputs are special is passed over, but ``strictly``.
     """
     nodes = list(outputs)
     dtypes = [graph.tensors[i].dtype for i in nodes]
@@ -186,12 +217,16 @@ def differences(
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
     spreads = _spreads(result, distribution)
+    probes = None if strictly else Probes.of(result.outputs, PROBES, distribution)
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
         given = result.outputs[backend][distribution]
+        allowed = tolerance_for(backend, tolerance)
         own = [str(array.dtype) for array in given] if backend in said.odd else dtypes
         each = [
-            first_difference(given, reference, own, spreads or [0.0] * len(reference), tolerance)
+            first_difference(
+                given, reference, own, spreads or [0.0] * len(reference), allowed, probes
+            )
             for reference in references.values()
         ]
         if each:
@@ -214,14 +249,19 @@ def _distance(difference: Difference | None) -> tuple[int, float]:
 
 def _value_findings(
     graph: Graph, result: Result, params: JudgeParams, seed: int
-) -> tuple[list[Finding], int, int]:
+) -> tuple[list[Finding], int, int, list[Finding]]:
     distributions = sorted({d for outputs in result.outputs.values() for d in outputs})
     findings: dict[tuple[str, str, str], Finding] = {}
     unresolved = agreed = 0
+    apart: list[Finding] = []
     for distribution in distributions:
-        found = differences(
-            graph, result, distribution, params, compared_nodes(graph, (distribution,))
-        )
+        nodes = compared_nodes(graph, (distribution,))
+        found = differences(graph, result, distribution, params, nodes)
+        told = found
+        if Probes.of(result.outputs, PROBES, distribution) is not None:
+            told = differences(graph, result, distribution, params, nodes, strictly=True)
+        said, found = set_apart(result, distribution, found, told)
+        apart += [replace(f, severity=_severity(graph, (distribution,))) for f in said]
         odd = {r: d for r, d in found.items() if r in REFERENCES and d is not None}
         for finding in _odd_references(graph, result, distribution, params, odd):
             key = (finding.library, finding.symptom, finding.severity)
@@ -231,19 +271,20 @@ def _value_findings(
         agreed += len(right)
         severity = _severity(graph, (distribution,))
         for library, backends in _blamed(wrong, right).items():
-            agreeing = [r for r in right if library_of(r) != library]
+            others = (r for r in right if library_of(r) != library)
+            agreeing = [r for r in others if precision_of(r) is None]
             if not agreeing:
                 unresolved += len(backends)
                 continue
             worst = max(backends, key=lambda r: _distance(wrong[r]))
             difference = wrong[worst]
-            others = (r for r in backends if r != worst)
+            rest = (r for r in backends if r != worst)
             now = Finding(
                 result.index,
                 difference.kind,
                 "run",
                 library,
-                (worst, *others),
+                (worst, *rest),
                 (distribution,),
                 tuple(agreeing),
                 severity,
@@ -252,7 +293,7 @@ def _value_findings(
             )
             key = (library, difference.kind, severity)
             findings[key] = _joined(findings[key], now) if key in findings else now
-    return [findings[k] for k in sorted(findings)], unresolved, agreed
+    return [findings[k] for k in sorted(findings)], unresolved, agreed, apart
 
 
 def _odd_references(

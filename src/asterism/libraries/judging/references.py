@@ -6,10 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import INDEPENDENT
+from asterism.libraries.judging.compare import bounds
 from asterism.libraries.judging.difference import difference
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.running.tolerance import Tolerance
 
 #: What one reference gave for one distribution.
@@ -31,7 +34,12 @@ class Vote:
     decided: bool
 
 
-def vote(outputs: Mapping[str, Arrays], spreads: Sequence[float], tolerance: Tolerance) -> Vote:
+def vote(
+    outputs: Mapping[str, Arrays],
+    spreads: Sequence[float],
+    tolerance: Tolerance,
+    probes: Probes | None = None,
+) -> Vote:
     """Judge the references by majority.
 
     Two references agree where they differ by no more than the model's own dtype may: what a
@@ -42,9 +50,10 @@ def vote(outputs: Mapping[str, Arrays], spreads: Sequence[float], tolerance: Tol
         outputs: of each reference that ran, float64.
         spreads: of each output, from :func:`asterism.libraries.judging.compare.spread_of`.
         tolerance: what may differ.
+        probes: of special inputs, for which more than one answer may be right; None for others.
     """
     groups = [
-        tuple(r for r in outputs if _agree(outputs[r], outputs[center], spreads, tolerance))
+        tuple(r for r in outputs if _agree(outputs[r], outputs[center], spreads, tolerance, probes))
         for center in outputs
     ]
     best = max(groups, key=lambda g: (len(g), len(set(g) & set(INDEPENDENT))), default=())
@@ -53,10 +62,22 @@ def vote(outputs: Mapping[str, Arrays], spreads: Sequence[float], tolerance: Tol
     return Vote(best, tuple(r for r in outputs if r not in best), True)
 
 
-def _agree(one: Arrays, other: Arrays, spreads: Sequence[float], tolerance: Tolerance) -> bool:
+def _agree(
+    one: Arrays,
+    other: Arrays,
+    spreads: Sequence[float],
+    tolerance: Tolerance,
+    probes: Probes | None,
+) -> bool:
+    """Whether two references agree in all that is decided by what either of them says."""
     if len(one) != len(other):
         return False
-    return all(
-        a.shape == b.shape and difference(a, b, tolerance.of(b, spread), str(a.dtype)) is None
-        for a, b, spread in zip(one, other, spreads, strict=True)
-    )
+    for at, (a, b, spread) in enumerate(zip(one, other, spreads, strict=True)):
+        if a.shape != b.shape:
+            return False
+        allowed = bounds(at, b, spread, tolerance, probes, a)
+        if probes is not None:  # what either of them says
+            allowed = np.minimum(allowed, bounds(at, a, spread, tolerance, probes, b))
+        if difference(a, b, allowed, str(a.dtype)) is not None:
+            return False
+    return True

@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.environments import versions_of
+from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
 from asterism.libraries.adapters.questions import BY_LAYER
+from asterism.libraries.adapters.reloading import source_of
+from asterism.libraries.judging.compare import bounds
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
@@ -77,7 +81,8 @@ def script_of(
         steps = [f'outputs = runpy.run_path({place})["outputs"]']
         check = values_check(steps) if expected else check_of(found.finding, steps)
         return "".join(parts) + check
-    steps = ["model = build()"]
+    form = found.finding.form
+    steps = [f"model = {form}(build())" if form else "model = build()"]
     if converter is not None:
         steps += [
             "folder = tempfile.TemporaryDirectory()",
@@ -95,6 +100,7 @@ def script_of(
             begin=OTHERWISE + watch_of(found.finding),
         ),
         _build(found.graph, stored, layers, named=found.finding.question in BY_LAYER),
+        source_of(FORMS[form]) if form else "",
         converter.script() if converter is not None else "",
         _running(library, option, found.finding),
         f"\nINPUTS = {arrays_text(inputs)}\n",
@@ -121,6 +127,8 @@ def _expectation(
 def _running(library: Library | None, option: str, finding: Finding) -> str:
     if library is None:
         return ""
+    if finding.overwritten:
+        return library.overwritten_script(option)
     if finding.resized:
         return library.resized_script(option)
     question = finding.question
@@ -201,10 +209,14 @@ def arrays_text(arrays: Sequence[NDArray[Any]]) -> str:
 
 
 def tolerated(
-    reference: Sequence[NDArray[Any]], of: Tolerance, spreads: Sequence[float]
+    reference: Sequence[NDArray[Any]],
+    of: Tolerance,
+    spreads: Sequence[float],
+    probes: Probes | None = None,
 ) -> list[NDArray[np.float64]]:
-    """The tolerated deviation of each element of each output."""
-    return [of.of(r, s) for r, s in zip(reference, spreads, strict=True)]
+    """The tolerated deviation of each element of each output; infinity where nothing decides."""
+    pairs = enumerate(zip(reference, spreads, strict=True))
+    return [bounds(at, r, s, of, probes) for at, (r, s) in pairs]
 
 
 _HEAD = '''"""{title}

@@ -12,16 +12,18 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import (
     FLOAT64,
     PERTURBED,
+    PROBES,
     converter_of,
     library_of,
     option_of,
     plugin_of,
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
-from asterism.libraries.judging.compare import spread_of
+from asterism.libraries.judging.compare import spread_of, tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
 from asterism.libraries.judging.oracle import tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
 from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
 from asterism.libraries.reporting.onnx_text import onnx_text
@@ -158,7 +160,7 @@ class ScriptWriter:
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.question or found.finding.resized:
+        if found.finding.runs_otherwise:
             return None
         converted = ""
         if native:
@@ -254,9 +256,10 @@ class ScriptWriter:
         said = vote_of(graph, result, distribution, self._judging, compared)
         expected = result.outputs[said.right[0]][distribution]
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
-        allowed = tolerated(
-            expected, tolerance_of(graph, self._judging), spread_of(expected, moved)
-        )
+        bounds, spreads = tolerance_of(graph, self._judging), spread_of(expected, moved)
+        bounds = tolerance_for(backends[0], bounds) if backends else bounds
+        probes = Probes.of(result.outputs, PROBES, distribution)
+        allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
         return Outputs(expected, actual, allowed)
 

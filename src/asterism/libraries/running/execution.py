@@ -13,18 +13,22 @@ from asterism.core.resuming.checkpoints import Checkpoint
 from asterism.core.resuming.work_units import ALONE, WorkUnits
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import FLOAT64, library_of, plugin_of
-from asterism.libraries.adapters.questions import QUESTIONS, RESIZED
+from asterism.libraries.adapters.forms import FORMS, LENGTHENED
+from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.running.inputs import (
+    OUTSIDE,
     SPECIAL_DISTRIBUTIONS,
     compared_nodes,
     sample_inputs,
     special_inputs,
 )
+from asterism.libraries.running.outside import is_outside_wanted, outside_of
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.record import FOLDERS, Record
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.tensors import Config
 
 log = get_logger(__name__)
 
@@ -60,7 +64,7 @@ def parts_of(
         graphs: the models.
         backends: where they run, references too.
         distributions: names of the inputs to run with.
-        special_share: of the models, those that have special inputs too.
+        special_share: of the models, those that run once more than the inputs say.
     """
     runs = special_share * len(backends) + sum(
         len(_asked(backends, group) or backends) for group in _groups(distributions)
@@ -79,6 +83,7 @@ def execute(
     seed: int,
     units: WorkUnits = ALONE,
     special_share: float = 0.0,
+    outside_share: float = 0.0,
 ) -> Record:
     """Run every model in every backend.
 
@@ -89,12 +94,12 @@ def execute(
         seed: of the inputs.
         units: who runs each part of the models.
         special_share: of the models, those that also run with special inputs of one kind.
+        outside_share: of the models, those of which a layer is tried with an invalid value.
     """
-    parts = parts_of(graphs, worker_pool.backends, distributions, special_share)
+    shares = special_share, outside_share
+    parts = parts_of(graphs, worker_pool.backends, distributions, sum(shares))
     with LiveLine({name: len(part) for name, part in parts.items()}, units) as line:
-        plans = {
-            name: _planned(part, distributions, seed, special_share) for name, part in parts.items()
-        }
+        plans = {name: _planned(part, distributions, seed, *shares) for name, part in parts.items()}
         jobs = {
             name: partial(_execute, part, worker_pool, plans[name], seed, partial(line.told, name))
             for name, part in parts.items()
@@ -116,22 +121,26 @@ def _execute(
     record = saved if saved is not None else Record()
     tell(len(record))
     before = {i for i in graphs if i in record}
-    tasks = (
-        Task(
-            i,
-            graphs[i],
-            {d: sample_inputs(graphs[i], seed, i, d) for d in group},
-            backends=_asked(worker_pool.backends, group),
-        )
-        for i, group in plan
-        if i not in before
-    )
+    backends = worker_pool.backends
+    tasks = (_task(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
     for model, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
         record.add(graphs[model], list(results))
         tell(len(record))
         if checkpoint is not None and checkpoint.is_due():
             checkpoint.save(record.save, FOLDERS)
     return record
+
+
+def _task(
+    index: int, graph: Graph, group: Sequence[str], backends: Sequence[str], seed: int
+) -> Task:
+    """A model with inputs; or a layer of it with an invalid configuration."""
+    outside = outside_of(graph, seed, index) if OUTSIDE in group else None
+    changed: Config = {}
+    if outside is not None:
+        graph, changed = outside.graph, outside.changed
+    inputs = {d: sample_inputs(graph, seed, index, d) for d in group}
+    return Task(index, graph, inputs, backends=_asked(backends, group), changed=changed)
 
 
 class LiveLine:
@@ -194,7 +203,7 @@ def _asked(backends: Iterable[str], group: Iterable[str]) -> tuple[str, ...] | N
     asked = set(group)
     if asked & set(QUESTIONS):
         return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
-    if RESIZED in asked:
+    if asked & {RESIZED, LENGTHENED}:
         return tuple(r for r in backends if plugin_of(library_of(r)).resizes)
     return None
 
@@ -204,21 +213,29 @@ def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
 
     What is special is a task of its own: where it makes a library fail, the rest still stands.
     """
-    alone = (*QUESTIONS, RESIZED, *SPECIAL_DISTRIBUTIONS)
+    alone = (*QUESTIONS, RESIZED, OVERWRITTEN, *FORMS, OUTSIDE, *SPECIAL_DISTRIBUTIONS)
     if together := [d for d in distributions if d not in alone]:
         yield together
     yield from ([d] for d in distributions if d in alone)
 
 
 def _planned(
-    graphs: Mapping[int, Graph], distributions: Sequence[str], seed: int, special_share: float
+    graphs: Mapping[int, Graph],
+    distributions: Sequence[str],
+    seed: int,
+    special_share: float,
+    outside_share: float,
 ) -> list[tuple[int, list[str]]]:
     """Which models to run with which inputs at a time."""
     planned = []
     for i, graph in graphs.items():
         special = special_inputs(seed, i, special_share)
         more = [] if special is None or special in distributions else [special]
+        if OUTSIDE not in distributions and is_outside_wanted(seed, i, outside_share):
+            more.append(OUTSIDE)
         for group in _groups([*distributions, *more]):
+            if OUTSIDE in group and outside_of(graph, seed, i) is None:
+                continue
             if compared_nodes(graph, group):  # or the question cannot be asked
                 planned.append((i, group))
     return planned

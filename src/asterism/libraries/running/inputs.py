@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.libraries.adapters.forms import FORMS, has_form
 from asterism.libraries.adapters.questions import (
     GRADIENT,
     HESSIAN,
@@ -30,6 +31,8 @@ SPECIAL_DISTRIBUTIONS = ("nan", "infinity", "empty", "denormal", "largest")
 _SIZES = {"empty": 0, RESIZED: 5}
 #: Parameters of layers that draw random numbers in training, unless they are 0.
 _RANDOM = frozenset({"rate", "stddev", "dropout", "recurrent_dropout"})
+#: Normal inputs of a layer with an invalid configuration.
+OUTSIDE = "outside"
 DISTRIBUTIONS = get_args(InputDistribution)
 
 
@@ -40,11 +43,12 @@ def sample_inputs(graph: Graph, seed: int, model: int, distribution: str) -> lis
         graph: the model.
         seed: the run's seed.
         model: index of the model.
-        distribution: ``normal`` and the questions (standard normal), ``wide`` (uniform in [-10,
-            10]), ``resized`` (normal, more items than the compiled model has seen first), ``nan``
-            and ``infinity`` (normal, with one such number in each item), ``empty`` (no items),
-            ``denormal`` (below the dtype's smallest normal number), ``largest`` (from a tenth of
-            its largest number up to that number, of both signs).
+        distribution: ``normal``, the questions, ``overwritten``, ``split``, ``lengthened`` and
+            ``outside`` (standard normal), ``wide`` (uniform in [-10, 10]), ``resized`` (normal,
+            more items than the compiled model has seen first), ``nan`` and ``infinity`` (normal,
+            with one such number in each item), ``empty`` (no items), ``denormal`` (below the
+            dtype's smallest normal number), ``largest`` (from a tenth of its largest number up to
+            that number, of both signs).
 
     Raises:
         UserError: no distribution has that name.
@@ -96,6 +100,8 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
     question cannot be asked: of models of integers, and where training draws random numbers.
     """
     asked = set(distributions)
+    if any(not has_form(graph, form) for form in asked & FORMS.keys()):
+        return []
     if asked & {GRADIENT, HESSIAN}:
         return [i for i in graph.inputs if graph.tensors[i].dtype != INTEGER]
     if WEIGHT_GRADIENT in asked:

@@ -30,6 +30,7 @@ class ExecutionOutcome:
         exception: type of the exception, with its module; empty where there was none.
         message: of the exception, or the last log lines of a worker that died.
         frame: ``file:function`` of the innermost frame inside the libraries.
+        warned: the library's own warning that it does not compute what the model says.
     """
 
     model: int
@@ -39,6 +40,7 @@ class ExecutionOutcome:
     exception: ShortText = ""
     message: ShortText = ""
     frame: ShortText = ""
+    warned: ShortText = ""
 
     @property
     def failed(self) -> bool:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays, read_json, write_arrays, write_json
 from asterism.core.messages.errors import UserError, concerning
-from asterism.libraries.adapters.backends import PERTURBED, REFERENCES, is_backend
+from asterism.libraries.adapters.backends import PERTURBED, PROBES, REFERENCES, is_backend
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Outputs, Result
 from asterism.libraries.running.tolerance import CLOSE_ULPS, Tolerance
@@ -28,6 +28,9 @@ from asterism.memo.graphs.graph import Graph
 #: The folders of a record.
 FOLDERS = ("outcomes", "outputs")
 _OUTCOMES, _OUTPUTS = FOLDERS
+
+#: Runs that are never said by another one's arrays: how little they differ is what they tell.
+_OWN = (PERTURBED, *PROBES)
 
 #: A name of an array, and the dtype that it is rounded to where it stands for another one.
 _NAME = re.compile(r"(?P<array>[0-9a-f]{20})( as (?P<dtype>float16|float32|float64))?")
@@ -186,7 +189,7 @@ def _named(outputs: Outputs, graph: Graph, arrays: dict[str, NDArray[Any]]) -> d
         within = closest if backend in REFERENCES else close
         names[backend] = []
         for at, output in enumerate(outputs[backend]):
-            known = exact.setdefault(at, {}) if backend != PERTURBED else {}
+            known = exact.setdefault(at, {}) if backend not in _OWN else {}
             like = next((n for n, ref in known.items() if stands_for(ref, output, within)), None)
             name = _hash(output) if like is None else f"{like} as {output.dtype}"
             names[backend].append(name)

@@ -9,9 +9,11 @@ from typing import Any
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
 
@@ -43,6 +45,7 @@ class Task:
         opset: version of the format that converters write; None for their own.
         weights: file of the arrays that nodes may name; None for the worker pool's own.
         disabled: names of graph passes that the libraries leave out.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
     """
 
     index: int
@@ -54,6 +57,12 @@ class Task:
     opset: int | None = None
     weights: Path | None = None
     disabled: tuple[str, ...] = ()
+    changed: Config = field(default_factory=dict)
+
+    @property
+    def form(self) -> str:
+        """What backends run in place of the plain model, by its inputs; nothing for itself."""
+        return next((d for d in self.inputs if d in FORMS), "")
 
     @property
     def batch(self) -> int | None:
@@ -91,6 +100,8 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
         "opset": task.opset,
         "batch": task.batch,
         "disabled": list(task.disabled),
+        "form": task.form,
+        "changed": task.changed,
     }
 
 
@@ -121,4 +132,5 @@ def outcome_of(task: Task, backend: str, answer: dict[str, Any]) -> ExecutionOut
         answer.get("exception", ""),
         answer.get("message", ""),
         answer.get("frame", ""),
+        answer.get("warned", ""),
     )

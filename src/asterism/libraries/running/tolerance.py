@@ -34,7 +34,8 @@ class Tolerance:
 
     def of(self, reference: NDArray[Any], spread: float) -> NDArray[np.float64]:
         """The tolerance of each element of a float64 reference."""
-        finite = np.abs(np.where(np.isfinite(reference), reference, 0.0))
+        size = np.abs(reference)
+        finite = np.where(size <= np.finfo(np.float32).max, size, 0.0)  # what the dtype can hold
         scale = finite + np.sqrt(np.mean(finite**2)) if finite.size else finite
         rounding = self.ulps * self.epsilon * max(self.depth, 1) * scale
         coarser = self.epsilon / EPSILON["float32"]

@@ -14,12 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.workers.channel import Channel
+from asterism.libraries.adapters.forms import LENGTHENED, LONGER
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.questions import FIRST, QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.messages import is_unsupported, steady
 from asterism.memo.graphs.light_keras import import_keras
@@ -36,6 +38,17 @@ class Worker:
         self._subject: ModelUnderTest | None = None
 
     def answer(self, request: dict[str, Any]) -> Answer:
+        """The end of one step, and a limit that the library states of it."""
+        limits = self.library.stated_limits
+        if not limits:
+            return self._answer(request)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            answer = self._answer(request)
+        stated = (str(w.message) for w in said if is_unsupported("", str(w.message), limits))
+        return {**answer, "warned": steady(next(stated, ""))}
+
+    def _answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, with the names of the arrays that it wrote."""
         progress = {"stage": "compile"}
         plugin: Plugin = self.library
@@ -69,7 +82,10 @@ class Worker:
         except MemoryError as error:
             return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
         except BaseException as error:
-            return {**_describe(error, plugin), "stage": progress["stage"]}
+            described = _describe(error, plugin)
+            if request["form"] == LENGTHENED and described["status"] == "error":
+                described["status"] = "unsupported"  # few libraries say which lengths may be free
+            return {**described, "stage": progress["stage"]}
 
     def _open(self, request: dict[str, Any]) -> ModelUnderTest:
         key = (request["folder"], request["weights"], str(request["outputs"]))
@@ -83,6 +99,8 @@ class Worker:
                 request["opset"],
                 request["batch"],
                 tuple(request["disabled"]),
+                request["form"],
+                request["changed"],
             )
             self._key = key
         return self._subject
@@ -100,14 +118,23 @@ class Worker:
                 ]
             if distribution == RESIZED:  # the compiled model has seen another size before
                 self.library.run(compiled, [i[:FIRST] for i in inputs])
-            given = (
-                self.library.answer(compiled, distribution, inputs)
-                if distribution in QUESTIONS
-                else self.library.run(compiled, inputs)
-            )
+            if distribution == LENGTHENED and request["dtype"] is None:
+                self.library.run(compiled, [_longer(i) for i in inputs])
+            if distribution in QUESTIONS:
+                given = self.library.answer(compiled, distribution, inputs)
+            elif distribution == OVERWRITTEN and request["dtype"] is None:
+                given = self.library.run_overwritten(compiled, inputs)
+            else:
+                given = self.library.run(compiled, inputs)
             for at, array in enumerate(given):
                 results[f"{distribution}/{at}"] = array
         np.savez(Path(request["folder"]) / request["target"], **results)
+
+
+def _longer(array: NDArray[Any]) -> NDArray[Any]:
+    """A batch with more steps: the first ones once more."""
+    more = np.take(array, np.arange(LONGER) % array.shape[1], axis=1)
+    return np.concatenate([array, more], axis=1)
 
 
 def _describe(error: BaseException, plugin: Plugin) -> Answer:

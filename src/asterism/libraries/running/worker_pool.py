@@ -17,6 +17,8 @@ from asterism.core.files.artifacts import read_arrays, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
+    FILE_PROBES,
+    PROBES,
     REFERENCES,
     check_backends,
     converter_of,
@@ -29,6 +31,7 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.adapters.reference import PROBED
 from asterism.libraries.adapters.trivial_files import trivial_onnx
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
@@ -174,6 +177,13 @@ class WorkerPool:
         chosen = self.backends if wanted is None else wanted
         return tuple(r for r in chosen if r not in self.left_out)
 
+    def _asked(self, task: Task) -> tuple[str, ...]:
+        """Where a task runs: probes only have a use where inputs hold special numbers."""
+        backends = self.usable(task.backends)
+        if set(task.inputs) & set(PROBED):
+            return backends
+        return tuple(b for b in backends if b not in (*PROBES, *FILE_PROBES))
+
     @property
     def seconds(self) -> dict[str, float]:
         """Time that each step took in all, for logs and benchmarks."""
@@ -269,7 +279,7 @@ class WorkerPool:
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
         np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
         steps: dict[str, Future[ExecutionOutcome]] = {}
-        backends = self.usable(task.backends)
+        backends = self._asked(task)
         for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
             worker = self._threads[worker_of(converter)]
             steps[converter] = worker.submit(self._convert, task, folder, converter)
@@ -314,7 +324,7 @@ class WorkerPool:
         result = Result(
             task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
         )
-        for backend in self.usable(task.backends):
+        for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":
                 arrays = read_arrays(folder / outputs_file(backend))
                 result.outputs[backend] = {

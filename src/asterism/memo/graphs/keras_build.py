@@ -22,6 +22,7 @@ def build(
     dtype: str | None = None,
     zero_initializers: bool = False,
     outputs: Sequence[int] | None = None,
+    changed: Config | None = None,
 ) -> keras.Model:
     """The Keras model of a graph, with its weights.
 
@@ -32,6 +33,7 @@ def build(
         zero_initializers: build with zeros, where a backend compiles every initializer anew;
             the weights are set afterwards in any case.
         outputs: nodes to put out, in place of the graph's own outputs.
+        changed: parameters of all layers with other values than the graph's, be they invalid.
 
     Raises:
         Exception: whatever Keras raises when it rejects the graph.
@@ -49,7 +51,7 @@ def build(
                 name=f"n{identity}_input",
             )
             continue
-        config = {**arguments(graph, node), "name": layer_name(identity, node)}
+        config = {**arguments(graph, node), **(changed or {}), "name": layer_name(identity, node)}
         if dtype is not None:
             config = _throughout(config, lambda layer: {**layer, "dtype": dtype})
         if zero_initializers:

@@ -14,8 +14,8 @@ INTEGER = "int32"
 #: Integer inputs are drawn below this, so every declared embedding knows them.
 INTEGER_BOUND = 10
 
-#: Machine epsilon of the dtypes a layer may compute in.
-EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10}
+#: Machine epsilon of the dtypes a layer may compute in, and of the one that libraries may choose.
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 
 
 class InvalidLayerError(ValueError):

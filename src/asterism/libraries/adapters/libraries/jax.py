@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,7 +50,14 @@ class Jax(Library):
     packages = ("jax", "jaxlib", "keras")
     keras_backend = "jax"
     forks = True
-    options = ("jit", "eager", "vmap", "vmap_of_gradient", "export", "float64")
+    options: ClassVar[tuple[str, ...]] = (
+        "jit",
+        "eager",
+        "vmap",
+        "vmap_of_gradient",
+        "export",
+        "float64",
+    )
     zero_initializers = True
     differentiates = True
 

@@ -16,6 +16,7 @@ class Onnx2PyTorch(OnnxModule):
     name = "onnx2pytorch"
     packages = ("onnx2pytorch", "torch", "onnx")
     unsupported = (r"Conversion not implemented", r"Unexpected (node|kernel)")
+    stated_limits = (r"uses no .*Result might differ",)
     loading = (
         "import onnx",
         "from onnx2pytorch import ConvertModel",

@@ -16,6 +16,7 @@ class Onnx2Torch(OnnxModule):
     name = "onnx2torch"
     packages = ("onnx2torch", "torch", "onnx")
     unsupported = (r"Converter is not registered", r"NotImplementedError")
+    stated_limits = (r"results might differ",)
     loading = ("import onnx2torch", "", "module = onnx2torch.convert(path)")
 
     def load(self, path: Path) -> Any:

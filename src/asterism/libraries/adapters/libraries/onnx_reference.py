@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.onnx_float64 import in_float64
-from asterism.libraries.adapters.reference import perturbed
+from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 
 
 @LIBRARIES.register("onnx_reference")
@@ -24,8 +24,8 @@ class OnnxReference(FileLibrary):
 
     @classmethod
     def all_options(cls) -> tuple[str, ...]:
-        """The file in float64, and the same with weights and inputs off by float32's rounding."""
-        return ("float64", "perturbed")
+        """The file in float64; off by float32's rounding; without special numbers in the inputs."""
+        return ("float64", "perturbed", *STAND_INS)
 
     def _written(self, option: str) -> str:
         return GIVEN
@@ -41,16 +41,18 @@ def run(path, inputs):
 """
 
     def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
-        """The evaluator of the model in float64, and whether its inputs are perturbed."""
+        """The evaluator of the model in float64, and the option, which changes its inputs."""
         import onnx
         from onnx.reference import ReferenceEvaluator
 
         model = onnx.load(self.path(model_under_test, option))
         moved = option == "perturbed"
-        return ReferenceEvaluator(in_float64(model, perturbed if moved else None)), moved
+        return ReferenceEvaluator(in_float64(model, perturbed if moved else None)), option
 
     def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""
-        evaluator, moved = compiled
-        given = [perturbed(i) if moved else i for i in inputs]
+        evaluator, option = compiled
+        if option == "perturbed":
+            inputs = [perturbed(i) for i in inputs]
+        given = [probed(i, option) for i in inputs] if option in STAND_INS else inputs
         return list(evaluator.run(None, dict(zip(evaluator.input_names, given, strict=True))))

@@ -22,6 +22,10 @@ class OpenVinoKeras(Library):
     zero_initializers = True
     unsupported = (r"with openvino backend", r"openvino backend (does|cannot)")
 
+    def precision(self, option: str) -> str:
+        """OpenVINO's own choice: bfloat16 where the processor has it. There is no switch."""
+        return "bfloat16"
+
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""
         return """

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library
+from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, WrongBuffersError
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
@@ -29,7 +29,7 @@ from asterism.libraries.adapters.questions import (
     optimizer_of,
     squared_error,
 )
-from asterism.libraries.adapters.reference import perturbed
+from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
 
 
@@ -49,6 +49,7 @@ class PyTorch(Library):
         "keras_file",
         "float64",
         "perturbed",
+        *STAND_INS,
     )
     differentiates = True
     unsupported = (
@@ -146,7 +147,7 @@ def run(model, inputs):
         """The module, compiled or exported where the option says so."""
         import torch
 
-        reference = option in ("float64", "perturbed")
+        reference = option in ("float64", "perturbed", *STAND_INS)
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
         if option == "export":
@@ -154,6 +155,8 @@ def run(model, inputs):
         call = model
         if option == "perturbed":
             call = _Perturbed(model)
+        if option in STAND_INS:
+            call = _Probed(model, option)
         if option in ("compile", "compile_dynamic"):
             torch._dynamo.reset()
             call = torch.compile(model, dynamic=True if option == "compile_dynamic" else None)
@@ -170,6 +173,21 @@ def run(model, inputs):
             outputs = compiled(given if len(given) > 1 else given[0], training=False)
         many = outputs if isinstance(outputs, list | tuple) else [outputs]
         return [o.detach().numpy() for o in many]
+
+    def run_overwritten(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """See :meth:`Library.run_overwritten`. The model run eagerly says what is shared.
+
+        Raises:
+            WrongBuffersError: compiled, an output has other strides or shares an input's memory.
+        """
+        eager, _ = _buffers(getattr(compiled, "model", None) or compiled, inputs)
+        said, outputs = _buffers(compiled, inputs)
+        for number, (one, other) in enumerate(zip(said, eager, strict=True)):
+            if one != other:
+                raise WrongBuffersError(
+                    f"output {number} has {_told(one)}, and {_told(other)} where it runs eagerly"
+                )
+        return outputs
 
     def answer(
         self, compiled: KerasFunction, question: str, inputs: Sequence[NDArray[Any]]
@@ -196,6 +214,41 @@ def run(model, inputs):
                     return [np.zeros_like(i.detach().numpy()) for i in floating]
                 found = torch.autograd.grad(along, floating, materialize_grads=True)
             return [g.numpy() for g in found]
+
+
+def _buffers(
+    call: Callable[..., Any], inputs: Sequence[NDArray[Any]]
+) -> tuple[list[tuple[tuple[int, ...], bool]], Arrays]:
+    """The strides of each output, and whether it shares memory with an input; and the outputs.
+
+    They are read after the inputs were written over, but those that share the inputs' memory.
+    """
+    import torch
+
+    given = [torch.from_numpy(i.copy()) for i in inputs]
+    with torch.no_grad():
+        outputs = call(given if len(given) > 1 else given[0], training=False)
+        many = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+        owned = {i.untyped_storage().data_ptr() for i in given if i.numel()}
+        shared = [o.numel() > 0 and o.untyped_storage().data_ptr() in owned for o in many]
+        kept = [o.clone() if s else o for o, s in zip(many, shared, strict=True)]
+        for tensor in given:
+            tensor.fill_(1)
+        call(given if len(given) > 1 else given[0], training=False)
+    said = [(_strides(o), s) for o, s in zip(many, shared, strict=True)]
+    return said, [o.numpy() for o in kept]
+
+
+def _strides(tensor: Any) -> tuple[int, ...]:
+    """The strides of the axes that have more than one place."""
+    pairs = zip(tensor.stride(), tensor.shape, strict=True)
+    return tuple(stride for stride, size in pairs if size > 1) if tensor.numel() else ()
+
+
+def _told(buffer: tuple[tuple[int, ...], bool]) -> str:
+    strides, shared = buffer
+    where = "an input's memory" if shared else "memory of its own"
+    return f"the strides {strides} and {where}"
 
 
 def _gradient(
@@ -238,7 +291,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 _FUNCTIONS = {
     "eager": "model",
     "float64": "model",
-    "perturbed": "model",
+    **dict.fromkeys(("perturbed", *STAND_INS), "model"),
     "compile": "torch.compile(model)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
     "export": "exported(model, len(inputs[0]))",
@@ -251,6 +304,22 @@ def _helper(option: str) -> str:
     if option == "export":
         return source_of(exported)
     return source_of(reloaded) if option in SUFFIXES else ""
+
+
+class _Probed:
+    """The float64 model on inputs whose special numbers are replaced by finite ones."""
+
+    def __init__(self, model: Any, option: str) -> None:
+        self._model, self._option = model, option
+
+    def __call__(self, inputs: Any, training: bool) -> Any:
+        import torch
+
+        def plain(tensor: Any) -> Any:
+            return torch.from_numpy(probed(tensor.numpy(), self._option))
+
+        given = [plain(i) for i in inputs] if isinstance(inputs, list) else plain(inputs)
+        return self._model(given, training=training)
 
 
 class _Perturbed:

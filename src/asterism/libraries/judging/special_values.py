@@ -1,0 +1,112 @@
+"""What is to be judged where inputs are NaN, infinite or all but too large.
+
+The float64 model also runs twice with finite numbers in place of the special ones. What these two
+probes say together with the reference tells whether arithmetic decides an element:
+
+- NaN decides what depends on it: there, it must come out. A number that the reference has there
+  comes from a rule beyond arithmetic, such as where NaN lies in an order. That is open.
+- An infinity decides what the numbers tend to as it is replaced by ever larger ones. Elsewhere the
+  order of summation, and whether a term with the factor zero is left out, decide: that is open.
+- Of the largest numbers only what stays the same for smaller ones is decided: sums overflow or not
+  by their order.
+
+A difference in what is open is "special value handling". It is counted, and is no wrong result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.reference import PROBED
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Probes:
+    """The runs with finite numbers in place of the special ones.
+
+    Args:
+        kind: of the inputs, one of :data:`~asterism.libraries.adapters.reference.PROBED`.
+        high: outputs of the one run.
+        low: outputs of the other.
+        by_letter: whether a definition says itself what comes of NaN, be it a number.
+    """
+
+    kind: str
+    high: Sequence[Array]
+    low: Sequence[Array]
+    by_letter: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        outputs: Mapping[str, Mapping[str, Sequence[Array]]],
+        names: tuple[str, str],
+        kind: str,
+        *,
+        by_letter: bool = False,
+    ) -> Probes | None:
+        """The probes among the outputs of all backends; None where there are none.
+
+        Args:
+            outputs: by backend and kind of inputs.
+            names: of the two probes.
+            kind: of the inputs.
+            by_letter: see :class:`Probes`.
+        """
+        high, low = (outputs.get(name, {}).get(kind) for name in names)
+        if kind not in PROBED or high is None or low is None or len(high) != len(low):
+            return None
+        return cls(kind, high, low, by_letter)
+
+    def is_open(
+        self, at: int, expected: Array, allowed: Array, actual: Array | None = None
+    ) -> Mask:
+        """The elements of an output that nothing decides.
+
+        Args:
+            at: number of the output.
+            expected: the reference's.
+            allowed: what each element may be off.
+            actual: what is judged; None for what is open whatever came.
+        """
+        if at >= len(self.high) or not (
+            self.high[at].shape == self.low[at].shape == expected.shape
+        ):
+            return np.zeros(expected.shape, np.bool_)
+        high, low = _numbers(self.high[at]), _numbers(self.low[at])
+        right = _numbers(expected)
+        with np.errstate(all="ignore"):
+            decided = _is_near(high, right, allowed) & _is_near(low, right, allowed)
+            if self.kind == "nan":
+                depends = (high != low) | np.isnan(high)
+                decided = np.where(np.isnan(right), depends, decided & (high == low))
+                if self.by_letter:
+                    decided |= ~np.isnan(right)
+            if self.kind == "infinity":
+                signs = (np.sign(high) == np.sign(right)) & (np.sign(low) == np.sign(right))
+                grows = signs & ((np.abs(high) > np.abs(low)) | np.isinf(low))
+                decided = np.where(np.isinf(right), grows, decided)
+                if actual is not None and actual.shape == right.shape:
+                    # An infinity less another one, or times zero, on the way to it.
+                    decided = decided & ~(np.isinf(right) & np.isnan(_numbers(actual)))
+        found: Mask = ~decided
+        return found
+
+
+def _numbers(array: Array) -> NDArray[np.float64]:
+    return array.astype(np.float64)
+
+
+def _is_near(probe: Array, right: Array, allowed: Array) -> Mask:
+    """Where a probe gives what the reference gives, NaN and infinities too."""
+    same = (probe == right) | (np.isnan(probe) & np.isnan(right))
+    found: Mask = same | (np.abs(probe - right) <= allowed)
+    return found

@@ -1,0 +1,103 @@
+"""Models in another form, a second length, and inputs whose memory is written over."""
+
+import os
+
+import numpy as np
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
+from asterism.libraries.adapters.library import LIBRARIES, WrongBuffersError
+from asterism.libraries.adapters.questions import OVERWRITTEN, KerasFunction
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.execution import _asked, _groups
+from asterism.libraries.running.inputs import compared_nodes, sample_inputs
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Result, Task
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from libraries import faulty_copies  # noqa: F401  (registers them)
+from memo.small_graphs import layer
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+STEPS = sequential(Tensor((6, 3)), [layer("Conv1D", filters=4, kernel_size=[3])])
+FLAT = sequential(Tensor((3,)), [layer("Activation", activation="relu")])
+BACKENDS = ("tensorflow:graph", "pytorch:eager", "onnxruntime:tf2onnx")
+#: The copy that each kind of inputs is to find, alone.
+FAULTS = {
+    LENGTHENED: "ort_with_stale_lengths:tf2onnx",
+    SPLIT: "ort_with_faulty_joins:tf2onnx",
+    OVERWRITTEN: "ort_with_one_buffer:tf2onnx",
+}
+
+
+def test_each_kind_is_a_task_of_its_own_where_a_model_has_that_form():
+    assert list(_groups(["normal", *FAULTS])) == [["normal"], *([kind] for kind in FAULTS)]
+    assert _asked(("litert:tflite", *BACKENDS), [LENGTHENED]) == BACKENDS
+    assert all(has_form(STEPS, form) and not has_form(FLAT, form) for form in FORMS)
+    assert all(compared_nodes(STEPS, [kind]) == list(STEPS.outputs) for kind in FAULTS)
+    assert compared_nodes(FLAT, [SPLIT]) == compared_nodes(FLAT, [LENGTHENED]) == []
+    assert Task(0, STEPS, {SPLIT: []}).form == SPLIT and Task(0, STEPS, {"normal": []}).form == ""
+
+
+@pytest.mark.slow
+def test_each_kind_finds_its_fault_and_blames_no_sound_backend():
+    environment = {
+        "ASTERISM_LIBRARIES": "libraries.faulty_copies",
+        "PYTHONPATH": os.pathsep.join(["src", "tests"]),
+    }
+    backends = (*FLOAT64, *BACKENDS, *FAULTS.values())
+    with WorkerPool(backends, Limits(120.0, 2000), environment=environment) as pool:
+        assert pool.start() == {}
+        for kind in ("normal", *FAULTS):
+            result = pool.run(Task(0, STEPS, {kind: sample_inputs(STEPS, 0, 0, kind)}))
+            assert {o.status for o in result.outcomes.values()} == {"ok"}, kind
+            found = {f.backends for f in judge(STEPS, result, JUDGE, 0).findings}
+            assert found == ({(FAULTS[kind],)} if kind in FAULTS else set()), kind
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda i, training: i, "an input's memory"),
+        (lambda i, training: i.T.contiguous().T, "strides"),
+    ],
+)
+def test_compiled_outputs_lie_in_memory_as_eager_ones(wrong, said):
+    inputs = [np.ones((2, 3), np.float32)]
+    library = LIBRARIES["pytorch"]()
+
+    def eager(given, training):
+        return given + 0
+
+    (right,) = library.run_overwritten(KerasFunction(eager, eager), inputs)
+    assert right.tolist() == inputs[0].tolist()
+    with pytest.raises(WrongBuffersError, match=said):
+        library.run_overwritten(KerasFunction(wrong, eager), inputs)
+
+
+def test_wrong_buffers_are_a_symptom_of_their_own():
+    name = f"{WrongBuffersError.__module__}.{WrongBuffersError.__qualname__}"
+    made = Result(0, (OVERWRITTEN,))
+    for backend in ("pytorch:compile", "jax:jit"):
+        status = "error" if backend == "pytorch:compile" else "ok"
+        exception = name if status == "error" else ""
+        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", status, exception)
+    (found,) = judge(STEPS, made, JUDGE, 0).findings
+    assert (found.symptom, found.library) == ("wrong buffers", "pytorch")
+    assert Finding.from_json(found.to_json()) == found and found.overwritten
+
+
+@pytest.mark.parametrize(("library", "option"), [("tensorflow", "xla"), ("onnxruntime", "tf2onnx")])
+def test_the_script_writes_over_the_inputs(library, option):
+    text = LIBRARIES[library]().overwritten_script(option)
+    names: dict[str, object] = {"np": np}
+    exec(text, names)
+    names["run_alone"] = lambda model, given: given
+    (output,) = names["run"](None, [np.zeros(2)])
+    assert output.tolist() == [1, 1]

@@ -1,0 +1,122 @@
+"""Configurations just outside of the constraints: what is tried, and what is said of it."""
+
+import numpy as np
+import pytest
+
+from asterism.libraries.adapters.backends import REFERENCES
+from asterism.libraries.judging.finding import (
+    INTERNAL_ERROR,
+    OUTSIDE_DIFFERS,
+    SILENT_ACCEPTANCE,
+    Finding,
+)
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.execution import _groups, _planned, _task
+from asterism.libraries.running.inputs import OUTSIDE
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.outside import is_outside_wanted, outside_of
+from asterism.libraries.running.tasks import Result
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.spec import universe
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import branching, layer
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+GRAPH = sequential(
+    Tensor((8, 8, 2)),
+    [layer("Conv2D", filters=4, kernel_size=[3, 3]), layer("MaxPooling2D"), layer("Flatten")],
+)
+TESTED = ("tensorflow:eager", "pytorch:eager", "jax:jit", "openvino_keras:predict")
+
+
+@pytest.mark.parametrize("model", range(20))
+def test_what_is_tried_is_one_layer_that_the_universe_rejects(model):
+    found = outside_of(GRAPH, 0, model)
+    assert found is not None and found == outside_of(GRAPH, 0, model)
+    (identity,) = found.graph.layers
+    node, (name,) = found.graph.nodes[identity], found.changed
+    spec = universe()[node.type]
+    inputs = [found.graph.tensors[i] for i in node.inputs]
+    spec.output(node.config, inputs)  # valid without the change
+    with pytest.raises((ValueError, IndexError, TypeError, ArithmeticError, KeyError)):
+        spec.output({**node.config, **found.changed}, inputs)
+    assert node.type in str(found) and f"{name}=" in str(found)
+
+
+def test_different_models_are_tried_with_different_values():
+    assert len({str(outside_of(GRAPH, 0, model)) for model in range(20)}) > 5
+
+
+def test_a_layer_without_numbers_is_not_tried():
+    assert outside_of(sequential(Tensor((4,)), [layer("Flatten")]), 0, 0) is None
+
+
+def test_the_share_of_the_models_is_planned_beside_their_inputs():
+    graphs = dict(enumerate([GRAPH] * 200))
+    planned = [i for i, group in _planned(graphs, ["normal"], 0, 0.0, 0.25) if group == [OUTSIDE]]
+    assert planned == [i for i in graphs if is_outside_wanted(0, i, 0.25)]
+    assert 30 < len(planned) < 70
+    assert list(_groups(["normal", OUTSIDE])) == [["normal"], [OUTSIDE]]
+    task = _task(3, GRAPH, [OUTSIDE], TESTED, 0)
+    found = outside_of(GRAPH, 0, 3)
+    assert (task.graph, task.changed) == (found.graph, found.changed)
+
+
+def said(values=None, failed=None):
+    """Symptom and library of what the oracle says; all accept, but those that are named."""
+    made = Result(0, (OUTSIDE,))
+    for backend in (*TESTED, *REFERENCES):
+        error = (failed or {}).get(backend)
+        made.outcomes[backend] = error or ExecutionOutcome(0, backend, "run", "ok")
+        if error is None:
+            made.outputs[backend] = {OUTSIDE: [(values or {}).get(backend, np.ones((2, 3)))]}
+    verdict = judge(branching(), made, JUDGE, 0)
+    assert verdict.findings == () and verdict.unresolved == 0
+    assert all(Finding.from_json(f.to_json()) == f for f in verdict.apart)
+    return [(f.symptom, f.library) for f in verdict.apart]
+
+
+def rejects(*backends, exception="ValueError", message="no", status="error"):
+    return {b: ExecutionOutcome(0, b, "build", status, exception, message) for b in backends}
+
+
+def test_rejection_by_all_and_agreement_of_all_are_right():
+    assert said() == said(failed=rejects(*TESTED, *REFERENCES)) == []
+
+
+def test_the_one_that_accepts_what_the_others_reject_is_named():
+    others = [b for b in (*TESTED, *REFERENCES) if not b.startswith("jax")]
+    assert said(failed=rejects(*others)) == [(SILENT_ACCEPTANCE, "jax")]
+    assert said(failed=rejects("pytorch:eager", "pytorch:float64")) == [], "the others accept it"
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"exception": "IndexError"},
+        {"exception": "tensorflow.python.framework.errors_impl.InternalError"},
+        {"exception": "RuntimeError", "message": "x INTERNAL ASSERT FAILED at y"},
+        {"exception": "SIGSEGV", "status": "crash"},
+    ],
+)
+def test_an_internal_error_is_no_way_to_reject(how):
+    others = rejects(*TESTED[1:], *REFERENCES)
+    failed = {**others, **rejects("tensorflow:eager", **how)}
+    assert said(failed=failed) == [(INTERNAL_ERROR, "tensorflow")]
+
+
+def test_an_internal_error_of_all_libraries_is_that_of_keras_and_one():
+    assert said(failed=rejects(*TESTED, *REFERENCES, exception="ZeroDivisionError")) == [
+        (INTERNAL_ERROR, "keras")
+    ]
+
+
+def test_unsupported_is_neither_acceptance_nor_rejection():
+    assert said(failed=rejects(*TESTED[1:], *REFERENCES, status="unsupported")) == []
+
+
+@pytest.mark.parametrize("other", [np.ones((2, 4)), np.zeros((2, 3)), np.full((2, 3), np.nan)])
+def test_those_that_accept_must_agree(other):
+    assert said(values={"openvino_keras:predict": other}) == [(OUTSIDE_DIFFERS, "openvino_keras")]
+    assert said(values={"openvino_keras:predict": np.full((2, 3), 1.001)}) == []

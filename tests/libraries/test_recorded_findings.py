@@ -1,0 +1,80 @@
+"""Differences of a campaign that people have looked at, judged again on what was recorded of them.
+
+``recorded/special_values`` holds the outputs of the backend to blame, of one that is right and of
+the float64 runs, and what was found by hand: whether the result is wrong, and why.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from asterism.core.files.artifacts import read_arrays, read_json
+from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Result
+from asterism.memo.graphs.graph import Graph
+from asterism.versions.comparing import Pair, change_of
+from asterism.versions.subjects import subject_of
+
+PLACE = Path(__file__).parent / "recorded"
+FACTS = read_json(PLACE / "special_values.json")
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+
+#: Wrong since it is inconsistent: NaN is kept or lost by its place. No definition decides which.
+INCONSISTENT = ("onnxruntime-maxpool-nan-inf-mask-differs-5ba6c1",)
+
+
+@pytest.fixture(scope="module")
+def arrays():
+    return read_arrays(PLACE / "special_values.npz")
+
+
+def result_of(facts, arrays):
+    """What all backends did, as it was recorded."""
+    inputs, made = facts["inputs"], Result(0, (facts["inputs"],))
+    for backend, names in facts["outputs"].items():
+        warned = facts["warned"].get(backend, "")
+        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=warned)
+        made.outputs[backend] = {inputs: [arrays[name.replace("/", "|")] for name in names]}
+    return made
+
+
+def is_called_wrong(name, facts, arrays):
+    """Whether the oracle calls a wrong result what the finding's library did."""
+    result = result_of(facts, arrays)
+    if "graph" in facts:
+        found = judge(Graph.from_json(facts["graph"]), result, JUDGE, 0).findings
+        return any((f.library, f.symptom) == (facts["library"], facts["symptom"]) for f in found)
+    content = arrays[f"{name}|model"].tobytes()
+    subject = subject_of(name, onnx.load_model_from_string(content), 4, {})
+    (culprit,) = facts["backends"]
+    right = next(b for b in facts["right"] if b != FILE_REFERENCE)
+    return change_of(subject, result, Pair(right, culprit), facts["inputs"], JUDGE).kind in (
+        "now wrong",
+        "both wrong",
+    )
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_what_a_person_found_to_be_wrong_is_called_wrong_and_nothing_else(name, arrays):
+    wrong = FACTS[name]["wrong"] and name not in INCONSISTENT
+    assert is_called_wrong(name, FACTS[name], arrays) == wrong, FACTS[name]["reason"]
+
+
+def test_without_the_probes_special_inputs_raise_false_alarms(arrays):
+    alarms = []
+    for name, facts in FACTS.items():
+        outputs = {b: o for b, o in facts["outputs"].items() if "probe" not in b}
+        blind = {**facts, "outputs": outputs, "warned": {}}
+        alarms += [name] if not facts["wrong"] and is_called_wrong(name, blind, arrays) else []
+    assert len(alarms) >= 12, alarms
+
+
+def test_the_record_has_both_kinds():
+    wrong = [facts["wrong"] for facts in FACTS.values()]
+    assert (wrong.count(True), wrong.count(False)) == (25, 14)
+    assert all(np.char.str_len(facts["reason"]) > 10 for facts in FACTS.values())

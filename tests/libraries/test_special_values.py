@@ -1,0 +1,139 @@
+"""Which elements are judged where inputs are NaN, infinite or all but too large."""
+
+import numpy as np
+import pytest
+
+from asterism.libraries.adapters.backends import FLOAT64, PROBES, REFERENCES
+from asterism.libraries.adapters.reference import STAND_INS, probed
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.special_values import Probes
+from asterism.libraries.running.outcomes import ExecutionOutcome
+from asterism.libraries.running.tasks import Result
+from memo.small_graphs import branching
+
+NAN, INF = np.nan, np.inf
+GIVEN = {"nan": [NAN, -1.0, 2.0], "infinity": [INF, -1.0, 2.0], "largest": [3e38, -2e38, 1e38]}
+
+
+def decided(kind, function, actual=None, **more):
+    """Which elements of a function of the inputs are judged."""
+    given = np.array(GIVEN[kind])
+    with np.errstate(all="ignore"):
+        right, high, low = (function(x) for x in (given, *(probed(given, o) for o in STAND_INS)))
+    allowed = np.full(right.shape, 1e-6)
+    answer = None if actual is None else np.asarray(actual)
+    return (~Probes(kind, [high], [low], **more).is_open(0, right, allowed, answer)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "judged"),
+    [
+        ("nan", np.exp, [True, True, True]),
+        ("nan", lambda x: np.full(3, x.sum()), [True, True, True]),
+        ("nan", lambda x: np.maximum(x, 0), [True, True, True]),
+        ("nan", lambda x: np.where(x > 0.5, x, 0.0), [False, True, True]),
+        ("nan", lambda x: np.sort(x)[:2], [False, False]),
+        ("nan", lambda x: np.array([np.argmax(x)]), [False]),
+        ("nan", lambda x: x * 0, [False, True, True]),
+        ("infinity", np.tanh, [True, True, True]),
+        ("infinity", lambda x: x + 1, [True, True, True]),
+        ("infinity", np.log1p, [True, True, True]),
+        ("infinity", lambda x: x - x, [False, True, True]),
+        ("infinity", lambda x: x * 0, [False, True, True]),
+        ("infinity", lambda x: np.sqrt(-x), [True, True, True]),
+        ("largest", lambda x: np.full(1, np.float64(np.float32(x.sum()))), [False]),
+        ("largest", lambda x: np.sum(x.astype("float32"), keepdims=True) * np.float32(4), [False]),
+        ("largest", np.tanh, [True, True, True]),
+        ("largest", np.exp, [True, True, True]),
+    ],
+)
+def test_what_arithmetic_decides_is_judged(kind, function, judged):
+    assert decided(kind, function) == judged
+
+
+def test_numbers_in_place_of_nan_are_judged_where_the_definition_says_them():
+    def shrunk(x):
+        return np.where(x > 0.5, x, 0.0)
+
+    assert decided("nan", shrunk) == [False, True, True]
+    assert decided("nan", shrunk, by_letter=True) == [True, True, True]
+
+
+def test_nan_in_place_of_an_infinity_may_come_of_another_order():
+    assert decided("infinity", np.abs, [NAN, 1.0, 2.0]) == [False, True, True]
+    assert decided("infinity", np.abs, [3.4e38, NAN, 2.0]) == [True, True, True]
+
+
+def test_stand_ins_are_finite_and_differ_in_order():
+    array = np.array([NAN, 1.0, NAN, -INF, INF])
+    high, low = (probed(array, option) for option in STAND_INS)
+    assert np.isfinite(high).all() and np.isfinite(low).all()
+    assert high[0] < high[2] and low[0] > low[2] and high[1] == low[1] == 1.0
+    assert high[3] == -high[4] and low[3] == -low[4] and high[4] > low[4]
+    integers = np.arange(3)
+    assert probed(integers, "probe_low") is integers
+
+
+def test_outputs_of_another_shape_than_the_probes_are_all_judged():
+    probes = Probes("nan", [np.zeros(2)], [np.zeros(2)])
+    assert not probes.is_open(0, np.zeros(3), np.zeros(3)).any()
+    assert not probes.is_open(1, np.zeros(2), np.zeros(2)).any()
+
+
+def test_there_are_no_probes_of_ordinary_inputs_nor_without_their_runs():
+    outputs = {name: {"nan": [np.zeros(2)], "normal": [np.zeros(2)]} for name in PROBES}
+    assert Probes.of(outputs, PROBES, "nan") is not None
+    assert Probes.of(outputs, PROBES, "normal") is None
+    assert Probes.of({PROBES[0]: outputs[PROBES[0]]}, PROBES, "nan") is None
+
+
+def result_of(right, high, low, wrong, warned=""):
+    """One backend is wrong, and another one and the references are right."""
+    made = Result(0, ("nan",))
+    outputs = dict.fromkeys(FLOAT64, right) | dict(zip(PROBES, (high, low), strict=True))
+    outputs |= {"jax:jit": right.astype("float32"), "litert:tflite": wrong.astype("float32")}
+    for backend, output in outputs.items():
+        said = warned if backend == "litert:tflite" else ""
+        made.outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok", warned=said)
+        made.outputs[backend] = {"nan": [output]}
+    return made
+
+
+def judged_on(*arrays, warned=""):
+    verdict = judge(
+        branching(),
+        result_of(*arrays, warned=warned),
+        JudgeParams(ulps=64, conditioning=8),
+        0,
+    )
+    return [[(f.symptom, f.library) for f in some] for some in (verdict.findings, verdict.apart)]
+
+
+RIGHT = np.linspace(-2, 2, 8).reshape(2, 4)
+
+
+def with_first(array, value):
+    changed = array.copy()
+    changed[0, 0] = value
+    return changed
+
+
+def test_a_difference_in_what_nothing_decides_stands_apart():
+    probes = with_first(RIGHT, 1e4), with_first(RIGHT, -3e3)
+    lost = judged_on(with_first(RIGHT, NAN), *probes, RIGHT)
+    assert lost == [[("NaN/Inf mask differs", "litert")], []], "NaN must come out"
+    chosen = judged_on(RIGHT, *probes, with_first(RIGHT, NAN))
+    assert chosen == [[], [("special value handling", "litert")]]
+
+
+def test_a_difference_that_the_library_warns_of_stands_apart():
+    wrong = judged_on(RIGHT, RIGHT, RIGHT, RIGHT + 1, warned="results might differ")
+    assert wrong == [[], [("stated limit", "litert")]]
+    assert judged_on(RIGHT, RIGHT, RIGHT, RIGHT + 1) == [[("values differ", "litert")], []]
+
+
+def test_references_that_differ_in_what_nothing_decides_agree():
+    made = result_of(RIGHT, with_first(RIGHT, 1e4), with_first(RIGHT, -3e3), RIGHT)
+    made.outputs[REFERENCES[1]] = {"nan": [with_first(RIGHT, 5.0)]}
+    assert judge(branching(), made, JudgeParams(ulps=64, conditioning=8), 0).findings == ()

@@ -120,16 +120,19 @@ def campaign(
     folder: Annotated[
         Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
     ] = None,
+    collection: Annotated[
+        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+    ] = Path("findings"),
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
 
     Every declared layer runs at its defaults, then with each option that it has. A piece that is
-    through is not run again, so the command goes on where it was ended. Then
-    `asterism collect-findings` takes what was found.
+    through is not run again, so the command goes on where it was ended, on another machine too.
+    Then `asterism collect-findings` takes what was found.
     """
     from asterism.core.settings.machine import state_root
     from asterism.findings.campaign import run_pieces
-    from asterism.findings.gathering import settings_of
+    from asterism.findings.gathering import facts_of, settings_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
 
@@ -138,7 +141,8 @@ def campaign(
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder or state_root() / "campaign"
-    for number, path in enumerate(run_pieces(models, size, settings, target), 1):
+    elsewhere = facts_of(collection)["pieces"]
+    for number, path in enumerate(run_pieces(models, size, settings, target, elsewhere), 1):
         print(path)
         if number == pieces:
             break

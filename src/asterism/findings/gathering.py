@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.machine import state_root
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
-from asterism.findings.campaign import TRIAGED, Settings, coverage_models, facts_of, finished
+from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
@@ -25,6 +25,7 @@ from asterism.findings.entry import FACTS as ENTRY
 from asterism.findings.entry import Entry, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
+from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import FILE_FLOAT64
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.worker_pool import WorkerPool
@@ -59,7 +60,7 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
     import_keras("numpy")  # its lists of options are read, and nothing is built
     collection.mkdir(parents=True, exist_ok=True)
     outcome, compared = Collected(), 0
-    facts = _facts(collection)
+    facts = facts_of(collection)
     with tempfile.TemporaryDirectory() as scratch:
         candidates: list[Candidate] = []
         known = collected(collection, read_entries(collection))
@@ -87,9 +88,8 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
-    if parts := facts_of(folder):
-        facts["pieces"] = parts
-        facts["coverage"] = coverage_of(coverage_models(folder)).rates()
+    facts["pieces"] = pieces_of(folder, facts["pieces"])
+    facts["coverage"] = _coverage(facts["pieces"], settings.seed)
     entries = read_entries(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
@@ -108,7 +108,15 @@ def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
     return not entry.is_ordinary, entry.source != "operator", len(entry.parameters)
 
 
-def _facts(collection: Path) -> dict[str, Any]:
+def _coverage(pieces: Sequence[Mapping[str, Any]], seed: int) -> dict[str, float]:
+    """What the models of all pieces cover, which their names and the seed give again."""
+    models = single_layer_models(seed)
+    names = dict.fromkeys(name for facts in pieces for name in facts.get("names", ()))
+    return coverage_of(models[name] for name in names if name in models).rates()
+
+
+def facts_of(collection: Path) -> dict[str, Any]:
+    """What campaigns took and covered, as the collection knows it."""
     path = collection / FACTS
     if path.exists():
         found: dict[str, Any] = read_json(path)

@@ -1,0 +1,140 @@
+"""Running calls by routes: what each shows is appended to a file of the route, which goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from asterism.core.files.records import record_from
+from asterism.core.workers.worker import Limits
+from asterism.findings.calls.call import Call
+from asterism.findings.calls.judging import INVALID, judge
+from asterism.findings.calls.program import Program, imports_of
+from asterism.findings.calls.route import ROUTES, Route
+from asterism.findings.calls.running import Ran, TextRunner
+from asterism.libraries.judging.params import JudgeParams
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a call shows by a route.
+
+    Args:
+        call: its name.
+        word: a symptom, or why there is none.
+        details: numbers or messages.
+        exception: type of an exception.
+        frame: innermost frame inside a package.
+        seconds: that it took, plain runs included.
+    """
+
+    call: str
+    word: str
+    details: str = ""
+    exception: str = ""
+    frame: str = ""
+    seconds: float = 0.0
+
+
+class Runners:
+    """Workers of one framework: one for plain calls, one for each library's routes.
+
+    Args:
+        framework: whose calls.
+        limits: of one text.
+        params: tolerances.
+    """
+
+    def __init__(self, framework: str, limits: Limits, params: JudgeParams) -> None:
+        self.framework, self.params, self._limits = framework, params, limits
+        self._stack = ExitStack()
+        self._runners: dict[str, TextRunner] = {}
+
+    def run(self, route: Route | None, text: str, result: str) -> Ran:
+        """Run a text in the worker of a route; None for plain calls."""
+        name = "" if route is None else route.imports
+        if name not in self._runners:
+            first = next(
+                r for r in map(ROUTES.__getitem__, ROUTES) if r.framework == self.framework
+            )
+            imports = imports_of([first if route is None else route])
+            runner = TextRunner(self.framework, imports, self._limits)
+            self._runners[name] = self._stack.enter_context(runner)
+        return self._runners[name].run(text, result)
+
+    def plain(self, program: Program) -> tuple[Ran, Ran, Ran]:
+        """A plain call as it is, in float64, and in float64 with inputs that are moved."""
+        plain = self.run(None, program.plain, "expected")
+        floating = any("float" in given.dtype for given in program.call.inputs)
+        if not plain.is_ok or not floating:
+            return plain, Ran("error"), Ran("error")
+        exact, moved = (
+            self.run(None, program.in_float64(moved), "expected") for moved in (False, True)
+        )
+        return plain, exact, moved
+
+    def close(self) -> None:
+        """End the workers."""
+        self._stack.close()
+
+    def __enter__(self) -> Runners:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def run_calls(
+    calls: Mapping[str, Call], names: Sequence[str], runners: Runners, folder: Path
+) -> Iterator[tuple[str, Shown]]:
+    """Run what no file of these routes has yet; gives route and what it shows, as it is written.
+
+    Args:
+        calls: by name, in order.
+        names: of routes of one framework.
+        runners: workers.
+        folder: of the files.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    done = {name: {shown.call for shown in read_shown(folder, name)} for name in names}
+    for call in calls.values():
+        wanted = [name for name in names if call.name not in done[name]]
+        plains: dict[str, tuple[Ran, Ran, Ran]] = {}
+        for name in wanted:
+            route, began = ROUTES[name], time.monotonic()
+            program = Program(call, route)
+            if route.expected not in plains:
+                plains[route.expected] = runners.plain(program)
+            shown = _show(program, plains[route.expected], runners, began)
+            with (folder / file_of(name)).open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(shown)) + "\n")
+            yield name, shown
+
+
+def file_of(route: str) -> str:
+    """The name of a route's file."""
+    return f"{route.replace(':', '-')}.jsonl"
+
+
+def read_shown(folder: Path, route: str) -> list[Shown]:
+    """What a route has shown; a last line that was cut short counts for nothing."""
+    path = folder / file_of(route)
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+    return [record_from(Shown, json.loads(line)) for line in lines]
+
+
+def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, began: float) -> Shown:
+    plain, exact, moved = plains
+    if plain.status in ("crash", "hang", "memory"):
+        return Shown(program.call.name, INVALID, f"{plain.status}: {plain.message}")
+    routed = runners.run(program.route, program.routed, "actual")
+    word, details = judge(program.route, plain, exact, moved, routed, runners.params)
+    odd = plain if plain.status == "error" else routed
+    seconds = round(time.monotonic() - began, 3)
+    return Shown(program.call.name, word, details[:600], odd.exception, odd.frame, seconds)

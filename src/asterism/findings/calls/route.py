@@ -1,0 +1,41 @@
+"""A route: how a function's result is computed by something other than the library's plain call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asterism.core.parameters.registry import Registry
+
+
+@dataclass(frozen=True)
+class Route:
+    """A way to run a call that must give what the plain call gives.
+
+    Args:
+        framework: whose calls it takes.
+        library: to blame where it goes wrong.
+        lines: Python text that computes ``actual`` of ``f`` and ``inputs``.
+        expected: text that computes what must come.
+        imports: lines beside the framework's own.
+        packages: distributions whose versions matter beside the framework's own.
+        unsupported: patterns of messages by which it says that it does not do something.
+        rounds: whether it may round otherwise than in the dtype of the call.
+    """
+
+    framework: str
+    library: str
+    lines: str
+    expected: str = "expected = f(*inputs)"
+    imports: str = ""
+    packages: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    rounds: bool = True
+
+
+#: All routes, by ``library:way``; of two that show a finding the first one by ``order`` has it.
+ROUTES: Registry[Route] = Registry("route", "asterism.findings.calls.routes")
+
+
+def route(name: str, given: Route) -> Route:
+    """File a route under a name."""
+    return ROUTES.register(name)(given)

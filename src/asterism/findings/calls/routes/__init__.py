@@ -1,0 +1,1 @@
+"""Routes, filed by name in :data:`asterism.findings.calls.route.ROUTES`."""

@@ -1,0 +1,61 @@
+"""JAX's compositions of transformations, and the frontend that reads its programs."""
+
+from __future__ import annotations
+
+from asterism.findings.calls.route import Route, route
+
+_BATCH = "[jnp.stack([x, x]) for x in inputs]"
+_TWICE = "expected = jax.tree.map(lambda y: jnp.stack([y, y]), f(*inputs))"
+_SUM = """def total(*given):
+    return sum(jnp.cos(y).sum() for y in jax.tree.leaves(f(*given)))
+"""
+
+route("jax:jit", Route("jax", "jax", "actual = jax.jit(f)(*inputs)"))
+route("jax:vmap", Route("jax", "jax", f"actual = jax.vmap(f)(*{_BATCH})", expected=_TWICE))
+route(
+    "jax:jit_vmap",
+    Route(
+        "jax",
+        "jax",
+        f"actual = jax.jit(jax.vmap(f))(*{_BATCH})",
+        expected=_TWICE,
+    ),
+)
+route(
+    "jax:jacobians",
+    Route(
+        "jax",
+        "jax",
+        "actual = jax.jit(jax.jacfwd(f))(*inputs)",
+        expected="expected = jax.jacrev(f)(*inputs)",
+    ),
+)
+route(
+    "jax:vmap_grad",
+    Route(
+        "jax",
+        "jax",
+        f"actual = jax.jit(jax.vmap(jax.grad(total)))(*{_BATCH})",
+        expected=f"{_SUM}first = jax.grad(total)(*inputs)\nexpected = jnp.stack([first, first])",
+    ),
+)
+route(
+    "openvino:jax",
+    Route(
+        "jax",
+        "openvino",
+        "model = ov.convert_model(jax.make_jaxpr(f)(*inputs))\n"
+        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
+        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
+        "actual = list(compiled([np.asarray(x) for x in inputs]).values())",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        unsupported=(
+            r"wasn't fully converted",
+            r"No conversion rule",
+            r"No translator",
+            r"[Uu]nsupported",
+            r"not support",
+        ),
+    ),
+)

@@ -1,0 +1,100 @@
+"""PyTorch's compilers and exporters."""
+
+from __future__ import annotations
+
+from asterism.findings.calls.route import Route, route
+
+_MODULE = """class Model(torch.nn.Module):
+    def forward(self, *inputs):
+        return f(*inputs)
+"""
+_GRADIENTS = """def gradients(f):
+    leaves = [x.detach().requires_grad_(x.is_floating_point()) for x in inputs]
+    total = sum(torch.cos(y).sum() for y in torch.utils._pytree.tree_leaves(f(*leaves)))
+    return torch.autograd.grad(total, [x for x in leaves if x.requires_grad])
+"""
+
+route(
+    "torch:aot",
+    Route(
+        "torch",
+        "torch",
+        'actual = torch.compile(f, backend="aot_eager_decomp_partition")(*inputs)',
+    ),
+)
+route("torch:inductor", Route("torch", "torch", "actual = torch.compile(f)(*inputs)"))
+route(
+    "torch:dynamic",
+    Route(
+        "torch",
+        "torch",
+        "actual = torch.compile(f, dynamic=True)(*inputs)",
+    ),
+)
+route(
+    "torch:gradient",
+    Route(
+        "torch",
+        "torch",
+        "actual = gradients(torch.compile(f))",
+        expected=f"{_GRADIENTS}expected = gradients(f)",
+    ),
+)
+route(
+    "torch:export",
+    Route(
+        "torch",
+        "torch",
+        f"{_MODULE}program = torch.export.export(Model(), tuple(inputs)).run_decompositions()\n"
+        "actual = program.module()(*inputs)",
+    ),
+)
+route(
+    "torch:vmap",
+    Route(
+        "torch",
+        "torch",
+        "actual = torch.vmap(f)(*[torch.stack([x, x]) for x in inputs])",
+        expected="first = f(*inputs)\n"
+        "expected = torch.utils._pytree.tree_map(lambda y: torch.stack([y, y]), first)",
+    ),
+)
+route(
+    "openvino:torch",
+    Route(
+        "torch",
+        "openvino",
+        f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
+        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
+        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
+        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        unsupported=(
+            r"wasn't fully converted",
+            r"No conversion rule",
+            r"[Uu]nsupported",
+            r"OpConversionFailure.*not support",
+        ),
+    ),
+)
+route(
+    "openvino:export",
+    Route(
+        "torch",
+        "openvino",
+        f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
+        "model = ov.convert_model(program)\n"
+        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
+        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
+        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        unsupported=(
+            r"wasn't fully converted",
+            r"No conversion rule",
+            r"[Uu]nsupported",
+            r"OpConversionFailure.*not support",
+        ),
+    ),
+)

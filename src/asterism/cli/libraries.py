@@ -67,6 +67,10 @@ def collect_findings(
         list[str] | None,
         typer.Option(help="FOLDER:OLD:NEW of compare-versions --operators; repeatable."),
     ] = None,
+    calls: Annotated[
+        list[str] | None,
+        typer.Option(help="Of `asterism call-functions`: torch, tensorflow, jax; repeatable."),
+    ] = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
@@ -76,7 +80,7 @@ def collect_findings(
     from asterism.findings.gathering import gather
 
     require_root("conf")
-    outcome = gather(folder, pieces, operators or [])
+    outcome = gather(folder, pieces, operators or [], calls or [])
     for name in outcome.new:
         print(name)
     print(
@@ -146,3 +150,45 @@ def campaign(
         print(path)
         if number == pieces:
             break
+
+
+@app.command("call-functions", rich_help_panel=LIBRARIES)
+def call_functions(
+    framework: Annotated[str, typer.Argument(help="torch, tensorflow, jax.")],
+    route: Annotated[
+        list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
+    experiment: Annotated[
+        str, typer.Option(help="Of conf/experiment: tolerances and limits.")
+    ] = "library_campaign",
+    collection: Annotated[
+        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+    ] = Path("findings"),
+) -> None:
+    """Call single functions of a framework plainly, and by compiled and converted routes.
+
+    What a route gives must be what the plain call gives. Calls that have run are not run again, so
+    the command goes on where it was ended. Then `asterism collect-findings --calls` takes what was
+    found.
+    """
+    from asterism.core.settings.machine import state_root
+    from asterism.core.workers.worker import Limits
+    from asterism.findings.calls.campaign import CALLS, Runners, run_calls
+    from asterism.findings.calls.distinct import FINDINGS
+    from asterism.findings.calls.route import ROUTES
+    from asterism.findings.calls.table import calls_of
+    from asterism.findings.gathering import facts_of, settings_of
+
+    require_root("conf")
+    settings = settings_of(experiment)
+    names = route or [name for name in ROUTES if ROUTES[name].framework == framework]
+    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+    elsewhere = facts_of(collection).get("calls", {})
+    with Runners(framework, limits, settings.judge) as runners:
+        shown = run_calls(calls_of(framework), names, runners, state_root() / CALLS, elsewhere)
+        for number, (name, one) in enumerate(shown, 1):
+            if one.word in FINDINGS:
+                print(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}", flush=True)
+            if number == most:
+                break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,8 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.machine import state_root
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
+from asterism.findings.calls.campaign import CALLS, Runners, totals
+from asterism.findings.calls.candidates import write_call_candidates
 from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import elsewhere
@@ -45,13 +47,19 @@ def settings_of(experiment: str) -> Settings:
     return validate(Settings, {key: document[key] for key in Settings.model_fields})
 
 
-def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) -> Collected:
+def gather(
+    collection: Path,
+    pieces: Path | None,
+    comparisons: Sequence[str],
+    frameworks: Sequence[str] = (),
+) -> Collected:
     """Add what is new to a collection and write its pages.
 
     Args:
         collection: its folder.
         pieces: of a campaign; None for those below ``state.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
+        frameworks: whose calls are looked through.
 
     Raises:
         UserError: a folder is missing or damaged.
@@ -69,6 +77,8 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
             found, models = _of_operators(given, settings, Path(scratch), noted)
             candidates += found
             compared += models
+        for framework in frameworks:
+            candidates += _of_calls(framework, settings, Path(scratch), noted, outcome)
         folder = pieces or state_root() / "campaign"
         for piece in finished(folder):
             candidates += candidates_of(piece / TRIAGED, outcome)
@@ -88,18 +98,36 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
+    facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
     facts["coverage"] = _coverage(facts["pieces"], settings.seed)
     entries = read_entries(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
         "limits": outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
-        "unconfirmed": outcome.unconfirmed,
+        "unconfirmed": outcome.unconfirmed or facts["counts"]["unconfirmed"],
         "large": outcome.large,
     }
     write_json(collection / FACTS, facts)
     write_pages(collection, entries, read_verdicts(collection), facts)
     return outcome
+
+
+def _of_calls(
+    framework: str,
+    settings: Settings,
+    scratch: Path,
+    noted: Set[str],
+    outcome: Collected,
+) -> list[Candidate]:
+    """New confirmed findings of a framework's calls."""
+    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+    with Runners(framework, limits, settings.judge) as runners:
+        made = list(
+            write_call_candidates(state_root() / CALLS, framework, runners, noted, scratch)
+        )
+    outcome.unconfirmed += sum(candidate is None for candidate in made)
+    return [candidate for candidate in made if candidate is not None]
 
 
 def _telling(candidate: Candidate) -> tuple[bool, bool, int]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from asterism.core.files.records import record_from
 from asterism.core.workers.worker import Limits
@@ -17,6 +20,10 @@ from asterism.findings.calls.program import Program, imports_of
 from asterism.findings.calls.route import ROUTES, Route
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.libraries.judging.params import JudgeParams
+
+
+#: The folder of the routes' files, below the root of the state.
+CALLS = "calls"
 
 
 @dataclass(frozen=True)
@@ -89,7 +96,11 @@ class Runners:
 
 
 def run_calls(
-    calls: Mapping[str, Call], names: Sequence[str], runners: Runners, folder: Path
+    calls: Mapping[str, Call],
+    names: Sequence[str],
+    runners: Runners,
+    folder: Path,
+    elsewhere: Mapping[str, Any],
 ) -> Iterator[tuple[str, Shown]]:
     """Run what no file of these routes has yet; gives route and what it shows, as it is written.
 
@@ -98,11 +109,16 @@ def run_calls(
         names: of routes of one framework.
         runners: workers.
         folder: of the files.
+        elsewhere: what :func:`totals` gave, perhaps on another machine.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    done = {name: {shown.call for shown in read_shown(folder, name)} for name in names}
+    done = {
+        name: {mark_of(shown.call) for shown in read_shown(folder, name)}
+        | set(elsewhere.get(name, {}).get("calls", "").split())
+        for name in names
+    }
     for call in calls.values():
-        wanted = [name for name in names if call.name not in done[name]]
+        wanted = [name for name in names if mark_of(call.name) not in done[name]]
         plains: dict[str, tuple[Ran, Ran, Ran]] = {}
         for name in wanted:
             route, began = ROUTES[name], time.monotonic()
@@ -113,6 +129,30 @@ def run_calls(
             with (folder / file_of(name)).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(shown)) + "\n")
             yield name, shown
+
+
+def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
+    """What each route has run, beside what a collection knows, perhaps of another machine.
+
+    Calls are named by a part of a hash, so that a file of them stays small.
+    """
+    found = {route: dict(facts) for route, facts in known.items()}
+    for route in ROUTES:
+        facts = found.setdefault(route, {"seconds": 0.0, "words": {}, "calls": ""})
+        done = {mark for mark in facts["calls"].split()}
+        words: Counter[str] = Counter(facts["words"])
+        for shown in read_shown(folder, route):
+            if (mark := mark_of(shown.call)) not in done:
+                done.add(mark)
+                words[shown.word] += 1
+                facts["seconds"] = round(facts["seconds"] + shown.seconds, 1)
+        facts |= {"words": dict(sorted(words.items())), "calls": " ".join(sorted(done))}
+    return {route: facts for route, facts in found.items() if facts["calls"]}
+
+
+def mark_of(call: str) -> str:
+    """A short name of a call."""
+    return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
 def file_of(route: str) -> str:

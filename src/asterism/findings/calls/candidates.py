@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +41,7 @@ def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSightin
 
 
 def write_call_candidates(
-    folder: Path, framework: str, runners: Runners, noted: Collection[str], scratch: Path
+    folder: Path, framework: str, runners: Runners, noted: Set[str], scratch: Path
 ) -> Iterator[Candidate | None]:
     """Scripts and a report for each cause; None for one that three fresh processes do not show.
 
@@ -53,7 +53,7 @@ def write_call_candidates(
         scratch: for the results.
     """
     for sighting, others in distinct(all_sightings(folder, [framework])):
-        if sighting.signature in noted:
+        if noted & {sighting.signature, *others}:
             continue
         yield _candidate(sighting, others, runners, scratch)
 
@@ -96,7 +96,11 @@ def _candidate(
         models=1 + len(others),
         lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
         also=tuple(other for other in others if other != signature),
-        finding={"call": sighting.call.name, "said": sighting.shown.details},
+        finding={
+            "call": sighting.call.name,
+            "said": sighting.shown.details,
+            "place": list(sighting.place),
+        },
     )
     (place / REPORT).write_text(_report(entry, place, sighting), encoding="utf-8")
     return Candidate(entry, place)

@@ -115,7 +115,8 @@ def family_of(name: str) -> str:
 
 def _deciding(call: Call, right: Sequence[Call]) -> dict[str, str]:
     """Facts which, changed alone, make it vanish."""
-    facts, needed = call.facts, {}
+    facts = call.facts
+    needed: dict[str, str] = {}
     for other in right:
         theirs = other.facts
         apart = {n for n in {*facts, *theirs} if facts.get(n) != theirs.get(n)}

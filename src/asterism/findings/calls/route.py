@@ -19,7 +19,7 @@ class Route:
         imports: lines beside the framework's own.
         packages: distributions whose versions matter beside the framework's own.
         unsupported: patterns of messages by which it says that it does not do something.
-        rounds: whether it may round otherwise than in the dtype of the call.
+        checks: whether it must fail where the plain call fails.
     """
 
     framework: str
@@ -29,7 +29,7 @@ class Route:
     imports: str = ""
     packages: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
-    rounds: bool = True
+    checks: bool = False
 
 
 #: All routes, by ``library:way``; of two that show a finding the first one by ``order`` has it.

@@ -51,7 +51,7 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"wasn't fully converted",
+            r"ComplexTypeMark",
             r"No conversion rule",
             r"No translator",
             r"[Uu]nsupported",

@@ -38,7 +38,7 @@ route(
         'actual = [interpreter.get_tensor(y["index"]) for y in interpreter.get_output_details()]',
         imports="from ai_edge_litert.interpreter import Interpreter",
         packages=("ai-edge-litert",),
-        unsupported=(r"flex", r"Flex", r"custom op", r"failed to legalize", r"not supported"),
+        unsupported=(r"Invalid tensor size", r"flex", r"Flex", r"custom op", r"failed to legalize", r"not supported"),
     ),
 )
 route(
@@ -69,7 +69,7 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"wasn't fully converted",
+            r"ComplexTypeMark",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"not support",

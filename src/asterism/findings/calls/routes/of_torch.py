@@ -20,9 +20,10 @@ route(
         "torch",
         "torch",
         'actual = torch.compile(f, backend="aot_eager_decomp_partition")(*inputs)',
+        checks=True,
     ),
 )
-route("torch:inductor", Route("torch", "torch", "actual = torch.compile(f)(*inputs)"))
+route("torch:inductor", Route("torch", "torch", "actual = torch.compile(f)(*inputs)", checks=True))
 route(
     "torch:dynamic",
     Route(
@@ -71,7 +72,7 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"wasn't fully converted",
+            r"ComplexTypeMark", r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"OpConversionFailure.*not support",
@@ -91,7 +92,7 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"wasn't fully converted",
+            r"ComplexTypeMark", r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"OpConversionFailure.*not support",

@@ -315,17 +315,22 @@ def elements() -> list[Family]:
         *of_two(
             "tf.math.",
             "add atan2 divide divide_no_nan equal floordiv floormod greater "
-            "greater_equal igamma igammac less logical_and logical_xor maximum minimum mod multiply "
+            "greater_equal less logical_and logical_xor maximum minimum mod multiply "
             "multiply_no_nan nextafter not_equal pow squared_difference subtract truediv "
-            "xdivy xlog1py xlogy zeta polygamma",
+            "xdivy xlog1py xlogy",
             pairs,
             _ALL,
         ),
-        *of_two(
-            "tf.bitwise.",
-            "bitwise_and bitwise_or bitwise_xor left_shift right_shift",
-            pairs[:1],
-            ("int32", "uint8", "int8", "int64"),
+        *of_two("tf.math.", "igamma igammac zeta polygamma", pairs[:2], ("float64",), "positive"),
+        *(
+            Family(
+                f"tf.bitwise.{name}",
+                f"tf.bitwise.{name}(x, y)",
+                ((ints(3, 5, below=99, dtype="int32"), ints(3, 5, below=7, dtype="int32")),),
+                {},
+                ("uint8", "int8", "int64"),
+            )
+            for name in ("bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift")
         ),
         *(
             Family(

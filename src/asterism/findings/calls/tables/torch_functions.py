@@ -43,7 +43,7 @@ def elements() -> list[Family]:
         ),
         *of_two(
             "torch.",
-            "add atan2 bitwise_and bitwise_left_shift bitwise_right_shift copysign "
+            "add atan2 bitwise_and copysign "
             "div eq float_power floor_divide fmax fmin fmod gcd ge gt heaviside hypot lcm ldexp "
             "le logaddexp logaddexp2 logical_and logical_xor lt maximum minimum mul ne "
             "nextafter pow remainder sub true_divide xlogy",

@@ -21,7 +21,6 @@ from asterism.findings.calls.route import ROUTES, Route
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.libraries.judging.params import JudgeParams
 
-
 #: The folder of the routes' files, below the root of the state.
 CALLS = "calls"
 
@@ -139,7 +138,7 @@ def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
     found = {route: dict(facts) for route, facts in known.items()}
     for route in ROUTES:
         facts = found.setdefault(route, {"seconds": 0.0, "words": {}, "calls": ""})
-        done = {mark for mark in facts["calls"].split()}
+        done = set(facts["calls"].split())
         words: Counter[str] = Counter(facts["words"])
         for shown in read_shown(folder, route):
             if (mark := mark_of(shown.call)) not in done:

@@ -53,6 +53,8 @@ class CallSighting:
             return self.library, shown.exception, shown.frame, _words(shown.details)
         if shown.word == HANGS:
             return self.library, HANGS, family_of(self.call.family)
+        if "outputs in place of" in shown.details:
+            return self.library, "number of outputs"
         kind = ACCEPTS if shown.word == ACCEPTS else "wrong"
         return self.library, kind, family_of(self.call.family)
 

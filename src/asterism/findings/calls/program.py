@@ -12,7 +12,8 @@ from asterism.findings.calls.route import Route
 IMPORTS = {
     "torch": "import numpy as np\nimport torch\nimport torch.nn.functional as F",
     "tensorflow": "import numpy as np\nimport tensorflow as tf",
-    "jax": "import jax\nimport jax.numpy as jnp\nimport numpy as np",
+    "jax": "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+    'jax.config.update("jax_enable_x64", True)',
 }
 _TENSOR = {
     "torch": "torch.tensor({0})",
@@ -54,7 +55,8 @@ class Program:
         lines = [*IMPORTS[self.call.framework].split("\n"), *self.route.imports.split("\n")]
         plain = sorted({line for line in lines if line.startswith("import ")})
         other = sorted({line for line in lines if line.startswith("from ")})
-        return "\n".join([*plain, *other])
+        calls = [f"\n{line}" for line in lines if line.endswith(")")]
+        return "\n".join([*plain, *other, *calls])
 
     def function(self, dtype: str | None = None) -> str:
         """The lines that make inputs and the function.
@@ -127,10 +129,10 @@ def array_text(given: Input, fill: str, at: int) -> str:
     if given.values.startswith("below "):
         top = int(given.values.removeprefix("below "))
         if fill == "ramp":
-            return f"np.arange({size}).reshape({shape}).astype({dtype!r}) % {top}"
+            return f"(np.arange({size}).reshape({shape}) % {top}).astype({dtype!r})"
         return f"np.random.default_rng({at}).integers(0, {top}, {shape}).astype({dtype!r})"
     if dtype == "bool":
-        return f"np.arange({size}).reshape({shape}) % 2 == {at % 2}"
+        return f"(np.arange({size}).reshape({shape}) % 2 == {at % 2})"
     if "int" in dtype:
         low = 0 if dtype.startswith("u") or given.values == "positive" else -9
         if fill == "ramp":

@@ -28,7 +28,8 @@ route(
     Route(
         "tensorflow",
         "litert",
-        f"{_SIGNATURE}concrete = tf.function(f, input_signature=signature).get_concrete_function()\n"
+        f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
+        "concrete = function.get_concrete_function()\n"
         "converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])\n"
         "interpreter = Interpreter(model_content=converter.convert())\n"
         "interpreter.allocate_tensors()\n"
@@ -38,7 +39,14 @@ route(
         'actual = [interpreter.get_tensor(y["index"]) for y in interpreter.get_output_details()]',
         imports="from ai_edge_litert.interpreter import Interpreter",
         packages=("ai-edge-litert",),
-        unsupported=(r"Invalid tensor size", r"flex", r"Flex", r"custom op", r"failed to legalize", r"not supported"),
+        unsupported=(
+            r"Invalid tensor size",
+            r"flex",
+            r"Flex",
+            r"custom op",
+            r"failed to legalize",
+            r"not supported",
+        ),
     ),
 )
 route(

@@ -72,7 +72,8 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"ComplexTypeMark", r"Couldn't get TorchScript",
+            r"ComplexTypeMark",
+            r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"OpConversionFailure.*not support",
@@ -92,7 +93,8 @@ route(
         imports="import openvino as ov",
         packages=("openvino",),
         unsupported=(
-            r"ComplexTypeMark", r"Couldn't get TorchScript",
+            r"ComplexTypeMark",
+            r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"OpConversionFailure.*not support",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -77,8 +77,6 @@ def gather(
             found, models = _of_operators(given, settings, Path(scratch), noted)
             candidates += found
             compared += models
-        for framework in frameworks:
-            candidates += _of_calls(framework, settings, Path(scratch), noted, outcome)
         folder = pieces or state_root() / "campaign"
         for piece in finished(folder):
             candidates += candidates_of(piece / TRIAGED, outcome)
@@ -93,7 +91,13 @@ def gather(
                 hurried = settings.triage.hang_seconds
                 return Reproduction(pool, settings.judge, settings.seed, hurried)
 
-            collect(fresh, known, collection, partial(have_one_cause, show), outcome)
+            judge = partial(have_one_cause, show)
+            collect(fresh, known, collection, judge, outcome)
+            for framework in frameworks:
+                made = _of_calls(framework, settings, Path(scratch), noted, outcome)
+                for candidate in made:
+                    known = collected(collection, read_entries(collection))
+                    collect([candidate], known, collection, judge, outcome)
     for name in outcome.new:
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
@@ -119,15 +123,16 @@ def _of_calls(
     scratch: Path,
     noted: Set[str],
     outcome: Collected,
-) -> list[Candidate]:
-    """New confirmed findings of a framework's calls."""
+) -> Iterator[Candidate]:
+    """New confirmed findings of a framework's calls, as each is confirmed."""
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with Runners(framework, limits, settings.judge) as runners:
-        made = list(
-            write_call_candidates(state_root() / CALLS, framework, runners, noted, scratch)
-        )
-    outcome.unconfirmed += sum(candidate is None for candidate in made)
-    return [candidate for candidate in made if candidate is not None]
+        folder = state_root() / CALLS
+        for found in write_call_candidates(folder, framework, runners, noted, scratch):
+            if found is None:
+                outcome.unconfirmed += 1
+            else:
+                yield found
 
 
 def _telling(candidate: Candidate) -> tuple[bool, bool, int]:

@@ -59,6 +59,11 @@ class Call:
         return f"{self.expression} of {given}{more}"
 
     @property
+    def is_empty(self) -> bool:
+        """Whether an input has no elements."""
+        return any(0 in given.shape for given in self.inputs)
+
+    @property
     def facts(self) -> dict[str, str]:
         """All that may decide whether it goes wrong, as text."""
         facts = {name: repr(value) for name, value in self.options.items()}

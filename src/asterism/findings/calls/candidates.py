@@ -11,7 +11,7 @@ from asterism.findings.calls.campaign import Runners, read_shown
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import ACCEPTS, judge, tolerance
 from asterism.findings.calls.program import FILLS, Program
-from asterism.findings.calls.route import ROUTES
+from asterism.findings.calls.route import ROUTES, Route
 from asterism.findings.calls.running import Ran
 from asterism.findings.calls.scripts import check_text, short_text
 from asterism.findings.calls.table import calls_of
@@ -72,13 +72,13 @@ def _candidate(
     versions = _versions(sighting)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
     (place / REPRO).write_text(short_text(program, word, signature, said), encoding="utf-8")
-    allowed = _allowed(plains, runners) if word in DIFFERENCES else []
+    allowed = _allowed(plains, program.route, runners) if word in DIFFERENCES else []
     check = check_text(word, signature, routed, plains[0], allowed)
     (place / CHECK).write_text(check, encoding="utf-8")
     statuses = tuple(check_status(place / CHECK) or 0 for _ in range(CONFIRMATIONS))
     if any(status != 1 for status in statuses):
         return None
-    special = any(0 in given.shape for given in sighting.call.inputs)
+    special = sighting.call.is_empty
     entry = Entry(
         name=name,
         source="call",
@@ -120,7 +120,7 @@ def _simplest(
     return None
 
 
-def _allowed(plains: tuple[Ran, Ran, Ran], runners: Runners) -> list[float]:
+def _allowed(plains: tuple[Ran, Ran, Ran], route: Route, runners: Runners) -> list[float]:
     """The largest deviation of each output that rounding explains."""
     plain, exact, moved = plains
     found = []
@@ -130,7 +130,8 @@ def _allowed(plains: tuple[Ran, Ran, Ran], runners: Runners) -> list[float]:
             continue
         parts = [run.arrays[at] if at < len(run.arrays) else None for run in (exact, moved)]
         real = [np.abs(p) if p is not None and p.shape == expected.shape else None for p in parts]
-        given = tolerance(np.abs(expected), real[0], real[1], plain.dtypes[at], runners.params)
+        dtypes = plain.dtypes[at], route.finest
+        given = tolerance(np.abs(expected), real[0], real[1], dtypes, runners.params)
         found.append(float(np.max(given, initial=0.0)))
     return found
 

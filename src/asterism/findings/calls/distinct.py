@@ -14,6 +14,15 @@ from asterism.libraries.judging.compare import DIFFERENCES
 
 #: What a route can show that is a finding.
 FINDINGS = (*DIFFERENCES, FAILS, DIES, HANGS, ACCEPTS)
+#: Functions that are made of each other: what one loses, the others lose.
+_KIN = (
+    ("torch.var", "torch.std", "torch.var_mean", "torch.std_mean", "torch.mean", "torch.nanmean"),
+    ("tf.math.reduce_variance", "tf.math.reduce_std", "tf.nn.moments", "tf.reduce_mean"),
+    ("torch.sort", "torch.argsort"),
+    ("torch.stack", "torch.hstack", "torch.vstack", "torch.dstack", "torch.column_stack"),
+    ("torch.fft.fft", "torch.fft.ifft", "torch.fft.rfft", "torch.fft.irfft", "torch.fft.hfft"),
+    ("f.interpolate", "tf.image.resize"),
+)
 #: What has a message that tells its cause.
 _TOLD = (FAILS, DIES)
 
@@ -86,7 +95,13 @@ def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list
     options decide that have nothing in common.
     """
     order = sorted(
-        sightings, key=lambda s: (len(_options(s)), len(s.needed), len(s.call.expression))
+        sightings,
+        key=lambda s: (
+            s.call.is_empty,
+            len(_options(s)),
+            len(s.needed),
+            len(s.call.expression),
+        ),
     )
     kept: dict[tuple[str, ...], list[tuple[CallSighting, list[str]]]] = {}
     for sighting in order:
@@ -112,7 +127,8 @@ def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list
 
 def family_of(name: str) -> str:
     """The family of a function: those of one, two and three axes are one."""
-    return re.sub(r"[123]d", "", name.lower()).partition(" ")[0]
+    family = re.sub(r"[123]d", "", name.lower()).partition(" ")[0]
+    return next((kin[0] for kin in _KIN if family in kin), family)
 
 
 def _deciding(call: Call, right: Sequence[Call]) -> dict[str, str]:

@@ -64,7 +64,8 @@ def judge(
     if len(plain.arrays) != len(routed.arrays):
         return "wrong shape", f"{len(routed.arrays)} outputs in place of {len(plain.arrays)}"
     found = [
-        _difference(plain, exact, moved, routed, at, params) for at in range(len(plain.arrays))
+        _difference(plain, exact, moved, routed, at, route.finest, params)
+        for at in range(len(plain.arrays))
     ]
     return next((f for f in found if f[0] != AGREES), (AGREES, ""))
 
@@ -73,7 +74,7 @@ def tolerance(
     expected: NDArray[Any],
     exact: NDArray[Any] | None,
     moved: NDArray[Any] | None,
-    dtype: str,
+    dtypes: Sequence[str],
     params: JudgeParams,
 ) -> NDArray[np.float64]:
     """What rounding explains of each element.
@@ -82,7 +83,7 @@ def tolerance(
         expected: what the plain call gives.
         exact: the same in float64.
         moved: the same with inputs moved by one rounding.
-        dtype: of the plain call's result.
+        dtypes: of the plain call's result, and the finest one that the route computes in.
         params: tolerances.
     """
     spread = 0.0
@@ -90,7 +91,7 @@ def tolerance(
         with np.errstate(all="ignore"):
             apart = np.abs(moved.astype(np.float64) - exact.astype(np.float64))
         spread = float(np.max(apart[np.isfinite(apart)], initial=0.0))
-    epsilon = _EPSILON.get(dtype, 2.0**-23)
+    epsilon = max(_EPSILON.get(dtype, 2.0**-23) for dtype in dtypes)
     with np.errstate(all="ignore"):
         return Tolerance(params.ulps, params.conditioning, epsilon, _STEPS).of(
             np.asarray(expected, np.float64), spread
@@ -98,7 +99,7 @@ def tolerance(
 
 
 def _difference(
-    plain: Ran, exact: Ran, moved: Ran, routed: Ran, at: int, params: JudgeParams
+    plain: Ran, exact: Ran, moved: Ran, routed: Ran, at: int, finest: str, params: JudgeParams
 ) -> tuple[str, str]:
     expected, actual, dtype = plain.arrays[at], routed.arrays[at], plain.dtypes[at]
     if expected.shape != actual.shape:
@@ -117,7 +118,7 @@ def _difference(
         others = [_real(r) if r is not None else None for r in references]
         for number, (mine, right) in enumerate(parts):
             given = [o[number] if o is not None else None for o in others]
-            allowed = tolerance(right, given[0], given[1], dtype, params)
+            allowed = tolerance(right, given[0], given[1], (dtype, finest), params)
             found = difference(mine, right.astype(np.float64), allowed, str(mine.dtype))
             if found is not None:
                 kinds.append((found[0], reference is expected))

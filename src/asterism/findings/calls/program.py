@@ -53,7 +53,10 @@ class Program:
     def imports(self) -> str:
         """The lines at the top."""
         lines = [*IMPORTS[self.call.framework].split("\n"), *self.route.imports.split("\n")]
-        plain = sorted({line for line in lines if line.startswith("import ")})
+        text = f"{self.call.setup} {self.call.expression} {self.route.expected} {self.route.lines}"
+        plain = sorted(
+            {n for n in lines if n.startswith("import ") and (" as F" not in n or "F." in text)}
+        )
         other = sorted({line for line in lines if line.startswith("from ")})
         calls = [f"\n{line}" for line in lines if line.endswith(")")]
         return "\n".join([*plain, *other, *calls])
@@ -122,6 +125,10 @@ def array_text(given: Input, fill: str, at: int) -> str:
     size = 1
     for axis in shape:
         size *= axis
+    if fill == "zeros" and given.values in ("positive", "unit"):
+        fill = "ones"  # zeros are no such values
+    if fill == "ones" and given.values == "unit":
+        fill = "ramp"
     if not size or fill == "zeros":
         return f"np.zeros({shape}, {dtype!r})"
     if fill == "ones":

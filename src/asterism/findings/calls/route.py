@@ -19,6 +19,7 @@ class Route:
         imports: lines beside the framework's own.
         packages: distributions whose versions matter beside the framework's own.
         unsupported: patterns of messages by which it says that it does not do something.
+        finest: the finest dtype that it computes in, as its documentation says.
         checks: whether it must fail where the plain call fails.
     """
 
@@ -29,6 +30,7 @@ class Route:
     imports: str = ""
     packages: tuple[str, ...] = ()
     unsupported: tuple[str, ...] = ()
+    finest: str = "float64"
     checks: bool = False
 
 

@@ -20,6 +20,7 @@ from asterism.libraries.running.messages import steady
 #: Texts after which a worker is started anew: compilers keep what they have compiled.
 _LIFE = 300
 _ENVIRONMENT = {
+    "CI": "true",  # OpenVINO tells nobody of conversions, which takes a process for each
     "CUDA_VISIBLE_DEVICES": "",
     "JAX_ENABLE_X64": "1",
     "JAX_PLATFORMS": "cpu",

@@ -50,8 +50,9 @@ route(
         "actual = list(compiled([np.asarray(x) for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
+        finest="float32",
         unsupported=(
-            r"ComplexTypeMark",
+            r"This is OpenVINO internal type", r"Incorrect input parameters",
             r"No conversion rule",
             r"No translator",
             r"[Uu]nsupported",

@@ -40,7 +40,7 @@ route(
         imports="from ai_edge_litert.interpreter import Interpreter",
         packages=("ai-edge-litert",),
         unsupported=(
-            r"Invalid tensor size",
+            r"Invalid tensor size", r"Negative dimension size",
             r"flex",
             r"Flex",
             r"custom op",
@@ -76,8 +76,11 @@ route(
         "actual = list(compiled([x.numpy() for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
+        finest="float32",
         unsupported=(
-            r"ComplexTypeMark",
+            r"This is OpenVINO internal type",
+            r"Incorrect input parameters",
+            r"Negative dimension size",
             r"No conversion rule",
             r"[Uu]nsupported",
             r"not support",

@@ -71,8 +71,9 @@ route(
         "actual = list(compiled([x.numpy() for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
+        finest="float32",
         unsupported=(
-            r"ComplexTypeMark",
+            r"This is OpenVINO internal type", r"Incorrect input parameters",
             r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",
@@ -92,8 +93,9 @@ route(
         "actual = list(compiled([x.numpy() for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
+        finest="float32",
         unsupported=(
-            r"ComplexTypeMark",
+            r"This is OpenVINO internal type", r"Incorrect input parameters",
             r"Couldn't get TorchScript",
             r"No conversion rule",
             r"[Uu]nsupported",

@@ -29,6 +29,7 @@ from asterism.findings.operators import distinct, sightings_of, signature_of, wr
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import FILE_FLOAT64
+from asterism.libraries.reporting.known_issues import read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.reproduction import Reproduction
@@ -127,8 +128,10 @@ def _of_calls(
     """New confirmed findings of a framework's calls, as each is confirmed."""
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with Runners(framework, limits, settings.judge) as runners:
-        folder = state_root() / CALLS
-        for found in write_call_candidates(folder, framework, runners, noted, scratch):
+        folder, known = state_root() / CALLS, read_known_issues(settings.triage.known_issues)
+        limits_of = [part for part, issue in known.items() if issue.limit and not issue.inputs]
+        made = write_call_candidates(folder, framework, runners, noted, limits_of, scratch)
+        for found in made:
             if found is None:
                 outcome.unconfirmed += 1
             else:

@@ -151,10 +151,7 @@ MOVING = (
         Operator(name, (_LINE,), {"axis": (-2, 1), "keepdims": _SWITCH}, opset=11)
         for name in ("ArgMax", "ArgMin")
     ),
-    *(
-        Operator(name, (_LINE,), {"axis": (None, 0, 1, -1)}, opset=11)
-        for name in ("Softmax", "LogSoftmax", "Hardmax", "Flatten")
-    ),
+    Operator("Flatten", (_LINE,), {"axis": (None, 0, 1, -1)}, opset=11),
     *(
         Operator(name, (_LINE,), {"axes": ([1], [-1], [0, 2], None), "keepdims": _SWITCH}, opset=11)
         for name in ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceLogSumExp")

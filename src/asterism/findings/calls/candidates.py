@@ -41,7 +41,12 @@ def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSightin
 
 
 def write_call_candidates(
-    folder: Path, framework: str, runners: Runners, noted: Set[str], scratch: Path
+    folder: Path,
+    framework: str,
+    runners: Runners,
+    noted: Set[str],
+    limits: Collection[str],
+    scratch: Path,
 ) -> Iterator[Candidate | None]:
     """Scripts and a report for each cause; None for one that three fresh processes do not show.
 
@@ -50,10 +55,13 @@ def write_call_candidates(
         framework: whose calls.
         runners: workers of the framework.
         noted: signatures that the collection knows.
+        limits: parts of signatures of what a library documents not to do.
         scratch: for the results.
     """
     for sighting, others in distinct(all_sightings(folder, [framework])):
         if noted & {sighting.signature, *others}:
+            continue
+        if any(part in sighting.signature for part in limits):
             continue
         yield _candidate(sighting, others, runners, scratch)
 

@@ -98,6 +98,7 @@ def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list
         sightings,
         key=lambda s: (
             s.call.is_empty,
+            s.shown.word not in DIFFERENCES,
             len(_options(s)),
             len(s.needed),
             len(s.call.expression),

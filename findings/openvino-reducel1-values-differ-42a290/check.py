@@ -1,0 +1,94 @@
+"""values differ | openvino | ReduceL1(noop_with_empty_axes=1)
+
+The model, which stands below as a file:
+
+    [reducel1] y0 = ReduceL1 <keepdims: int = 0, noop_with_empty_axes: int = 1> (x0)
+
+Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
+"""
+
+import base64
+import os
+import sys
+import tempfile
+
+def otherwise(kind, error, trace):
+    """Say that something else failed, and end with 2."""
+    sys.__excepthook__(kind, error, trace)
+    print("another failure than the recorded one: it says nothing about the bug")
+    sys.exit(2)
+
+
+sys.excepthook = otherwise
+
+
+import numpy as np
+
+
+def run(path, inputs):
+    import openvino as ov
+
+    core = ov.Core()
+    compiled = core.compile_model(
+        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    result = compiled(inputs)
+    return [result[i] for i in range(len(compiled.outputs))]
+
+
+MODEL = """
+CAg6pAEKSgoCeDASAnkwGghyZWR1Y2VsMSIIUmVkdWNlTDEqDwoIa2VlcGRpbXMYAKABAiobChRub29wX3dpdGhfZW1wdHl
+fYXhlcxgBoAECEghSZWR1Y2VMMVoYCgJ4MBISChAIARIMCgIIAgoCCAMKAggLYhgKAnkwEhIKEAgBEgwKAggCCgIIAwoCCA
+tqGAoCeTASEgoQCAESDAoCCAIKAggDCgIIC0IECgAQEg==
+"""
+INPUTS = [np.array([-1.0, -0.9692307710647583, -0.9384615421295166, -0.9076923131942749, -0.8769230842590332, -0.8461538553237915, -0.8153846263885498, -0.7846153974533081, -0.7538461685180664, -0.7230769395828247, -0.692307710647583, -0.6615384817123413, -0.6307692527770996, -0.6000000238418579, -0.5692307949066162, -0.5384615659713745, -0.5076923370361328, -0.4769230782985687, -0.446153849363327, -0.4153846204280853, -0.38461539149284363, -0.35384616255760193, -0.32307693362236023, -0.29230770468711853, -0.26153847575187683, -0.23076923191547394, -0.20000000298023224, -0.16923077404499054, -0.13846154510974884, -0.10769230872392654, -0.07692307978868484, -0.04615384712815285, -0.015384615398943424, 0.015384615398943424, 0.04615384712815285, 0.07692307978868484, 0.10769230872392654, 0.13846154510974884, 0.16923077404499054, 0.20000000298023224, 0.23076923191547394, 0.26153847575187683, 0.29230770468711853, 0.32307693362236023, 0.35384616255760193, 0.38461539149284363, 0.4153846204280853, 0.446153849363327, 0.4769230782985687, 0.5076923370361328, 0.5384615659713745, 0.5692307949066162, 0.6000000238418579, 0.6307692527770996, 0.6615384817123413, 0.692307710647583, 0.7230769395828247, 0.7538461685180664, 0.7846153974533081, 0.8153846263885498, 0.8461538553237915, 0.8769230842590332, 0.9076923131942749, 0.9384615421295166, 0.9692307710647583, 1.0], 'float32').reshape((2, 3, 11))]
+EXPECTED = [np.array([1.0, 0.9692307710647583, 0.9384615421295166, 0.9076923131942749, 0.8769230842590332, 0.8461538553237915, 0.8153846263885498, 0.7846153974533081, 0.7538461685180664, 0.7230769395828247, 0.692307710647583, 0.6615384817123413, 0.6307692527770996, 0.6000000238418579, 0.5692307949066162, 0.5384615659713745, 0.5076923370361328, 0.4769230782985687, 0.446153849363327, 0.4153846204280853, 0.38461539149284363, 0.35384616255760193, 0.32307693362236023, 0.29230770468711853, 0.26153847575187683, 0.23076923191547394, 0.20000000298023224, 0.16923077404499054, 0.13846154510974884, 0.10769230872392654, 0.07692307978868484, 0.04615384712815285, 0.015384615398943424, 0.015384615398943424, 0.04615384712815285, 0.07692307978868484, 0.10769230872392654, 0.13846154510974884, 0.16923077404499054, 0.20000000298023224, 0.23076923191547394, 0.26153847575187683, 0.29230770468711853, 0.32307693362236023, 0.35384616255760193, 0.38461539149284363, 0.4153846204280853, 0.446153849363327, 0.4769230782985687, 0.5076923370361328, 0.5384615659713745, 0.5692307949066162, 0.6000000238418579, 0.6307692527770996, 0.6615384817123413, 0.692307710647583, 0.7230769395828247, 0.7538461685180664, 0.7846153974533081, 0.8153846263885498, 0.8461538553237915, 0.8769230842590332, 0.9076923131942749, 0.9384615421295166, 0.9692307710647583, 1.0], 'float64').reshape((2, 3, 11))]  # a float64 run
+TOLERANCES = [np.array([1.286914692011983e-05, 1.2634396333150518e-05, 1.2399645746181205e-05, 1.2164895159211893e-05, 1.193014457224258e-05, 1.1695393985273268e-05, 1.1460643398303956e-05, 1.1225892811334644e-05, 1.0991142224365332e-05, 1.075639163739602e-05, 1.0521641050426707e-05, 1.0286890463457395e-05, 1.0052139876488082e-05, 9.81738928951877e-06, 9.582638702549458e-06, 9.347888115580146e-06, 9.113137528610833e-06, 8.878386714267846e-06, 8.643636127298533e-06, 8.408885540329221e-06, 8.174134953359909e-06, 7.939384366390597e-06, 7.704633779421284e-06, 7.469883192451972e-06, 7.23513260548266e-06, 7.00038190482651e-06, 6.765631317857197e-06, 6.530880730887885e-06, 6.296130143918573e-06, 6.061379500105842e-06, 5.8266289131365294e-06, 5.591878297745508e-06, 5.357127689459913e-06, 5.357127689459913e-06, 5.591878297745508e-06, 5.8266289131365294e-06, 6.061379500105842e-06, 6.296130143918573e-06, 6.530880730887885e-06, 6.765631317857197e-06, 7.00038190482651e-06, 7.23513260548266e-06, 7.469883192451972e-06, 7.704633779421284e-06, 7.939384366390597e-06, 8.174134953359909e-06, 8.408885540329221e-06, 8.643636127298533e-06, 8.878386714267846e-06, 9.113137528610833e-06, 9.347888115580146e-06, 9.582638702549458e-06, 9.81738928951877e-06, 1.0052139876488082e-05, 1.0286890463457395e-05, 1.0521641050426707e-05, 1.075639163739602e-05, 1.0991142224365332e-05, 1.1225892811334644e-05, 1.1460643398303956e-05, 1.1695393985273268e-05, 1.193014457224258e-05, 1.2164895159211893e-05, 1.2399645746181205e-05, 1.2634396333150518e-05, 1.286914692011983e-05], 'float64').reshape((2, 3, 11))]
+DTYPES = ['float32']
+
+
+def difference(
+    actual: np.ndarray, expected: np.ndarray, tolerance: np.ndarray, dtype: str
+) -> tuple[str, float] | None:
+    """The worst kind of difference of an output from a float64 reference; None where they agree.
+
+    With it comes how far off the output is: of values the largest deviation as a multiple of its
+    tolerance, of a NaN/Inf mask the number of its elements that differ, else 0.
+    """
+    if actual.shape != expected.shape:
+        return "wrong shape", 0.0
+    if str(actual.dtype) != dtype:
+        return "wrong dtype", 0.0
+    with np.errstate(all="ignore"):
+        # What is finite in float64 may be too large for the dtype: no library is to blame.
+        largest = np.finfo(actual.dtype).max if actual.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4))
+        wrong = np.isnan(actual) != np.isnan(expected)
+        wrong |= np.isinf(actual) != np.isinf(expected)
+        wrong |= np.isinf(expected) & ((actual > 0) != (expected > 0))
+        compared = judged & np.isfinite(actual) & np.isfinite(expected)
+        deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
+        excess = float(np.max(deviation / tolerance, initial=0.0))
+    if (wrong & judged).any():
+        return "NaN/Inf mask differs", float((wrong & judged).sum())
+    return ("values differ", excess) if excess > 1 else None
+
+
+def main():
+    folder = tempfile.TemporaryDirectory()
+    path = os.path.join(folder.name, "model.onnx")
+    open(path, "wb").write(base64.b64decode(MODEL))
+    outputs = run(path, INPUTS)
+    outputs = [np.asarray(o) for o in outputs]
+    wrong = len(outputs) != len(EXPECTED)
+    for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
+        print("expected", expected.shape, expected.reshape(-1)[:8])
+        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
+        found = difference(actual, expected, tolerance, dtype)
+        print("differs ", *(found or ["no"]))
+        wrong |= found is not None
+    print("the bug lives" if wrong else "the bug is gone")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

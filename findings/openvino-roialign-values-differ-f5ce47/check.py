@@ -1,0 +1,97 @@
+"""values differ | openvino | RoiAlign(mode=max)
+
+The model, which stands below as a file:
+
+    [roialign] y0 = RoiAlign <coordinate_transformation_mode: string = \"half_pixel\", mode: string = \"max\", output_height: int = 2, output_width: int = 3, sampling_ratio: int = 0, spatial_scale: float = 0.5> (x0, c0, c1)
+
+Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
+"""
+
+import base64
+import os
+import sys
+import tempfile
+
+def otherwise(kind, error, trace):
+    """Say that something else failed, and end with 2."""
+    sys.__excepthook__(kind, error, trace)
+    print("another failure than the recorded one: it says nothing about the bug")
+    sys.exit(2)
+
+
+sys.excepthook = otherwise
+
+
+import numpy as np
+
+
+def run(path, inputs):
+    import openvino as ov
+
+    core = ov.Core()
+    compiled = core.compile_model(
+        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
+    )
+    result = compiled(inputs)
+    return [result[i] for i in range(len(compiled.outputs))]
+
+
+MODEL = """
+CAg68QIKwAEKAngwCgJjMAoCYzESAnkwGghyb2lhbGlnbiIIUm9pQWxpZ24qLwoeY29vcmRpbmF0ZV90cmFuc2Zvcm1hdGl
+vbl9tb2RlIgpoYWxmX3BpeGVsoAEDKg4KBG1vZGUiA21heKABAyoUCg1vdXRwdXRfaGVpZ2h0GAKgAQIqEwoMb3V0cHV0X3
+dpZHRoGAOgAQIqFQoOc2FtcGxpbmdfcmF0aW8YAKABAioXCg1zcGF0aWFsX3NjYWxlFQAAAD+gAQESCFJvaUFsaWduKiwIA
+ggEEAFCAmMwSiAAAAAAAAAAAAAAgEAAAKBAAACAPwAAAEAAAEBAAABAQCoaCAIQB0ICYzFKEAAAAAAAAAAAAAAAAAAAAABa
+HAoCeDASFgoUCAESEAoCCAEKAggCCgIIBgoCCAZiHAoCeTASFgoUCAESEAoCCAIKAggCCgIIAgoCCANqHAoCeTASFgoUCAE
+SEAoCCAIKAggCCgIIAgoCCANCBAoAEBI=
+"""
+INPUTS = [np.array([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], 'float32').reshape((1, 2, 6, 6))]
+EXPECTED = [np.array([1.0, 0.5, 0.8333333333333335, 0.9375, 0.46875, 0.7812500000000001, 1.0, 0.5, 0.8333333333333335, 0.9375, 0.46875, 0.7812500000000001, 0.5208333333333334, 0.3125, 0.5208333333333333, 0.7291666666666667, 0.4375, 0.7291666666666666, 0.5208333333333334, 0.3125, 0.5208333333333333, 0.7291666666666667, 0.4375, 0.7291666666666666], 'float64').reshape((2, 2, 2, 3))]  # a float64 run
+TOLERANCES = [np.array([1.393225004000374e-05, 1.011755277437874e-05, 1.2660684284795408e-05, 1.3455412881800615e-05, 9.879134195277178e-06, 1.2263319986292804e-05, 1.393225004000374e-05, 1.011755277437874e-05, 1.2660684284795408e-05, 1.3455412881800615e-05, 9.879134195277178e-06, 1.2263319986292804e-05, 1.0276498493779781e-05, 8.687041299769365e-06, 1.0276498493779781e-05, 1.1865955687790199e-05, 9.640715616175615e-06, 1.1865955687790199e-05, 1.0276498493779781e-05, 8.687041299769365e-06, 1.0276498493779781e-05, 1.1865955687790199e-05, 9.640715616175615e-06, 1.1865955687790199e-05], 'float64').reshape((2, 2, 2, 3))]
+DTYPES = ['float32']
+
+
+def difference(
+    actual: np.ndarray, expected: np.ndarray, tolerance: np.ndarray, dtype: str
+) -> tuple[str, float] | None:
+    """The worst kind of difference of an output from a float64 reference; None where they agree.
+
+    With it comes how far off the output is: of values the largest deviation as a multiple of its
+    tolerance, of a NaN/Inf mask the number of its elements that differ, else 0.
+    """
+    if actual.shape != expected.shape:
+        return "wrong shape", 0.0
+    if str(actual.dtype) != dtype:
+        return "wrong dtype", 0.0
+    with np.errstate(all="ignore"):
+        # What is finite in float64 may be too large for the dtype: no library is to blame.
+        largest = np.finfo(actual.dtype).max if actual.dtype.kind == "f" else np.inf
+        judged = ~(np.isfinite(expected) & (np.abs(expected) > largest / 4))
+        wrong = np.isnan(actual) != np.isnan(expected)
+        wrong |= np.isinf(actual) != np.isinf(expected)
+        wrong |= np.isinf(expected) & ((actual > 0) != (expected > 0))
+        compared = judged & np.isfinite(actual) & np.isfinite(expected)
+        deviation = np.where(compared, np.abs(actual.astype("float64") - expected), 0.0)
+        excess = float(np.max(deviation / tolerance, initial=0.0))
+    if (wrong & judged).any():
+        return "NaN/Inf mask differs", float((wrong & judged).sum())
+    return ("values differ", excess) if excess > 1 else None
+
+
+def main():
+    folder = tempfile.TemporaryDirectory()
+    path = os.path.join(folder.name, "model.onnx")
+    open(path, "wb").write(base64.b64decode(MODEL))
+    outputs = run(path, INPUTS)
+    outputs = [np.asarray(o) for o in outputs]
+    wrong = len(outputs) != len(EXPECTED)
+    for actual, expected, tolerance, dtype in zip(outputs, EXPECTED, TOLERANCES, DTYPES):
+        print("expected", expected.shape, expected.reshape(-1)[:8])
+        print("actual  ", actual.shape, actual.reshape(-1)[:8], actual.dtype, "must be", dtype)
+        found = difference(actual, expected, tolerance, dtype)
+        print("differs ", *(found or ["no"]))
+        wrong |= found is not None
+    print("the bug lives" if wrong else "the bug is gone")
+    return 1 if wrong else 0
+
+
+sys.exit(main())

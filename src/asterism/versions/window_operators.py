@@ -200,7 +200,7 @@ WINDOWS = (
         "RoiAlign",
         ((1, 2, 6, 6),),
         {
-            "mode": ("avg", "max"),
+            "mode": ("avg",),
             "coordinate_transformation_mode": ("half_pixel", "output_half_pixel"),
             "output_height": (2,),
             "output_width": (3,),
@@ -240,7 +240,6 @@ WINDOWS = (
         Operator("Dropout", ((2, 5),), {}, constants)
         for constants in ((), (np.array(0.4, np.float32),))
     ),
-    Operator("Identity", ((0, 3),)),
     *(
         Operator("QuantizeLinear", ((2, 3),), {"axis": axes}, constants)
         for axes, constants in (

@@ -14,15 +14,15 @@ from asterism.findings.calls.campaign import Shown, file_of, run_calls, totals
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
 from asterism.findings.calls.program import FILLS, Program, array_text
-from asterism.findings.calls.route import ROUTES, Route
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.findings.calls.scripts import check_text, short_text
 from asterism.findings.calls.table import TABLES, calls_of, floats
+from asterism.findings.calls.way import WAYS, Way
 from asterism.libraries.judging.params import JudgeParams
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 FRAMEWORKS = sorted({name.split(":")[0] for name in TABLES})
-PLAIN = Route("torch", "torch", "actual = f(*inputs)", checks=True)
+PLAIN = Way("torch", "torch", "actual = f(*inputs)", checks=True)
 FAMILY = Family(
     "pool",
     "pool(x, {size}, pad={pad})",
@@ -54,14 +54,14 @@ def test_the_usual_call_comes_first_then_each_change_alone():
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_call_by_every_route_is_valid_python(framework):
+def test_every_call_in_every_way_is_valid_python(framework):
     calls = calls_of(framework)
     assert len(calls) > 1000
-    routes = [ROUTES[name] for name in ROUTES if ROUTES[name].framework == framework]
-    assert len(routes) > 4
+    ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
+    assert len(ways) > 4
     for at, call in enumerate(list(calls.values())[::40]):
-        program = Program(call, routes[at % len(routes)], FILLS[at % len(FILLS)])
-        for text in (program.imports, program.plain, program.routed, program.in_float64(True)):
+        program = Program(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
+        for text in (program.imports, program.plain, program.indirect, program.in_float64(True)):
             compile(text, call.name, "exec")
 
 
@@ -88,7 +88,7 @@ def test_a_worker_gives_results_failures_and_its_end():
 
 
 @pytest.mark.parametrize(
-    ("plain", "routed", "word"),
+    ("plain", "indirect", "word"),
     [
         (ok([1.0, 2.0]), ok([1.0, 2.0]), AGREES),
         (ok([1.0, 2.0]), ok([1.0, 2.001]), "values differ"),
@@ -105,15 +105,15 @@ def test_a_worker_gives_results_failures_and_its_end():
         (failed(), failed(), "invalid"),
     ],
 )
-def test_a_result_is_judged_by_the_plain_one(plain, routed, word):
+def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
     nothing = Ran("error")
-    assert judge(PLAIN, plain, nothing, nothing, routed, PARAMS)[0] == word
+    assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS)[0] == word
 
 
 def test_what_float64_excuses_is_no_finding():
-    plain, routed = ok(np.float32([1.01])), ok(np.float32([1.0]))
+    plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
     exact = ok([1.0])
-    assert judge(PLAIN, plain, exact, exact, routed, PARAMS)[0] == "eager is off"
+    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == "eager is off"
     moved = ok([1.005])
     assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == AGREES
 
@@ -156,7 +156,7 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
         def plain(self, program):
             return ok([1.0]), ok([1.0]), ok([1.0])
 
-        def run(self, route, text, result):
+        def run(self, way, text, result):
             return ok([1.0])
 
     def run(elsewhere, folder):
@@ -190,8 +190,8 @@ def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
 def test_a_check_decides(tmp_path, word, line, status):
     script = f"import numpy as np\nexpected = np.array([1.0, 2.0])\n{line}\n"
     (tmp_path / "repro.py").write_text(script)
-    routed = failed("no such size here") if word == FAILS else Ran("crash", exception="SIGABRT")
-    text = check_text(word, "a | b | c", routed, ok([1.0, 2.0]), [0.1])
+    indirect = failed("no such size here") if word == FAILS else Ran("crash", exception="SIGABRT")
+    text = check_text(word, "a | b | c", indirect, ok([1.0, 2.0]), [0.1])
     (tmp_path / "check.py").write_text(text)
     command = [sys.executable, str(tmp_path / "check.py")]
     assert subprocess.run(command, capture_output=True, check=False).returncode == status
@@ -199,12 +199,12 @@ def test_a_check_decides(tmp_path, word, line, status):
 
 def test_a_short_script_holds_the_call_and_what_is_expected():
     call = Call("torch", "torch.round", "torch.round(x, decimals=1)", (floats(2, 3),))
-    text = short_text(Program(call, ROUTES["openvino:torch"], "ramp"), "values differ", "s", "v 1")
+    text = short_text(Program(call, WAYS["openvino:torch"], "ramp"), "values differ", "s", "v 1")
     compile(text, "repro.py", "exec")
     assert len(text.splitlines()) <= 25
     assert "import openvino as ov" in text
     assert "print('expected', expected)" in text
-    text = short_text(Program(call, ROUTES["torch:aot"], "ramp"), ACCEPTS, "s", "v 1")
+    text = short_text(Program(call, WAYS["torch:aot"], "ramp"), ACCEPTS, "s", "v 1")
     assert "except Exception as error" in text
 
 
@@ -214,7 +214,7 @@ def test_some_calls_of_each_framework_run(framework, tmp_path):
     from asterism.findings.calls.campaign import Runners
 
     calls = dict(list(calls_of(framework).items())[:3])
-    names = [n for n in ROUTES if ROUTES[n].framework == framework][-1:]
+    names = [n for n in WAYS if WAYS[n].framework == framework][-1:]
     with Runners(framework, Limits(300.0), PARAMS) as runners:
         shown = [one for _, one in run_calls(calls, names, runners, tmp_path, {})]
     assert len(shown) == 3

@@ -155,7 +155,7 @@ def campaign(
 @app.command("call-functions", rich_help_panel=LIBRARIES)
 def call_functions(
     framework: Annotated[str, typer.Argument(help="torch, tensorflow, jax.")],
-    route: Annotated[
+    way: Annotated[
         list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
     ] = None,
     most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
@@ -166,9 +166,9 @@ def call_functions(
         Path, typer.Option(help="What its campaign.json names as run is not run again.")
     ] = Path("findings"),
 ) -> None:
-    """Call single functions of a framework plainly, and by compiled and converted routes.
+    """Call single functions of a framework plainly, and by compiled and converted ways.
 
-    What a route gives must be what the plain call gives. Calls that have run are not run again, so
+    What a way gives must be what the plain call gives. Calls that have run are not run again, so
     the command goes on where it was ended. Then `asterism collect-findings --calls` takes what was
     found.
     """
@@ -176,13 +176,13 @@ def call_functions(
     from asterism.core.workers.worker import Limits
     from asterism.findings.calls.campaign import CALLS, Runners, run_calls
     from asterism.findings.calls.distinct import FINDINGS
-    from asterism.findings.calls.route import ROUTES
     from asterism.findings.calls.table import calls_of
+    from asterism.findings.calls.way import WAYS
     from asterism.findings.gathering import facts_of, settings_of
 
     require_root("conf")
     settings = settings_of(experiment)
-    names = route or [name for name in ROUTES if ROUTES[name].framework == framework]
+    names = way or [name for name in WAYS if WAYS[name].framework == framework]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})
     with Runners(framework, limits, settings.judge) as runners:

@@ -142,7 +142,7 @@ def campaign_page(
         entries: all findings.
         verdicts: by folder.
         facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
-            findings; ``operators``, of comparisons on single operators; ``calls`` by route.
+            findings; ``operators``, of comparisons on single operators; ``calls`` by way.
     """
     pieces, counts = facts["pieces"], facts["counts"]
     models = sum(piece["models"] for piece in pieces)
@@ -154,8 +154,8 @@ def campaign_page(
     wrong = [entry for entry in entries if entry.by_values]
     looked = [entry for entry in wrong if entry.name in verdicts]
     alarms = sum(verdicts[entry.name].false_alarm for entry in looked)
-    operators, routes = facts["operators"], facts.get("calls", {})
-    calling = sum(route["seconds"] for route in routes.values()) / 3600
+    operators, ways = facts["operators"], facts.get("calls", {})
+    calling = sum(way["seconds"] for way in ways.values()) / 3600
     lines = [
         "# What the findings took",
         "",
@@ -174,12 +174,12 @@ def campaign_page(
         f"| scripts too large to keep | {counts['large']} |",
         f"| runs of ONNX operators' models in two libraries each | {operators['models']:,} |",
         f"| distinct confirmed findings of these | {_of_source(real, 'operator')} |",
-        f"| calls of functions by routes | {sum(map(_calls, routes.values())):,} |",
+        f"| calls of functions by ways | {sum(map(_calls, ways.values())):,} |",
         f"| hours of these, by the clock, on a machine that others used too | {calling:.2f} |",
-        f"| calls an hour | {sum(map(_calls, routes.values())) / max(calling, 1e-9):,.0f} |",
+        f"| calls an hour | {sum(map(_calls, ways.values())) / max(calling, 1e-9):,.0f} |",
         f"| distinct confirmed findings of these | {_of_source(real, 'call')} |",
         "",
-        *_routes(routes, real),
+        *_ways(ways, real),
         "Coverage of the universe of layers by these models:",
         "",
         "| layer types | parameters' options | inputs |",
@@ -192,21 +192,21 @@ def campaign_page(
     return "\n".join(lines) + "\n"
 
 
-def _routes(routes: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:
-    """A line for each route: calls, what became of them, and findings."""
-    if not routes:
+def _ways(ways: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:
+    """A line for each way: calls, what became of them, and findings."""
+    if not ways:
         return []
     words = ("agrees", "invalid", "unsupported")
-    lines = ["| route | calls | agree | invalid | unsupported | others | distinct findings |"]
+    lines = ["| way | calls | agree | invalid | unsupported | others | distinct findings |"]
     lines.append("|---|---|---|---|---|---|---|")
-    for name, facts in sorted(routes.items()):
+    for name, facts in sorted(ways.items()):
         counts = [facts["words"].get(word, 0) for word in words]
         counts.append(_calls(facts) - sum(counts))
         found = sum(entry.backends[0] == name for entry in real if entry.source == "call")
         row = (f"{count:,}" for count in (_calls(facts), *counts, found))
         lines.append(f"| {name} | {' | '.join(row)} |")
     return [
-        "Calls of functions by route. `others` are symptoms, many of one cause:",
+        "Calls of functions by way. `others` are symptoms, many of one cause:",
         "",
         *lines,
         "",
@@ -214,7 +214,7 @@ def _routes(routes: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:
 
 
 def _calls(facts: Mapping[str, Any]) -> int:
-    """How many calls a route has run."""
+    """How many calls a way has run."""
     return sum(facts["words"].values())
 
 

@@ -1,4 +1,4 @@
-"""Running calls by routes: what each shows is appended to a file of the route, which goes on."""
+"""Running calls by ways: what each shows is appended to a file of the way, which goes on."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import INVALID, judge
 from asterism.findings.calls.program import Program, imports_of
-from asterism.findings.calls.route import ROUTES, Route
+from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.calls.running import Ran, TextRunner
 from asterism.libraries.judging.params import JudgeParams
 
-#: The folder of the routes' files, below the root of the state.
+#: The folder of the ways' files, below the root of the state.
 CALLS = "calls"
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a call shows by a route.
+    """What a call shows by a way.
 
     Args:
         call: its name.
@@ -47,7 +47,7 @@ class Shown:
 
 
 class Runners:
-    """Workers of one framework: one for plain calls, one for each library's routes.
+    """Workers of one framework: one for plain calls, one for each library's ways.
 
     Args:
         framework: whose calls.
@@ -60,14 +60,14 @@ class Runners:
         self._stack = ExitStack()
         self._runners: dict[str, TextRunner] = {}
 
-    def run(self, route: Route | None, text: str, result: str) -> Ran:
-        """Run a text in the worker of a route; None for plain calls."""
-        name = "" if route is None else route.imports
+    def run(self, way: Way | None, text: str, result: str) -> Ran:
+        """Run a text in the worker of a way; None for plain calls."""
+        name = "" if way is None else way.imports
         if name not in self._runners:
             first = next(
-                r for r in map(ROUTES.__getitem__, ROUTES) if r.framework == self.framework
+                r for r in map(WAYS.__getitem__, WAYS) if r.framework == self.framework
             )
-            imports = imports_of([first if route is None else route])
+            imports = imports_of([first if way is None else way])
             runner = TextRunner(self.framework, imports, self._limits)
             self._runners[name] = self._stack.enter_context(runner)
         return self._runners[name].run(text, result)
@@ -101,11 +101,11 @@ def run_calls(
     folder: Path,
     elsewhere: Mapping[str, Any],
 ) -> Iterator[tuple[str, Shown]]:
-    """Run what no file of these routes has yet; gives route and what it shows, as it is written.
+    """Run what no file of these ways has yet; gives way and what it shows, as it is written.
 
     Args:
         calls: by name, in order.
-        names: of routes of one framework.
+        names: of ways of one framework.
         runners: workers.
         folder: of the files.
         elsewhere: what :func:`totals` gave, perhaps on another machine.
@@ -120,33 +120,33 @@ def run_calls(
         wanted = [name for name in names if mark_of(call.name) not in done[name]]
         plains: dict[str, tuple[Ran, Ran, Ran]] = {}
         for name in wanted:
-            route, began = ROUTES[name], time.monotonic()
-            program = Program(call, route)
-            if route.expected not in plains:
-                plains[route.expected] = runners.plain(program)
-            shown = _show(program, plains[route.expected], runners, began)
+            way, began = WAYS[name], time.monotonic()
+            program = Program(call, way)
+            if way.expected not in plains:
+                plains[way.expected] = runners.plain(program)
+            shown = _show(program, plains[way.expected], runners, began)
             with (folder / file_of(name)).open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(shown)) + "\n")
             yield name, shown
 
 
 def totals(folder: Path, known: Mapping[str, Any]) -> dict[str, Any]:
-    """What each route has run, beside what a collection knows, perhaps of another machine.
+    """What each way has run, beside what a collection knows, perhaps of another machine.
 
     Calls are named by a part of a hash, so that a file of them stays small.
     """
-    found = {route: dict(facts) for route, facts in known.items()}
-    for route in ROUTES:
-        facts = found.setdefault(route, {"seconds": 0.0, "words": {}, "calls": ""})
+    found = {way: dict(facts) for way, facts in known.items()}
+    for way in WAYS:
+        facts = found.setdefault(way, {"seconds": 0.0, "words": {}, "calls": ""})
         done = set(facts["calls"].split())
         words: Counter[str] = Counter(facts["words"])
-        for shown in read_shown(folder, route):
+        for shown in read_shown(folder, way):
             if (mark := mark_of(shown.call)) not in done:
                 done.add(mark)
                 words[shown.word] += 1
                 facts["seconds"] = round(facts["seconds"] + shown.seconds, 1)
         facts |= {"words": dict(sorted(words.items())), "calls": " ".join(sorted(done))}
-    return {route: facts for route, facts in found.items() if facts["calls"]}
+    return {way: facts for way, facts in found.items() if facts["calls"]}
 
 
 def mark_of(call: str) -> str:
@@ -154,14 +154,14 @@ def mark_of(call: str) -> str:
     return hashlib.sha256(call.encode()).hexdigest()[:8]
 
 
-def file_of(route: str) -> str:
-    """The name of a route's file."""
-    return f"{route.replace(':', '-')}.jsonl"
+def file_of(way: str) -> str:
+    """The name of a way's file."""
+    return f"{way.replace(':', '-')}.jsonl"
 
 
-def read_shown(folder: Path, route: str) -> list[Shown]:
-    """What a route has shown; a last line that was cut short counts for nothing."""
-    path = folder / file_of(route)
+def read_shown(folder: Path, way: str) -> list[Shown]:
+    """What a way has shown; a last line that was cut short counts for nothing."""
+    path = folder / file_of(way)
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").split("\n")[:-1]
@@ -172,8 +172,8 @@ def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, bega
     plain, exact, moved = plains
     if plain.status in ("crash", "hang", "memory"):
         return Shown(program.call.name, INVALID, f"{plain.status}: {plain.message}")
-    routed = runners.run(program.route, program.routed, "actual")
-    word, details = judge(program.route, plain, exact, moved, routed, runners.params)
-    odd = plain if plain.status == "error" else routed
+    indirect = runners.run(program.way, program.indirect, "actual")
+    word, details = judge(program.way, plain, exact, moved, indirect, runners.params)
+    odd = plain if plain.status == "error" else indirect
     seconds = round(time.monotonic() - began, 3)
     return Shown(program.call.name, word, details[:600], odd.exception, odd.frame, seconds)

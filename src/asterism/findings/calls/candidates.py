@@ -11,7 +11,7 @@ from asterism.findings.calls.campaign import Runners, read_shown
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
 from asterism.findings.calls.judging import ACCEPTS, judge, tolerance
 from asterism.findings.calls.program import FILLS, Program
-from asterism.findings.calls.route import ROUTES, Route
+from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.calls.running import Ran
 from asterism.findings.calls.scripts import check_text, short_text
 from asterism.findings.calls.table import calls_of
@@ -30,12 +30,12 @@ _FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
 
 
 def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSighting]:
-    """What the routes of these frameworks have shown."""
+    """What the ways of these frameworks have shown."""
     found = []
     for framework in sorted(frameworks):
         calls = calls_of(framework)
-        for name in ROUTES:
-            if ROUTES[name].framework == framework:
+        for name in WAYS:
+            if WAYS[name].framework == framework:
                 found += sightings_of(calls, name, read_shown(folder, name))
     return found
 
@@ -51,7 +51,7 @@ def write_call_candidates(
     """Scripts and a report for each cause; None for one that three fresh processes do not show.
 
     Args:
-        folder: of the routes' files.
+        folder: of the ways' files.
         framework: whose calls.
         runners: workers of the framework.
         noted: signatures that the collection knows.
@@ -72,7 +72,7 @@ def _candidate(
     made = _simplest(sighting, runners)
     if made is None:
         return None
-    program, plains, routed = made
+    program, plains, indirect = made
     word, signature = sighting.shown.word, sighting.signature
     name = name_of(sighting.library, word, sighting.call.family, signature)
     place = scratch / name
@@ -80,8 +80,8 @@ def _candidate(
     versions = _versions(sighting)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
     (place / REPRO).write_text(short_text(program, word, signature, said), encoding="utf-8")
-    allowed = _allowed(plains, program.route, runners) if word in DIFFERENCES else []
-    check = check_text(word, signature, routed, plains[0], allowed)
+    allowed = _allowed(plains, program.way, runners) if word in DIFFERENCES else []
+    check = check_text(word, signature, indirect, plains[0], allowed)
     (place / CHECK).write_text(check, encoding="utf-8")
     statuses = tuple(check_status(place / CHECK) or 0 for _ in range(CONFIRMATIONS))
     if any(status != 1 for status in statuses):
@@ -97,7 +97,7 @@ def _candidate(
         inputs="empty" if special else "normal",
         layer=sighting.call.family,
         parameters=dict(sighting.needed),
-        backends=(sighting.route,),
+        backends=(sighting.way,),
         right=(f"{sighting.call.framework}:eager",),
         versions=versions,
         statuses=statuses,
@@ -118,17 +118,17 @@ def _simplest(
     sighting: CallSighting, runners: Runners
 ) -> tuple[Program, tuple[Ran, Ran, Ran], Ran] | None:
     """The call with the simplest inputs that show the symptom."""
-    route = ROUTES[sighting.route]
+    way = WAYS[sighting.way]
     for fill in FILLS:
-        program = Program(sighting.call, route, fill)
+        program = Program(sighting.call, way, fill)
         plains = runners.plain(program)
-        routed = runners.run(route, program.routed, "actual")
-        if judge(route, *plains, routed, runners.params)[0] == sighting.shown.word:
-            return program, plains, routed
+        indirect = runners.run(way, program.indirect, "actual")
+        if judge(way, *plains, indirect, runners.params)[0] == sighting.shown.word:
+            return program, plains, indirect
     return None
 
 
-def _allowed(plains: tuple[Ran, Ran, Ran], route: Route, runners: Runners) -> list[float]:
+def _allowed(plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners) -> list[float]:
     """The largest deviation of each output that rounding explains."""
     plain, exact, moved = plains
     found = []
@@ -138,7 +138,7 @@ def _allowed(plains: tuple[Ran, Ran, Ran], route: Route, runners: Runners) -> li
             continue
         parts = [run.arrays[at] if at < len(run.arrays) else None for run in (exact, moved)]
         real = [np.abs(p) if p is not None and p.shape == expected.shape else None for p in parts]
-        dtypes = plain.dtypes[at], route.finest
+        dtypes = plain.dtypes[at], way.finest
         given = tolerance(np.abs(expected), real[0], real[1], dtypes, runners.params)
         found.append(float(np.max(given, initial=0.0)))
     return found
@@ -148,7 +148,7 @@ def _versions(sighting: CallSighting) -> dict[str, str]:
     installed = installed_versions()
     own = versions_of_library(_FRAMEWORKS[sighting.call.framework])
     own.pop("keras", None)
-    more = ROUTES[sighting.route].packages
+    more = WAYS[sighting.way].packages
     return own | {package: installed[package] for package in more if package in installed}
 
 
@@ -164,7 +164,7 @@ def _report(entry: Entry, place: Path, sighting: CallSighting) -> str:
 
 {code(entry.signature)}
 
-{code(entry.finding["call"])} by the route {code(sighting.route)}.
+{code(entry.finding["call"])} run as {code(sighting.way)}.
 
 ## Steps to reproduce
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.campaign import Shown
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, HANGS
-from asterism.findings.calls.route import ROUTES
+from asterism.findings.calls.way import WAYS
 from asterism.libraries.judging.compare import DIFFERENCES
 
-#: What a route can show that is a finding.
+#: What a way can show that is a finding.
 FINDINGS = (*DIFFERENCES, FAILS, DIES, HANGS, ACCEPTS)
 #: Functions that are made of each other: what one loses, the others lose.
 _KIN = (
@@ -29,24 +29,24 @@ _TOLD = (FAILS, DIES)
 
 @dataclass(frozen=True)
 class CallSighting:
-    """A call that shows a finding by a route.
+    """A call that shows a finding by a way.
 
     Args:
         call: what was called.
-        route: by its name.
+        way: by its name.
         shown: what it showed.
         needed: options that decide, and their values.
     """
 
     call: Call
-    route: str
+    way: str
     shown: Shown
     needed: Mapping[str, str]
 
     @property
     def library(self) -> str:
         """To blame."""
-        return ROUTES[self.route].library
+        return WAYS[self.way].library
 
     @property
     def signature(self) -> str:
@@ -69,9 +69,9 @@ class CallSighting:
 
 
 def sightings_of(
-    calls: Mapping[str, Call], route: str, shown: Sequence[Shown]
+    calls: Mapping[str, Call], way: str, shown: Sequence[Shown]
 ) -> list[CallSighting]:
-    """What a route has shown, with what decides, in the order of the calls."""
+    """What a way has shown, with what decides, in the order of the calls."""
     by_name = {s.call: s for s in shown if s.call in calls}
     rows: dict[tuple[str, int], list[str]] = {}
     for name in by_name:
@@ -84,14 +84,14 @@ def sightings_of(
         call = calls[name]
         alike = [other for other in rows[call.family, len(call.inputs)] if other != name]
         right = [calls[other] for other in alike if by_name[other].word == AGREES]
-        found.append(CallSighting(call, route, one, _deciding(call, right)))
+        found.append(CallSighting(call, way, one, _deciding(call, right)))
     return found
 
 
 def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list[str]]]:
     """One sighting for each cause, and the signatures of the others of that cause.
 
-    Of one function and library a wrong result is one cause, whatever route shows it, unless
+    Of one function and library a wrong result is one cause, whatever way shows it, unless
     options decide that have nothing in common.
     """
     order = sorted(

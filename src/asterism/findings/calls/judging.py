@@ -1,4 +1,4 @@
-"""Whether a route gives what the plain call gives, within what rounding explains."""
+"""Whether a way gives what the plain call gives, within what rounding explains."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.findings.calls.route import Route
+from asterism.findings.calls.way import Way
 from asterism.findings.calls.running import Ran
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.params import JudgeParams
@@ -24,7 +24,7 @@ AGREES, INVALID, UNSUPPORTED, ROUNDING = "agrees", "invalid", "unsupported", "ea
 _EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52, "complex128": 2.0**-52}
 #: A function is computed in several steps, each of which rounds.
 _STEPS = 4
-#: By which a route says that it does not do something: no defect.
+#: By which a way says that it does not do something: no defect.
 _LIMITS = (
     r"not (yet )?(currently )?(supported|implemented)",
     r"(is|are) unsupported",
@@ -37,34 +37,34 @@ _LIMITS = (
 
 
 def judge(
-    route: Route, plain: Ran, exact: Ran, moved: Ran, routed: Ran, params: JudgeParams
+    way: Way, plain: Ran, exact: Ran, moved: Ran, indirect: Ran, params: JudgeParams
 ) -> tuple[str, str]:
-    """What is wrong with a route's result, or one of the words for nothing; and details.
+    """What is wrong with a way's result, or one of the words for nothing; and details.
 
     Args:
-        route: what ran.
+        way: what ran.
         plain: the call as it is.
         exact: the same in float64.
         moved: the same with inputs moved by one rounding.
-        routed: the result of the route.
+        indirect: the result of the way.
         params: tolerances.
     """
     if not plain.is_ok:
-        must_fail = route.checks and plain.status == "error" and not _says_limit(plain, ())
-        if not must_fail or not routed.is_ok:
+        must_fail = way.checks and plain.status == "error" and not _says_limit(plain, ())
+        if not must_fail or not indirect.is_ok:
             return INVALID, plain.message
         return ACCEPTS, f"{plain.exception}: {plain.message}"
-    if routed.status == "crash":
-        return DIES, f"{routed.exception}: {routed.message}"
-    if routed.status == "hang":
-        return HANGS, routed.exception
-    if not routed.is_ok:
-        known = _says_limit(routed, route.unsupported)
-        return UNSUPPORTED if known else FAILS, f"{routed.exception}: {routed.message}"
-    if len(plain.arrays) != len(routed.arrays):
-        return "wrong shape", f"{len(routed.arrays)} outputs in place of {len(plain.arrays)}"
+    if indirect.status == "crash":
+        return DIES, f"{indirect.exception}: {indirect.message}"
+    if indirect.status == "hang":
+        return HANGS, indirect.exception
+    if not indirect.is_ok:
+        known = _says_limit(indirect, way.unsupported)
+        return UNSUPPORTED if known else FAILS, f"{indirect.exception}: {indirect.message}"
+    if len(plain.arrays) != len(indirect.arrays):
+        return "wrong shape", f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
     found = [
-        _difference(plain, exact, moved, routed, at, route.finest, params)
+        _difference(plain, exact, moved, indirect, at, way.finest, params)
         for at in range(len(plain.arrays))
     ]
     return next((f for f in found if f[0] != AGREES), (AGREES, ""))
@@ -83,7 +83,7 @@ def tolerance(
         expected: what the plain call gives.
         exact: the same in float64.
         moved: the same with inputs moved by one rounding.
-        dtypes: of the plain call's result, and the finest one that the route computes in.
+        dtypes: of the plain call's result, and the finest one that the way computes in.
         params: tolerances.
     """
     spread = 0.0
@@ -99,13 +99,13 @@ def tolerance(
 
 
 def _difference(
-    plain: Ran, exact: Ran, moved: Ran, routed: Ran, at: int, finest: str, params: JudgeParams
+    plain: Ran, exact: Ran, moved: Ran, indirect: Ran, at: int, finest: str, params: JudgeParams
 ) -> tuple[str, str]:
-    expected, actual, dtype = plain.arrays[at], routed.arrays[at], plain.dtypes[at]
+    expected, actual, dtype = plain.arrays[at], indirect.arrays[at], plain.dtypes[at]
     if expected.shape != actual.shape:
         return "wrong shape", f"{list(actual.shape)} in place of {list(expected.shape)}"
-    if dtype != routed.dtypes[at]:
-        return "wrong dtype", f"{routed.dtypes[at]} in place of {dtype}"
+    if dtype != indirect.dtypes[at]:
+        return "wrong dtype", f"{indirect.dtypes[at]} in place of {dtype}"
     if expected.dtype.kind not in "fc":
         same = np.array_equal(expected, actual)
         return (AGREES, "") if same else ("values differ", _told(expected, actual))

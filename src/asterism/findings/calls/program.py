@@ -1,4 +1,4 @@
-"""The text of a call and a route: what a worker runs is what a script holds."""
+"""The text of a call and a way: what a worker runs is what a script holds."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.findings.calls.call import NAMES, Call, Input
-from asterism.findings.calls.route import Route
+from asterism.findings.calls.way import Way
 
 #: What stands at the top, and how an array becomes a tensor, by framework.
 IMPORTS = {
@@ -37,23 +37,23 @@ FILLS = ("zeros", "ones", "ramp", "normal")
 
 @dataclass(frozen=True)
 class Program:
-    """A call by a route.
+    """A call by a way.
 
     Args:
         call: of a function.
-        route: how it is run.
+        way: how it is run.
         fill: how its inputs are filled, one of :data:`FILLS`.
     """
 
     call: Call
-    route: Route
+    way: Way
     fill: str = FILLS[-1]
 
     @property
     def imports(self) -> str:
         """The lines at the top."""
-        lines = [*IMPORTS[self.call.framework].split("\n"), *self.route.imports.split("\n")]
-        text = f"{self.call.setup} {self.call.expression} {self.route.expected} {self.route.lines}"
+        lines = [*IMPORTS[self.call.framework].split("\n"), *self.way.imports.split("\n")]
+        text = f"{self.call.setup} {self.call.expression} {self.way.expected} {self.way.lines}"
         plain = sorted(
             {n for n in lines if n.startswith("import ") and (" as F" not in n or "F." in text)}
         )
@@ -84,22 +84,22 @@ class Program:
     @property
     def plain(self) -> str:
         """The text that computes ``expected``."""
-        return f"{self.function()}{self.route.expected}\n"
+        return f"{self.function()}{self.way.expected}\n"
 
     @property
-    def routed(self) -> str:
+    def indirect(self) -> str:
         """The text that computes ``actual``."""
-        return f"{self.function()}{self._helpers}{self.route.lines}\n"
+        return f"{self.function()}{self._helpers}{self.way.lines}\n"
 
     def in_float64(self, moved: bool) -> str:
         """The text that computes ``expected`` in float64, perhaps of inputs that are moved."""
         move = "inputs = [moved(x) for x in inputs]\n" if moved else ""
-        return f"{self.function('float64')}{move}{self.route.expected}\n"
+        return f"{self.function('float64')}{move}{self.way.expected}\n"
 
     @property
     def _helpers(self) -> str:
-        """Functions of the plain text that the routed one uses too."""
-        text = self.route.expected
+        """Functions of the plain text that the indirect one uses too."""
+        text = self.way.expected
         return text[: text.rindex("\nexpected") + 1] if text.startswith("def ") else ""
 
 
@@ -158,7 +158,7 @@ def array_text(given: Input, fill: str, at: int) -> str:
     return f"{text}.astype({dtype!r})"
 
 
-def imports_of(routes: Sequence[Route]) -> str:
-    """The lines at the top for several routes of one framework."""
-    lines = [IMPORTS[routes[0].framework], *(r.imports for r in routes if r.imports)]
+def imports_of(ways: Sequence[Way]) -> str:
+    """The lines at the top for several ways of one framework."""
+    lines = [IMPORTS[ways[0].framework], *(r.imports for r in ways if r.imports)]
     return "\n".join(dict.fromkeys("\n".join(lines).split("\n")))

@@ -18,38 +18,38 @@ def short_text(program: Program, word: str, signature: str, versions: str) -> st
     """The short script: it prints what is expected and what comes.
 
     Args:
-        program: the call and the route.
+        program: the call and the way.
         word: the symptom.
         signature: the finding's name.
         versions: of the packages, in words.
     """
-    route = program.route
-    expected = f"{route.expected}\nprint('expected', expected)\n"
+    way = program.way
+    expected = f"{way.expected}\nprint('expected', expected)\n"
     if word == ACCEPTS:
-        lines = "\n".join(f"    {line}" for line in route.expected.split("\n"))
+        lines = "\n".join(f"    {line}" for line in way.expected.split("\n"))
         expected = (
             f"try:\n{lines}\nexcept Exception as error:\n"
             "    print('expected', type(error).__name__, error)\n"
         )
     head = f'"""{signature}. Seen with {versions}; see check.py."""\n\n'
     return (
-        f"{head}{program.imports}\n\n{program.function()}{expected}{route.lines}\n"
+        f"{head}{program.imports}\n\n{program.function()}{expected}{way.lines}\n"
         "print('actual  ', actual)\n"
     )
 
 
-def check_text(word: str, signature: str, routed: Ran, plain: Ran, allowed: list[float]) -> str:
+def check_text(word: str, signature: str, indirect: Ran, plain: Ran, allowed: list[float]) -> str:
     """The script that decides.
 
     Args:
         word: the symptom.
         signature: the finding's name.
-        routed: how the route ended.
+        indirect: how the way ended.
         plain: how the plain call ended.
         allowed: largest deviation of each output that rounding explains.
     """
     text = files("asterism.findings.calls").joinpath(_TEMPLATE).read_text(encoding="utf-8")
-    odd = plain if word == ACCEPTS else routed
+    odd = plain if word == ACCEPTS else indirect
     known = {
         "SIGNATURE": signature,
         "SYMPTOM": word,

@@ -28,7 +28,7 @@ def serve(channel: Channel, framework: str, imports: str) -> None:
     """
     warnings.simplefilter("ignore")
     names: dict[str, Any] = {"moved": _MOVED.get(framework)}
-    exec(imports, names)  # noqa: S102  (lines of a route, which the project has written)
+    exec(imports, names)  # noqa: S102  (lines of a way, which the project has written)
     channel.send(b"ready")
     for request in channel.requests():
         given = json.loads(bytes(request))

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.route import Route, route
+from asterism.findings.calls.way import Way, way
 
 _SIGNATURE = "signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]\n"
 
-route(
+way(
     "tensorflow:xla",
-    Route(
+    Way(
         "tensorflow",
         "tensorflow",
         "actual = tf.function(f, jit_compile=True)(*inputs)",
         unsupported=(r"unsupported operations", r"not compilable", r"No registered"),
     ),
 )
-route(
+way(
     "tensorflow:graph",
-    Route(
+    Way(
         "tensorflow",
         "tensorflow",
         "actual = tf.function(f)(*inputs)",
     ),
 )
-route(
+way(
     "litert:tensorflow",
-    Route(
+    Way(
         "tensorflow",
         "litert",
         f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
@@ -49,9 +49,9 @@ route(
         ),
     ),
 )
-route(
+way(
     "tf2onnx:onnxruntime",
-    Route(
+    Way(
         "tensorflow",
         "tf2onnx",
         f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
@@ -73,9 +73,9 @@ route(
         ),
     ),
 )
-route(
+way(
     "openvino:tensorflow",
-    Route(
+    Way(
         "tensorflow",
         "openvino",
         f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"

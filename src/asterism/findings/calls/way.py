@@ -1,4 +1,4 @@
-"""A route: how a function's result is computed by something other than the library's plain call."""
+"""A way: how a function's result is computed by something other than the library's plain call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from asterism.core.parameters.registry import Registry
 
 
 @dataclass(frozen=True)
-class Route:
+class Way:
     """A way to run a call that must give what the plain call gives.
 
     Args:
@@ -34,10 +34,10 @@ class Route:
     checks: bool = False
 
 
-#: All routes, by ``library:way``; of two that show a finding the first one by ``order`` has it.
-ROUTES: Registry[Route] = Registry("route", "asterism.findings.calls.routes")
+#: All ways, by ``library:way``; of two that show a finding the first one by ``order`` has it.
+WAYS: Registry[Way] = Registry("way", "asterism.findings.calls.ways")
 
 
-def route(name: str, given: Route) -> Route:
-    """File a route under a name."""
-    return ROUTES.register(name)(given)
+def way(name: str, given: Way) -> Way:
+    """File a way under a name."""
+    return WAYS.register(name)(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.route import Route, route
+from asterism.findings.calls.way import Way, way
 
 _MODULE = """class Model(torch.nn.Module):
     def forward(self, *inputs):
@@ -14,45 +14,45 @@ _GRADIENTS = """def gradients(f):
     return torch.autograd.grad(total, [x for x in leaves if x.requires_grad])
 """
 
-route(
+way(
     "torch:aot",
-    Route(
+    Way(
         "torch",
         "torch",
         'actual = torch.compile(f, backend="aot_eager_decomp_partition")(*inputs)',
         checks=True,
     ),
 )
-route("torch:inductor", Route("torch", "torch", "actual = torch.compile(f)(*inputs)", checks=True))
-route(
+way("torch:inductor", Way("torch", "torch", "actual = torch.compile(f)(*inputs)", checks=True))
+way(
     "torch:dynamic",
-    Route(
+    Way(
         "torch",
         "torch",
         "actual = torch.compile(f, dynamic=True)(*inputs)",
     ),
 )
-route(
+way(
     "torch:gradient",
-    Route(
+    Way(
         "torch",
         "torch",
         "actual = gradients(torch.compile(f))",
         expected=f"{_GRADIENTS}expected = gradients(f)",
     ),
 )
-route(
+way(
     "torch:export",
-    Route(
+    Way(
         "torch",
         "torch",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs)).run_decompositions()\n"
         "actual = program.module()(*inputs)",
     ),
 )
-route(
+way(
     "torch:vmap",
-    Route(
+    Way(
         "torch",
         "torch",
         "actual = torch.vmap(f)(*[torch.stack([x, x]) for x in inputs])",
@@ -60,9 +60,9 @@ route(
         "expected = torch.utils._pytree.tree_map(lambda y: torch.stack([y, y]), first)",
     ),
 )
-route(
+way(
     "openvino:torch",
-    Route(
+    Way(
         "torch",
         "openvino",
         f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
@@ -81,9 +81,9 @@ route(
         ),
     ),
 )
-route(
+way(
     "openvino:export",
-    Route(
+    Way(
         "torch",
         "openvino",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from asterism.findings.calls.route import Route, route
+from asterism.findings.calls.way import Way, way
 
 _BATCH = "[jnp.stack([x, x]) for x in inputs]"
 _TWICE = "expected = jax.tree.map(lambda y: jnp.stack([y, y]), f(*inputs))"
@@ -10,38 +10,38 @@ _SUM = """def total(*given):
     return sum(jnp.cos(y).sum() for y in jax.tree.leaves(f(*given)))
 """
 
-route("jax:jit", Route("jax", "jax", "actual = jax.jit(f)(*inputs)"))
-route("jax:vmap", Route("jax", "jax", f"actual = jax.vmap(f)(*{_BATCH})", expected=_TWICE))
-route(
+way("jax:jit", Way("jax", "jax", "actual = jax.jit(f)(*inputs)"))
+way("jax:vmap", Way("jax", "jax", f"actual = jax.vmap(f)(*{_BATCH})", expected=_TWICE))
+way(
     "jax:jit_vmap",
-    Route(
+    Way(
         "jax",
         "jax",
         f"actual = jax.jit(jax.vmap(f))(*{_BATCH})",
         expected=_TWICE,
     ),
 )
-route(
+way(
     "jax:jacobians",
-    Route(
+    Way(
         "jax",
         "jax",
         "actual = jax.jit(jax.jacfwd(f))(*inputs)",
         expected="expected = jax.jacrev(f)(*inputs)",
     ),
 )
-route(
+way(
     "jax:vmap_grad",
-    Route(
+    Way(
         "jax",
         "jax",
         f"actual = jax.jit(jax.vmap(jax.grad(total)))(*{_BATCH})",
         expected=f"{_SUM}first = jax.grad(total)(*inputs)\nexpected = jnp.stack([first, first])",
     ),
 )
-route(
+way(
     "openvino:jax",
-    Route(
+    Way(
         "jax",
         "openvino",
         "model = ov.convert_model(jax.make_jaxpr(f)(*inputs))\n"

@@ -1,1 +1,0 @@
-"""Routes, filed by name in :data:`asterism.findings.calls.route.ROUTES`."""

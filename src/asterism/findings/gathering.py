@@ -128,14 +128,19 @@ def _of_calls(
     """New confirmed findings of a framework's calls, as each is confirmed."""
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with Runners(framework, limits, settings.judge) as runners:
-        folder, known = state_root() / CALLS, read_known_issues(settings.triage.known_issues)
-        limits_of = [part for part, issue in known.items() if issue.limit and not issue.inputs]
-        made = write_call_candidates(folder, framework, runners, noted, limits_of, scratch)
+        parts, folder = _documented(settings), state_root() / CALLS
+        made = write_call_candidates(folder, framework, runners, noted, parts, scratch)
         for found in made:
             if found is None:
                 outcome.unconfirmed += 1
             else:
                 yield found
+
+
+def _documented(settings: Settings) -> list[str]:
+    """Parts of signatures of what libraries document not to do, whatever the inputs."""
+    known = read_known_issues(settings.triage.known_issues)
+    return [part for part, issue in known.items() if issue.limit and not issue.inputs]
 
 
 def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
@@ -173,10 +178,12 @@ def _of_operators(
     comparison = Path(name)
     if not new or not comparison.is_dir():
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
+    documented = _documented(settings)
     chosen = [
         (sighting, needed)
         for sighting, needed in distinct(sightings_of(comparison, old, new))
         if signature_of(sighting, needed) not in noted
+        and not any(part in signature_of(sighting, needed) for part in documented)
     ]
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]

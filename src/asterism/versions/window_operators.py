@@ -45,13 +45,13 @@ WINDOWS = (
             {
                 "kernel_shape": ([4],),
                 "auto_pad": (*_SAME, "VALID"),
-                "strides": ([1], [2], [3], [5]),
-                "dilations": (None, [2]),
+                **more,
                 "ceil_mode": _SWITCH,
             },
             opset=19,
         )
         for name in ("MaxPool", "AveragePool")
+        for more in ({"strides": ([1], [2], [3], [5])}, {"strides": ([1],), "dilations": ([2],)})
     ),
     Operator(
         "MaxPool",

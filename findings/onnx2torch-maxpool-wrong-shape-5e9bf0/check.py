@@ -1,8 +1,8 @@
-"""wrong shape | openvino | MaxPool(auto_pad=SAME_LOWER, dilations=[2], strides=[3])
+"""wrong shape | onnx2torch | MaxPool(storage_order=0)
 
 The model, which stands below as a file:
 
-    [maxpool] y0 = MaxPool <auto_pad: string = \"SAME_LOWER\", ceil_mode: int = 0, dilations: ints = [2], kernel_shape: ints = [4], strides: ints = [3]> (x0)
+    [maxpool] y0, y1 = MaxPool <kernel_shape: ints = [3], storage_order: int = 0, strides: ints = [2]> (x0)
 
 Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 """
@@ -26,26 +26,27 @@ import numpy as np
 
 
 def run(path, inputs):
-    import openvino as ov
+    import torch
+    import onnx2torch
 
-    core = ov.Core()
-    compiled = core.compile_model(
-        core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"}
-    )
-    result = compiled(inputs)
-    return [result[i] for i in range(len(compiled.outputs))]
+    module = onnx2torch.convert(path)
+    module.eval()
+    with torch.no_grad():
+        outputs = module(*(torch.from_numpy(i) for i in inputs))
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    return [o.numpy() for o in outputs]
 
 
 MODEL = """
-CAg61wEKfgoCeDASAnkwGgdtYXhwb29sIgdNYXhQb29sKhkKCGF1dG9fcGFkIgpTQU1FX0xPV0VSoAEDKhAKCWNlaWxfbW9
-kZRgAoAECKhAKCWRpbGF0aW9uc0ACoAEHKhMKDGtlcm5lbF9zaGFwZUAEoAEHKg4KB3N0cmlkZXNAA6ABBxIHTWF4UG9vbF
-oYCgJ4MBISChAIARIMCgIIAgoCCAMKAggLYhgKAnkwEhIKEAgBEgwKAggCCgIIAwoCCARqGAoCeTASEgoQCAESDAoCCAIKA
-ggDCgIIBEIECgAQEw==
+CAg65gEKWQoCeDASAnkwEgJ5MRoHbWF4cG9vbCIHTWF4UG9vbCoTCgxrZXJuZWxfc2hhcGVAA6ABByoUCg1zdG9yYWdlX29
+yZGVyGACgAQIqDgoHc3RyaWRlc0ACoAEHEgdNYXhQb29sWhgKAngwEhIKEAgBEgwKAggCCgIIAwoCCAdiGAoCeTASEgoQCA
+ESDAoCCAIKAggDCgIIA2IYCgJ5MRISChAIBxIMCgIIAgoCCAMKAggDahgKAnkwEhIKEAgBEgwKAggCCgIIAwoCCANqGAoCe
+TESEgoQCAcSDAoCCAIKAggDCgIIA0IECgAQEg==
 """
-INPUTS = [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 'float32').reshape((2, 3, 11))]
-EXPECTED = [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 'float64').reshape((2, 3, 3))]  # a float64 run
-TOLERANCES = [np.array([1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38], 'float64').reshape((2, 3, 3))]
-DTYPES = ['float32']
+INPUTS = [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 'float32').reshape((2, 3, 7))]
+EXPECTED = [np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], 'float64').reshape((2, 3, 3)), np.array([0, 2, 4, 7, 9, 11, 14, 16, 18, 21, 23, 25, 28, 30, 32, 35, 37, 39], 'int64').reshape((2, 3, 3))]  # a float64 run
+TOLERANCES = [np.array([1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38, 1.1754943508222875e-38], 'float64').reshape((2, 3, 3)), np.array([0.00017495007391728917, 0.00019020886297978917, 0.00020546765204228917, 0.00022835583563603917, 0.00024361462469853917, 0.00025887341376103917, 0.00028176159735478917, 0.00029702038641728917, 0.00031227917547978917, 0.00033516735907353917, 0.00035042614813603917, 0.00036568493719853917, 0.00038857312079228917, 0.00040383190985478917, 0.00041909069891728917, 0.00044197888251103917, 0.00045723767157353917, 0.00047249646063603917], 'float64').reshape((2, 3, 3))]
+DTYPES = ['float32', 'int64']
 
 
 def difference(

@@ -105,11 +105,15 @@ def gather(
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
-    facts["coverage"] = _coverage(facts["pieces"], settings.seed)
+    if any("names" in piece for piece in facts["pieces"]):
+        facts["coverage"] = _coverage(facts["pieces"], settings.seed)
     entries = read_entries(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
-        "limits": outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
+        "limits": max(
+            facts["counts"]["limits"],
+            outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
+        ),
         "unconfirmed": outcome.unconfirmed or facts["counts"]["unconfirmed"],
         "large": outcome.large,
     }

@@ -67,6 +67,10 @@ def collect_findings(
         list[str] | None,
         typer.Option(help="FOLDER:OLD:NEW of compare-versions --operators; repeatable."),
     ] = None,
+    calls: Annotated[
+        list[str] | None,
+        typer.Option(help="Of `asterism call-functions`: torch, tensorflow, jax; repeatable."),
+    ] = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
@@ -76,7 +80,7 @@ def collect_findings(
     from asterism.findings.gathering import gather
 
     require_root("conf")
-    outcome = gather(folder, pieces, operators or [])
+    outcome = gather(folder, pieces, operators or [], calls or [])
     for name in outcome.new:
         print(name)
     print(
@@ -120,16 +124,19 @@ def campaign(
     folder: Annotated[
         Path | None, typer.Option(help="Of the pieces; default: campaign/ below state.root.")
     ] = None,
+    collection: Annotated[
+        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+    ] = Path("findings"),
 ) -> None:
     """Look for findings in models of one layer each, a piece of them at a time.
 
     Every declared layer runs at its defaults, then with each option that it has. A piece that is
-    through is not run again, so the command goes on where it was ended. Then
-    `asterism collect-findings` takes what was found.
+    through is not run again, so the command goes on where it was ended, on another machine too.
+    Then `asterism collect-findings` takes what was found.
     """
     from asterism.core.settings.machine import state_root
     from asterism.findings.campaign import run_pieces
-    from asterism.findings.gathering import settings_of
+    from asterism.findings.gathering import facts_of, settings_of
     from asterism.findings.single_layers import single_layer_models
     from asterism.memo.graphs.light_keras import import_keras
 
@@ -138,7 +145,50 @@ def campaign(
     import_keras("numpy")  # its lists of options are read, and nothing is built
     models = single_layer_models(settings.seed)
     target = folder or state_root() / "campaign"
-    for number, path in enumerate(run_pieces(models, size, settings, target), 1):
+    elsewhere = facts_of(collection)["pieces"]
+    for number, path in enumerate(run_pieces(models, size, settings, target, elsewhere), 1):
         print(path)
         if number == pieces:
             break
+
+
+@app.command("call-functions", rich_help_panel=LIBRARIES)
+def call_functions(
+    framework: Annotated[str, typer.Argument(help="torch, tensorflow, jax.")],
+    way: Annotated[
+        list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
+    ] = None,
+    most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
+    experiment: Annotated[
+        str, typer.Option(help="Of conf/experiment: tolerances and limits.")
+    ] = "library_campaign",
+    collection: Annotated[
+        Path, typer.Option(help="What its campaign.json names as run is not run again.")
+    ] = Path("findings"),
+) -> None:
+    """Call single functions of a framework plainly, and by compiled and converted ways.
+
+    What a way gives must be what the plain call gives. Calls that have run are not run again, so
+    the command goes on where it was ended. Then `asterism collect-findings --calls` takes what was
+    found.
+    """
+    from asterism.core.settings.machine import state_root
+    from asterism.core.workers.worker import Limits
+    from asterism.findings.calls.campaign import CALLS, Runners, run_calls
+    from asterism.findings.calls.distinct import FINDINGS
+    from asterism.findings.calls.table import calls_of
+    from asterism.findings.calls.way import WAYS
+    from asterism.findings.gathering import facts_of, settings_of
+
+    require_root("conf")
+    settings = settings_of(experiment)
+    names = way or [name for name in WAYS if WAYS[name].framework == framework]
+    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+    elsewhere = facts_of(collection).get("calls", {})
+    with Runners(framework, limits, settings.judge) as runners:
+        shown = run_calls(calls_of(framework), names, runners, state_root() / CALLS, elsewhere)
+        for number, (name, one) in enumerate(shown, 1):
+            if one.word in FINDINGS:
+                print(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}", flush=True)
+            if number == most:
+                break

@@ -29,7 +29,7 @@ from asterism.libraries.triage.groups import LayerAtFault, layer_at_fault
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
-from asterism.memo.graphs.store import read_models, write_models, write_weights
+from asterism.memo.graphs.store import write_models, write_weights
 
 log = get_logger(__name__)
 
@@ -46,7 +46,11 @@ class Settings(ParameterSection):
 
 
 def run_pieces(
-    models: Mapping[str, Graph], size: int, settings: Settings, folder: Path
+    models: Mapping[str, Graph],
+    size: int,
+    settings: Settings,
+    folder: Path,
+    elsewhere: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[Path]:
     """Run the models that no piece has run yet; gives the folder of each piece that is through.
 
@@ -55,16 +59,24 @@ def run_pieces(
         size: models of a piece.
         settings: backends, inputs, tolerances and budgets.
         folder: of the campaign.
+        elsewhere: facts of pieces that a collection knows, perhaps of another machine.
     """
-    earlier = finished(folder)
-    done = {name for path in earlier for name in read_models(path)}
+    done = {name for facts in pieces_of(folder, elsewhere) for name in facts.get("names", ())}
     left = iter([(name, graph) for name, graph in models.items() if name not in done])
     while part := dict(islice(left, size)):
-        earlier = finished(folder)
-        known = [found for path in earlier for found in read_unique(path)]
-        target = folder / f"piece-{len(earlier):04d}"
+        known = [found for path in finished(folder) for found in read_unique(path)]
+        target = folder / f"piece-{len(pieces_of(folder, elsewhere)):04d}"
         run_piece(part, settings, target, known)
         yield target
+
+
+def pieces_of(folder: Path, elsewhere: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Facts of all pieces: those that a collection knows, and those of the folder after them."""
+    by_name = {str(facts["piece"]): dict(facts) for facts in elsewhere}
+    by_name |= {
+        path.name: {"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)
+    }
+    return list(by_name.values())
 
 
 def finished(folder: Path) -> list[Path]:
@@ -109,6 +121,7 @@ def run_piece(
             folder / FACTS,
             {
                 "models": len(graphs),
+                "names": list(models),
                 "outcomes": dict(outcomes),
                 "judged": judged.metrics,
                 "of_known_limits": len(judged.findings) - len(worth),
@@ -150,17 +163,6 @@ def _layer(graph: Graph, named: str) -> LayerAtFault | None:
     """The layer of a graph that a finding names; None where it names none."""
     layers = (layer_at_fault(graph, i) for i in graph.layers)
     return next((layer for layer in layers if str(layer) == named), None)
-
-
-def facts_of(folder: Path) -> list[dict[str, Any]]:
-    """What each finished piece took and found."""
-    return [{"piece": path.name, **read_json(path / FACTS)} for path in finished(folder)]
-
-
-def coverage_models(folder: Path) -> Iterator[Graph]:
-    """The models of all finished pieces."""
-    for path in finished(folder):
-        yield from read_models(path).values()
 
 
 def _processor_seconds() -> float:

@@ -57,6 +57,8 @@ def same_place(one: Candidate, other: Candidate) -> bool:
     inputs an operator has one finding, whatever its attributes.
     """
     first, second = one.entry, other.entry
+    if "call" in (first.source, second.source):
+        return _same_function(first, second)
     if _runtime(first) != _runtime(second) or first.by_values != second.by_values:
         return False
     if not first.by_values and _failure(first) != _failure(second):
@@ -94,6 +96,25 @@ def have_one_cause(show: Callable[[], Reproduction], one: Candidate, other: Cand
     wanted = replace(other.finding, model=one.finding.model)
     found = show().look(changed, wanted).finding
     return found is not None and found.library == other.finding.library
+
+
+def _same_function(first: Entry, second: Entry) -> bool:
+    """Whether a call of a function and another finding may have one cause.
+
+    Two calls do where they lie in one place and options that decide do not stand apart. With a
+    layer or an operator, a call shares its name.
+    """
+    if first.source == second.source:
+        options = [{n for n in e.parameters if " of " not in n} for e in (first, second)]
+        apart = all(options) and not options[0] & options[1] and first.by_values
+        return first.finding["place"] == second.finding["place"] and not apart
+    alike = _runtime(first) == _runtime(second) and first.by_values == second.by_values
+    return alike and _plain_name(first.layer) == _plain_name(second.layer)
+
+
+def _plain_name(function: str) -> str:
+    """The letters of a function's last name."""
+    return re.sub(r"[^a-z]", "", function.lower().rpartition(".")[2].partition(" ")[0])
 
 
 def _runtime(entry: Entry) -> str:

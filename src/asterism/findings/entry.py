@@ -23,7 +23,8 @@ class Entry:
 
     Args:
         name: of its folder.
-        source: what showed it first: ``layer`` of Keras, or ``operator`` of ONNX.
+        source: what showed it first: ``layer`` of Keras, ``operator`` of ONNX, or ``call`` of a
+            function.
         signature: its name in the run that found it.
         library: to blame; or a converter.
         symptom: what goes wrong.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,9 @@ from asterism.core.parameters.params import validate
 from asterism.core.settings.machine import state_root
 from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
-from asterism.findings.campaign import TRIAGED, Settings, coverage_models, facts_of, finished
+from asterism.findings.calls.campaign import CALLS, Runners, totals
+from asterism.findings.calls.candidates import write_call_candidates
+from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
@@ -25,7 +27,9 @@ from asterism.findings.entry import FACTS as ENTRY
 from asterism.findings.entry import Entry, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
+from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import FILE_FLOAT64
+from asterism.libraries.reporting.known_issues import read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.reproduction import Reproduction
@@ -44,13 +48,19 @@ def settings_of(experiment: str) -> Settings:
     return validate(Settings, {key: document[key] for key in Settings.model_fields})
 
 
-def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) -> Collected:
+def gather(
+    collection: Path,
+    pieces: Path | None,
+    comparisons: Sequence[str],
+    frameworks: Sequence[str] = (),
+) -> Collected:
     """Add what is new to a collection and write its pages.
 
     Args:
         collection: its folder.
         pieces: of a campaign; None for those below ``state.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
+        frameworks: whose calls are looked through.
 
     Raises:
         UserError: a folder is missing or damaged.
@@ -59,7 +69,7 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
     import_keras("numpy")  # its lists of options are read, and nothing is built
     collection.mkdir(parents=True, exist_ok=True)
     outcome, compared = Collected(), 0
-    facts = _facts(collection)
+    facts = facts_of(collection)
     with tempfile.TemporaryDirectory() as scratch:
         candidates: list[Candidate] = []
         known = collected(collection, read_entries(collection))
@@ -82,24 +92,59 @@ def gather(collection: Path, pieces: Path | None, comparisons: Sequence[str]) ->
                 hurried = settings.triage.hang_seconds
                 return Reproduction(pool, settings.judge, settings.seed, hurried)
 
-            collect(fresh, known, collection, partial(have_one_cause, show), outcome)
+            judge = partial(have_one_cause, show)
+            collect(fresh, known, collection, judge, outcome)
+            for framework in frameworks:
+                made = _of_calls(framework, settings, Path(scratch), noted, outcome)
+                for candidate in made:
+                    known = collected(collection, read_entries(collection))
+                    collect([candidate], known, collection, judge, outcome)
     for name in outcome.new:
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
-    if parts := facts_of(folder):
-        facts["pieces"] = parts
-        facts["coverage"] = coverage_of(coverage_models(folder)).rates()
+    facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
+    facts["pieces"] = pieces_of(folder, facts["pieces"])
+    if any("names" in piece for piece in facts["pieces"]):
+        facts["coverage"] = _coverage(facts["pieces"], settings.seed)
     entries = read_entries(collection)
     facts["counts"] = {
         "merged": sum(len(entry.also) for entry in entries),
-        "limits": outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
-        "unconfirmed": outcome.unconfirmed,
+        "limits": max(
+            facts["counts"]["limits"],
+            outcome.limits + sum(p.get("of_known_limits", 0) for p in facts["pieces"]),
+        ),
+        "unconfirmed": outcome.unconfirmed or facts["counts"]["unconfirmed"],
         "large": outcome.large,
     }
     write_json(collection / FACTS, facts)
     write_pages(collection, entries, read_verdicts(collection), facts)
     return outcome
+
+
+def _of_calls(
+    framework: str,
+    settings: Settings,
+    scratch: Path,
+    noted: Set[str],
+    outcome: Collected,
+) -> Iterator[Candidate]:
+    """New confirmed findings of a framework's calls, as each is confirmed."""
+    limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
+    with Runners(framework, limits, settings.judge) as runners:
+        parts, folder = _documented(settings), state_root() / CALLS
+        made = write_call_candidates(folder, framework, runners, noted, parts, scratch)
+        for found in made:
+            if found is None:
+                outcome.unconfirmed += 1
+            else:
+                yield found
+
+
+def _documented(settings: Settings) -> list[str]:
+    """Parts of signatures of what libraries document not to do, whatever the inputs."""
+    known = read_known_issues(settings.triage.known_issues)
+    return [part for part, issue in known.items() if issue.limit and not issue.inputs]
 
 
 def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
@@ -108,7 +153,15 @@ def _telling(candidate: Candidate) -> tuple[bool, bool, int]:
     return not entry.is_ordinary, entry.source != "operator", len(entry.parameters)
 
 
-def _facts(collection: Path) -> dict[str, Any]:
+def _coverage(pieces: Sequence[Mapping[str, Any]], seed: int) -> dict[str, float]:
+    """What the models of all pieces cover, which their names and the seed give again."""
+    models = single_layer_models(seed)
+    names = dict.fromkeys(name for facts in pieces for name in facts.get("names", ()))
+    return coverage_of(models[name] for name in names if name in models).rates()
+
+
+def facts_of(collection: Path) -> dict[str, Any]:
+    """What campaigns took and covered, as the collection knows it."""
     path = collection / FACTS
     if path.exists():
         found: dict[str, Any] = read_json(path)
@@ -129,10 +182,12 @@ def _of_operators(
     comparison = Path(name)
     if not new or not comparison.is_dir():
         raise UserError(f"{given!r} should be like compare-versions/FOLDER:onnxruntime:openvino")
+    documented = _documented(settings)
     chosen = [
         (sighting, needed)
         for sighting, needed in distinct(sightings_of(comparison, old, new))
         if signature_of(sighting, needed) not in noted
+        and not any(part in signature_of(sighting, needed) for part in documented)
     ]
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]

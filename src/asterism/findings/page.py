@@ -10,8 +10,8 @@ from typing import Any
 
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.records import record_from
-from asterism.core.messages.errors import UserError
 from asterism.core.messages.counting import counted
+from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.findings.entry import VERDICTS, Entry
 from asterism.libraries.reporting.markdown import cell
@@ -84,14 +84,17 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
     real = _real(entries, verdicts)
     alarms = [entry for entry in entries if entry not in real]
     ordinary = sum(entry.is_ordinary for entry in real)
+    wrong = sum(entry.is_ordinary and entry.by_values for entry in real)
     known = sum(bool(entry.known) for entry in real)
     lines = [
         "# Findings",
         "",
-        f"{len(real)} distinct findings. The `check.py` of each confirmed it in fresh processes when",
-        f"it was collected. {ordinary} show on ordinary inputs, the others on special ones such as "
-        "NaN or an",
-        f"empty batch. {known} are linked to an issue of the library. [What they took](campaign.md).",
+        f"{len(real)} distinct findings. The `check.py` of each confirmed it in fresh processes",
+        f"when it was collected. {ordinary} show on ordinary inputs, {wrong} of them by a wrong "
+        "result.",
+        "The others need special inputs such as NaN or an empty batch. "
+        f"{known} are linked to an issue of",
+        "the library. [What they took](campaign.md).",
         "",
         f"- By library or converter: {_counts(e.library for e in real)}.",
         f"- By symptom: {_counts(e.symptom for e in real)}.",
@@ -121,8 +124,8 @@ def _table(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[st
         f"{_inputs(e)} | {_elsewhere(e)} | {'yes' if e.name in verdicts else ''} |"
         for e in order
     ]
-    head = "| symptom | library | version | layer and parameters | inputs | other versions | looked at |"
-    return [head, "|---|---|---|---|---|---|---|", *rows]
+    heads = ("symptom", "library", "version", "layer and parameters", "inputs", "other versions")
+    return [f"| {' | '.join((*heads, 'looked at'))} |", "|---|---|---|---|---|---|---|", *rows]
 
 
 def _real(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[Entry]:
@@ -139,7 +142,7 @@ def campaign_page(
         entries: all findings.
         verdicts: by folder.
         facts: ``pieces``, what each piece took; ``coverage`` by kind; ``counts`` of what became of
-            findings; ``operators``, of comparisons on single operators.
+            findings; ``operators``, of comparisons on single operators; ``calls`` by way.
     """
     pieces, counts = facts["pieces"], facts["counts"]
     models = sum(piece["models"] for piece in pieces)
@@ -151,7 +154,8 @@ def campaign_page(
     wrong = [entry for entry in entries if entry.by_values]
     looked = [entry for entry in wrong if entry.name in verdicts]
     alarms = sum(verdicts[entry.name].false_alarm for entry in looked)
-    operators = facts["operators"]
+    operators, ways = facts["operators"], facts.get("calls", {})
+    calling = sum(way["seconds"] for way in ways.values()) / 3600
     lines = [
         "# What the findings took",
         "",
@@ -169,18 +173,53 @@ def campaign_page(
         f"| not confirmed, left out | {counts['unconfirmed']} |",
         f"| scripts too large to keep | {counts['large']} |",
         f"| runs of ONNX operators' models in two libraries each | {operators['models']:,} |",
-        f"| distinct confirmed findings of these | {len(real) - len(layers)} |",
+        f"| distinct confirmed findings of these | {_of_source(real, 'operator')} |",
+        f"| calls of functions by ways | {sum(map(_calls, ways.values())):,} |",
+        f"| hours of these, by the clock, on a machine that others used too | {calling:.2f} |",
+        f"| calls an hour | {sum(map(_calls, ways.values())) / max(calling, 1e-9):,.0f} |",
+        f"| distinct confirmed findings of these | {_of_source(real, 'call')} |",
         "",
+        *_ways(ways, real),
         "Coverage of the universe of layers by these models:",
         "",
         "| layer types | parameters' options | inputs |",
         "|---|---|---|",
         "| " + " | ".join(f"{facts['coverage'][k]:.0%}" for k in _COVERED) + " |",
         "",
-        f"{len(wrong)} differences are called a wrong result. {len(looked)} of them were looked at by "
-        f"hand, with the reason in the report: {alarms} of these are false alarms.",
+        f"{len(wrong)} differences are called a wrong result. {len(looked)} of them were looked at",
+        f"by hand, with the reason in the report: {alarms} of these are false alarms.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _ways(ways: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:
+    """A line for each way: calls, what became of them, and findings."""
+    if not ways:
+        return []
+    words = ("agrees", "invalid", "unsupported")
+    lines = ["| way | calls | agree | invalid | unsupported | others | distinct findings |"]
+    lines.append("|---|---|---|---|---|---|---|")
+    for name, facts in sorted(ways.items()):
+        counts = [facts["words"].get(word, 0) for word in words]
+        counts.append(_calls(facts) - sum(counts))
+        found = sum(entry.backends[0] == name for entry in real if entry.source == "call")
+        row = (f"{count:,}" for count in (_calls(facts), *counts, found))
+        lines.append(f"| {name} | {' | '.join(row)} |")
+    return [
+        "Calls of functions by way. `others` are symptoms, many of one cause:",
+        "",
+        *lines,
+        "",
+    ]
+
+
+def _calls(facts: Mapping[str, Any]) -> int:
+    """How many calls a way has run."""
+    return sum(facts["words"].values())
+
+
+def _of_source(entries: Sequence[Entry], source: str) -> int:
+    return sum(entry.source == source for entry in entries)
 
 
 _COVERED = ("types", "parameters", "inputs")

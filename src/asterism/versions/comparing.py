@@ -51,8 +51,13 @@ CHANGES = {
     "same": "every output has the same bits",
 }
 #: Attributes that ONNX's reference evaluator passes over, or computes by another definition: its
-#: LpPool multiplies an average by the size of the whole window, also where it reaches outside.
+#: LpPool multiplies an average by the size of the whole window, also where it reaches outside, and
+#: reductions without axes take absolute values, squares or logarithms where nothing is reduced.
 _NOT_IN_REFERENCE = {
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
+        ("noop_with_empty_axes",),
+    ),
     "GRU": ("clip",),
     "LSTM": ("clip", "input_forget"),
     "LpPool": ("ceil_mode",),

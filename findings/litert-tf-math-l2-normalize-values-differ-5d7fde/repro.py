@@ -1,0 +1,26 @@
+"""values differ | litert | tf.math.l2_normalize(axis=None, eps=1e-12). Seen with tensorflow 2.21.0, ai-edge-litert 2.3.0; see check.py."""
+
+import numpy as np
+import tensorflow as tf
+from ai_edge_litert.interpreter import Interpreter
+
+inputs = [tf.constant(np.ones((3, 5), 'float32'))]
+
+
+def f(x):
+    return tf.math.l2_normalize(x, None, 1e-12)
+
+
+expected = f(*inputs)
+print('expected', expected)
+signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
+function = tf.function(f, input_signature=signature)
+concrete = function.get_concrete_function()
+converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
+interpreter = Interpreter(model_content=converter.convert())
+interpreter.allocate_tensors()
+for given, x in zip(interpreter.get_input_details(), inputs):
+    interpreter.set_tensor(given["index"], x.numpy())
+interpreter.invoke()
+actual = [interpreter.get_tensor(y["index"]) for y in interpreter.get_output_details()]
+print('actual  ', actual)

@@ -1,0 +1,23 @@
+"""wrong shape | onnx2torch | MaxPool(ceil_mode=1, kernel_shape=[2, 3], pads=[0, 1, 1, 0], strides=[3, 2]). Seen with onnx 1.23.2, onnx2torch 1.5.15, torch 2.13.0+cpu; see check.py."""
+import numpy as np
+import onnx
+import onnx.parser
+import onnx2torch
+import torch
+
+MODEL = """<
+   ir_version: 8,
+   opset_import: ["" : 19],
+   doc_string: ""
+>
+MaxPool (float[2,3,9,8] x0) => (float[2,3,4,4] y0) {
+   [""] y0 = MaxPool <ceil_mode: int = 1, kernel_shape: ints = [2, 3], pads: ints = [0, 1, 1, 0], strides: ints = [3, 2]> (x0)
+}"""
+inputs = [np.zeros((2, 3, 9, 8), 'float32')]
+onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")
+module = onnx2torch.convert("model.onnx")
+with torch.no_grad():
+    outputs = module.eval()(*(torch.from_numpy(x) for x in inputs))
+outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]
+print('expected 0.0 at [0, 0, 0, 0] of output 0')
+print("actual  ", np.asarray(outputs[0])[0, 0, 0, 0])

@@ -1,0 +1,22 @@
+"""values differ | openvino | tf.nn.log_softmax(axis=0). Seen with tensorflow 2.21.0, openvino 2026.4.1; see check.py."""
+
+import numpy as np
+import openvino as ov
+import tensorflow as tf
+
+inputs = [tf.constant(np.zeros((3, 5), 'float32'))]
+
+
+def f(x):
+    return tf.nn.log_softmax(x, 0)
+
+
+expected = f(*inputs)
+print('expected', expected)
+signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
+function = tf.function(f, input_signature=signature)
+model = ov.convert_model(function)
+hints = {"INFERENCE_PRECISION_HINT": "f32"}
+compiled = ov.Core().compile_model(model, "CPU", hints)
+actual = list(compiled([x.numpy() for x in inputs]).values())
+print('actual  ', actual)

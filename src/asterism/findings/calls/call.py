@@ -1,0 +1,133 @@
+"""A call of one function: its text, its inputs and the values of its options."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from asterism.core.randomness.random_streams import stream
+
+#: Names of a call's inputs, in their order.
+NAMES = "xyzvw"
+#: Most calls that one family makes of one set of inputs.
+_MOST = 48
+
+
+@dataclass(frozen=True)
+class Input:
+    """An array that a call gets.
+
+    Args:
+        shape: of it.
+        dtype: of it, as NumPy calls it, or ``bfloat16``.
+        values: ``normal``; ``positive``; ``unit`` for numbers between 0 and 1; or ``below N`` for
+            whole numbers from 0 to N - 1.
+    """
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    values: str = "normal"
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call.
+
+    Args:
+        framework: whose function it is: ``torch``, ``tensorflow`` or ``jax``.
+        family: name of the function.
+        expression: Python text of inputs that are called as in :data:`NAMES`.
+        inputs: what it gets.
+        options: values of what was varied.
+        setup: lines before it, which may make a layer.
+    """
+
+    framework: str
+    family: str
+    expression: str
+    inputs: tuple[Input, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    setup: str = ""
+
+    @property
+    def name(self) -> str:
+        """The expression with dtypes and shapes of its inputs."""
+        given = ", ".join(f"{i.dtype}{list(i.shape)}" for i in self.inputs)
+        more = f" with {dict(self.options)}" if self.setup else ""
+        return f"{self.expression} of {given}{more}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether an input has no elements."""
+        return any(0 in given.shape for given in self.inputs)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """All that may decide whether it goes wrong, as text."""
+        facts = {name: repr(value) for name, value in self.options.items()}
+        for name, given in zip(NAMES, self.inputs, strict=False):
+            facts[f"dtype of {name}"] = given.dtype
+            facts[f"shape of {name}"] = str(list(given.shape))
+        return facts
+
+
+@dataclass(frozen=True)
+class Family:
+    """A function with what is tried of it.
+
+    Args:
+        name: of the function.
+        expression: text with an ``{option}`` for each option.
+        inputs: sets of inputs, the usual one first.
+        options: values of each option, the usual one first.
+        dtypes: in place of the first input's, and of others like it, at the usual options.
+        setup: lines before it, with options too.
+    """
+
+    name: str
+    expression: str
+    inputs: tuple[tuple[Input, ...], ...]
+    options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    dtypes: tuple[str, ...] = ()
+    setup: str = ""
+
+    def calls(self, framework: str) -> Iterator[Call]:
+        """The usual call, then each change alone, then changes together, a sample of them."""
+        for at, given in enumerate(self.inputs):
+            for chosen in self._chosen():
+                if at and sum(v != self.options[n][0] for n, v in chosen.items()) > 1:
+                    continue
+                yield self._call(framework, given, chosen)
+        usual = {name: values[0] for name, values in self.options.items()}
+        for dtype in self.dtypes:
+            for given in self.inputs[:2]:
+                like = given[0].dtype
+                other = tuple(
+                    Input(i.shape, dtype, i.values) if i.dtype == like else i for i in given
+                )
+                yield self._call(framework, other, usual)
+
+    def _chosen(self) -> list[dict[str, Any]]:
+        names, values = list(self.options), list(self.options.values())
+        every = [dict(zip(names, v, strict=True)) for v in itertools.product(*values)]
+
+        def changed(chosen: dict[str, Any]) -> int:
+            return sum(v != self.options[n][0] for n, v in chosen.items())
+
+        few = [chosen for chosen in every if changed(chosen) < 2]
+        many = [chosen for chosen in every if changed(chosen) > 1]
+        order = stream(0, "calls", self.name, self.expression).permutation(len(many))
+        return few + [many[int(i)] for i in order[: max(0, _MOST - len(few))]]
+
+    def _call(self, framework: str, given: tuple[Input, ...], chosen: dict[str, Any]) -> Call:
+        words = {name: v if isinstance(v, Code) else repr(v) for name, v in chosen.items()}
+        text, setup = (t.format(**words) for t in (self.expression, self.setup))
+        return Call(framework, self.name, text, given, chosen, setup)
+
+
+class Code(str):
+    """An option's value that is Python text, not a string."""
+
+    __slots__ = ()

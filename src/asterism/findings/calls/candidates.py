@@ -1,0 +1,187 @@
+"""Calls that go wrong as candidates of the collection: scripts, report, and confirmation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence, Set
+from pathlib import Path
+
+import numpy as np
+
+from asterism.findings.calls.campaign import Runners, read_shown
+from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
+from asterism.findings.calls.judging import ACCEPTS, judge, tolerance
+from asterism.findings.calls.program import FILLS, Program
+from asterism.findings.calls.way import WAYS, Way
+from asterism.findings.calls.running import Ran
+from asterism.findings.calls.scripts import check_text, short_text
+from asterism.findings.calls.table import calls_of
+from asterism.findings.causes import Candidate
+from asterism.findings.checking import check_status
+from asterism.findings.collecting import REPORT, name_of, versions_of_library
+from asterism.findings.entry import Entry
+from asterism.libraries.adapters.versions import installed_versions
+from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.markdown import block, code, shown
+from asterism.libraries.reporting.script_writer import CHECK, REPRO
+
+#: The library whose packages a framework's calls need, by framework.
+_FRAMEWORKS = {"torch": "pytorch", "tensorflow": "tensorflow", "jax": "jax"}
+
+
+def all_sightings(folder: Path, frameworks: Collection[str]) -> list[CallSighting]:
+    """What the ways of these frameworks have shown."""
+    found = []
+    for framework in sorted(frameworks):
+        calls = calls_of(framework)
+        for name in WAYS:
+            if WAYS[name].framework == framework:
+                found += sightings_of(calls, name, read_shown(folder, name))
+    return found
+
+
+def write_call_candidates(
+    folder: Path,
+    framework: str,
+    runners: Runners,
+    noted: Set[str],
+    limits: Collection[str],
+    scratch: Path,
+) -> Iterator[Candidate | None]:
+    """Scripts and a report for each cause; None for one that three fresh processes do not show.
+
+    Args:
+        folder: of the ways' files.
+        framework: whose calls.
+        runners: workers of the framework.
+        noted: signatures that the collection knows.
+        limits: parts of signatures of what a library documents not to do.
+        scratch: for the results.
+    """
+    for sighting, others in distinct(all_sightings(folder, [framework])):
+        if noted & {sighting.signature, *others}:
+            continue
+        if any(part in sighting.signature for part in limits):
+            continue
+        yield _candidate(sighting, others, runners, scratch)
+
+
+def _candidate(
+    sighting: CallSighting, others: Sequence[str], runners: Runners, scratch: Path
+) -> Candidate | None:
+    made = _simplest(sighting, runners)
+    if made is None:
+        return None
+    program, plains, indirect = made
+    word, signature = sighting.shown.word, sighting.signature
+    name = name_of(sighting.library, word, sighting.call.family, signature)
+    place = scratch / name
+    place.mkdir(parents=True, exist_ok=True)
+    versions = _versions(sighting)
+    said = ", ".join(f"{package} {version}" for package, version in versions.items())
+    (place / REPRO).write_text(short_text(program, word, signature, said), encoding="utf-8")
+    allowed = _allowed(plains, program.way, runners) if word in DIFFERENCES else []
+    check = check_text(word, signature, indirect, plains[0], allowed)
+    (place / CHECK).write_text(check, encoding="utf-8")
+    statuses = tuple(check_status(place / CHECK) or 0 for _ in range(CONFIRMATIONS))
+    if any(status != 1 for status in statuses):
+        return None
+    special = sighting.call.is_empty
+    entry = Entry(
+        name=name,
+        source="call",
+        signature=signature,
+        library=sighting.library,
+        symptom=word,
+        severity="special" if special else "normal",
+        inputs="empty" if special else "normal",
+        layer=sighting.call.family,
+        parameters=dict(sighting.needed),
+        backends=(sighting.way,),
+        right=(f"{sighting.call.framework}:eager",),
+        versions=versions,
+        statuses=statuses,
+        models=1 + len(others),
+        lines=(place / REPRO).read_text(encoding="utf-8").count("\n"),
+        also=tuple(other for other in others if other != signature),
+        finding={
+            "call": sighting.call.name,
+            "said": sighting.shown.details,
+            "place": list(sighting.place),
+        },
+    )
+    (place / REPORT).write_text(_report(entry, place, sighting), encoding="utf-8")
+    return Candidate(entry, place)
+
+
+def _simplest(
+    sighting: CallSighting, runners: Runners
+) -> tuple[Program, tuple[Ran, Ran, Ran], Ran] | None:
+    """The call with the simplest inputs that show the symptom."""
+    way = WAYS[sighting.way]
+    for fill in FILLS:
+        program = Program(sighting.call, way, fill)
+        plains = runners.plain(program)
+        indirect = runners.run(way, program.indirect, "actual")
+        if judge(way, *plains, indirect, runners.params)[0] == sighting.shown.word:
+            return program, plains, indirect
+    return None
+
+
+def _allowed(plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners) -> list[float]:
+    """The largest deviation of each output that rounding explains."""
+    plain, exact, moved = plains
+    found = []
+    for at, expected in enumerate(plain.arrays):
+        if expected.dtype.kind not in "fc":
+            found.append(0.0)
+            continue
+        parts = [run.arrays[at] if at < len(run.arrays) else None for run in (exact, moved)]
+        real = [np.abs(p) if p is not None and p.shape == expected.shape else None for p in parts]
+        dtypes = plain.dtypes[at], way.finest
+        given = tolerance(np.abs(expected), real[0], real[1], dtypes, runners.params)
+        found.append(float(np.max(given, initial=0.0)))
+    return found
+
+
+def _versions(sighting: CallSighting) -> dict[str, str]:
+    installed = installed_versions()
+    own = versions_of_library(_FRAMEWORKS[sighting.call.framework])
+    own.pop("keras", None)
+    more = WAYS[sighting.way].packages
+    return own | {package: installed[package] for package in more if package in installed}
+
+
+def _report(entry: Entry, place: Path, sighting: CallSighting) -> str:
+    """In the shape that the libraries' bug templates ask for."""
+    versions = "\n".join(f"- {name} {version}" for name, version in entry.versions.items())
+    plain = f"What {sighting.call.framework} gives when it calls the function plainly."
+    if entry.symptom == ACCEPTS:
+        plain = "An exception, as of the plain call."
+    return f"""# {shown(entry.library)}: {shown(entry.symptom)} ({shown(entry.where)})
+
+## Description
+
+{code(entry.signature)}
+
+{code(entry.finding["call"])} run as {code(sighting.way)}.
+
+## Steps to reproduce
+
+`python repro.py` prints what is expected and what comes. `python check.py` decides (exit statuses
+in three fresh processes: {", ".join(map(str, entry.statuses))}; 1 is the bug).
+
+{block((place / REPRO).read_text(encoding="utf-8"), "python")}
+
+## Expected behaviour
+
+{plain}
+
+## Actual behaviour
+
+{block(f"{entry.symptom}: {entry.finding['said']}", "text")}
+
+## Versions
+
+{versions}
+"""

@@ -1,0 +1,164 @@
+"""The text of a call and a way: what a worker runs is what a script holds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from asterism.findings.calls.call import NAMES, Call, Input
+from asterism.findings.calls.way import Way
+
+#: What stands at the top, and how an array becomes a tensor, by framework.
+IMPORTS = {
+    "torch": "import numpy as np\nimport torch\nimport torch.nn.functional as F",
+    "tensorflow": "import numpy as np\nimport tensorflow as tf",
+    "jax": "import jax\nimport jax.numpy as jnp\nimport numpy as np\n"
+    'jax.config.update("jax_enable_x64", True)',
+}
+_TENSOR = {
+    "torch": "torch.tensor({0})",
+    "tensorflow": "tf.constant({0})",
+    "jax": "jnp.asarray({0})",
+}
+_BFLOAT16 = {
+    "torch": "torch.tensor({0}).bfloat16()",
+    "tensorflow": "tf.cast({0}, tf.bfloat16)",
+    "jax": "jnp.asarray({0}, 'bfloat16')",
+}
+#: What computes in float64 what a call computes, by framework.
+_LAYERS_TO_FLOAT64 = {
+    "torch": "for layer in [v for v in globals().values() if isinstance(v, torch.nn.Module)]:\n"
+    "    layer.double()\n"
+}
+
+#: Ways to fill inputs, the simplest first; the last one is what a campaign looks with.
+FILLS = ("zeros", "ones", "ramp", "normal")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A call by a way.
+
+    Args:
+        call: of a function.
+        way: how it is run.
+        fill: how its inputs are filled, one of :data:`FILLS`.
+    """
+
+    call: Call
+    way: Way
+    fill: str = FILLS[-1]
+
+    @property
+    def imports(self) -> str:
+        """The lines at the top."""
+        lines = [*IMPORTS[self.call.framework].split("\n"), *self.way.imports.split("\n")]
+        text = f"{self.call.setup} {self.call.expression} {self.way.expected} {self.way.lines}"
+        plain = sorted(
+            {n for n in lines if n.startswith("import ") and (" as F" not in n or "F." in text)}
+        )
+        other = sorted({line for line in lines if line.startswith("from ")})
+        calls = [f"\n{line}" for line in lines if line.endswith(")")]
+        return "\n".join([*plain, *other, *calls])
+
+    def function(self, dtype: str | None = None) -> str:
+        """The lines that make inputs and the function.
+
+        Args:
+            dtype: in place of that of inputs of floating point.
+        """
+        given = [
+            Input(i.shape, dtype, i.values) if dtype and "float" in i.dtype else i
+            for i in self.call.inputs
+        ]
+        tensors = [tensor_text(self.call.framework, i, self.fill, at) for at, i in enumerate(given)]
+        names = ", ".join(NAMES[: len(given)])
+        setup = f"{self.call.setup}\n" if self.call.setup else ""
+        if dtype and setup:
+            setup += _LAYERS_TO_FLOAT64.get(self.call.framework, "")
+        whole = f"inputs = [{', '.join(tensors)}]"
+        if len(whole) > 100:
+            whole = "inputs = [\n" + "".join(f"    {t},\n" for t in tensors) + "]"
+        return f"{setup}{whole}\n\n\ndef f({names}):\n    return {self.call.expression}\n\n\n"
+
+    @property
+    def plain(self) -> str:
+        """The text that computes ``expected``."""
+        return f"{self.function()}{self.way.expected}\n"
+
+    @property
+    def indirect(self) -> str:
+        """The text that computes ``actual``."""
+        return f"{self.function()}{self._helpers}{self.way.lines}\n"
+
+    def in_float64(self, moved: bool) -> str:
+        """The text that computes ``expected`` in float64, perhaps of inputs that are moved."""
+        move = "inputs = [moved(x) for x in inputs]\n" if moved else ""
+        return f"{self.function('float64')}{move}{self.way.expected}\n"
+
+    @property
+    def _helpers(self) -> str:
+        """Functions of the plain text that the indirect one uses too."""
+        text = self.way.expected
+        return text[: text.rindex("\nexpected") + 1] if text.startswith("def ") else ""
+
+
+def tensor_text(framework: str, given: Input, fill: str, at: int) -> str:
+    """The Python text of a tensor.
+
+    Args:
+        framework: whose tensor.
+        given: its shape, dtype and values.
+        fill: one of :data:`FILLS`.
+        at: number of the input, which is the seed.
+    """
+    half = given.dtype == "bfloat16"
+    text = array_text(
+        Input(given.shape, "float32" if half else given.dtype, given.values), fill, at
+    )
+    return (_BFLOAT16 if half else _TENSOR)[framework].format(text)
+
+
+def array_text(given: Input, fill: str, at: int) -> str:
+    """The NumPy text of an input."""
+    shape, dtype = given.shape, given.dtype
+    size = 1
+    for axis in shape:
+        size *= axis
+    if fill == "zeros" and given.values in ("positive", "unit"):
+        fill = "ones"  # zeros are no such values
+    if fill == "ones" and given.values == "unit":
+        fill = "ramp"
+    if not size or fill == "zeros":
+        return f"np.zeros({shape}, {dtype!r})"
+    if fill == "ones":
+        return f"np.ones({shape}, {dtype!r})"
+    if given.values.startswith("below "):
+        top = int(given.values.removeprefix("below "))
+        if fill == "ramp":
+            return f"(np.arange({size}).reshape({shape}) % {top}).astype({dtype!r})"
+        return f"np.random.default_rng({at}).integers(0, {top}, {shape}).astype({dtype!r})"
+    if dtype == "bool":
+        return f"(np.arange({size}).reshape({shape}) % 2 == {at % 2})"
+    if "int" in dtype:
+        low = 0 if dtype.startswith("u") or given.values == "positive" else -9
+        if fill == "ramp":
+            return f"np.arange({low}, {low + size}).reshape({shape}).astype({dtype!r})"
+        return f"np.random.default_rng({at}).integers({low}, 10, {shape}).astype({dtype!r})"
+    low_end = {"positive": "0.5", "unit": "0.05"}.get(given.values, "-1")
+    high = {"positive": "2", "unit": "0.95"}.get(given.values, "1")
+    if fill == "ramp":
+        text = f"np.linspace({low_end}, {high}, {size}).reshape({shape})"
+    elif given.values in ("positive", "unit"):
+        text = f"np.random.default_rng({at}).uniform({low_end}, {high}, {shape})"
+    else:
+        text = f"np.random.default_rng({at}).normal(size={shape})"
+    if "complex" in dtype:
+        text = f"({text} * (1 + 2j))"
+    return f"{text}.astype({dtype!r})"
+
+
+def imports_of(ways: Sequence[Way]) -> str:
+    """The lines at the top for several ways of one framework."""
+    lines = [IMPORTS[ways[0].framework], *(r.imports for r in ways if r.imports)]
+    return "\n".join(dict.fromkeys("\n".join(lines).split("\n")))

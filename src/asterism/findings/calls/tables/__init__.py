@@ -1,0 +1,1 @@
+"""Tables of functions, filed by framework in :data:`asterism.findings.calls.table.TABLES`."""

@@ -1,0 +1,43 @@
+"""A way: how a function's result is computed by something other than the library's plain call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from asterism.core.parameters.registry import Registry
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to run a call that must give what the plain call gives.
+
+    Args:
+        framework: whose calls it takes.
+        library: to blame where it goes wrong.
+        lines: Python text that computes ``actual`` of ``f`` and ``inputs``.
+        expected: text that computes what must come.
+        imports: lines beside the framework's own.
+        packages: distributions whose versions matter beside the framework's own.
+        unsupported: patterns of messages by which it says that it does not do something.
+        finest: the finest dtype that it computes in, as its documentation says.
+        checks: whether it must fail where the plain call fails.
+    """
+
+    framework: str
+    library: str
+    lines: str
+    expected: str = "expected = f(*inputs)"
+    imports: str = ""
+    packages: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = ()
+    finest: str = "float64"
+    checks: bool = False
+
+
+#: All ways, by ``library:way``; of two that show a finding the first one by ``order`` has it.
+WAYS: Registry[Way] = Registry("way", "asterism.findings.calls.ways")
+
+
+def way(name: str, given: Way) -> Way:
+    """File a way under a name."""
+    return WAYS.register(name)(given)

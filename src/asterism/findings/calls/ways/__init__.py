@@ -1,0 +1,1 @@
+"""Ways, filed by name in :data:`asterism.findings.calls.way.WAYS`."""

@@ -1,0 +1,105 @@
+"""PyTorch's compilers and exporters."""
+
+from __future__ import annotations
+
+from asterism.findings.calls.way import Way, way
+
+_MODULE = """class Model(torch.nn.Module):
+    def forward(self, *inputs):
+        return f(*inputs)
+"""
+_GRADIENTS = """def gradients(f):
+    leaves = [x.detach().requires_grad_(x.is_floating_point()) for x in inputs]
+    total = sum(torch.cos(y).sum() for y in torch.utils._pytree.tree_leaves(f(*leaves)))
+    return torch.autograd.grad(total, [x for x in leaves if x.requires_grad])
+"""
+
+way(
+    "torch:aot",
+    Way(
+        "torch",
+        "torch",
+        'actual = torch.compile(f, backend="aot_eager_decomp_partition")(*inputs)',
+        checks=True,
+    ),
+)
+way("torch:inductor", Way("torch", "torch", "actual = torch.compile(f)(*inputs)", checks=True))
+way(
+    "torch:dynamic",
+    Way(
+        "torch",
+        "torch",
+        "actual = torch.compile(f, dynamic=True)(*inputs)",
+    ),
+)
+way(
+    "torch:gradient",
+    Way(
+        "torch",
+        "torch",
+        "actual = gradients(torch.compile(f))",
+        expected=f"{_GRADIENTS}expected = gradients(f)",
+    ),
+)
+way(
+    "torch:export",
+    Way(
+        "torch",
+        "torch",
+        f"{_MODULE}program = torch.export.export(Model(), tuple(inputs)).run_decompositions()\n"
+        "actual = program.module()(*inputs)",
+    ),
+)
+way(
+    "torch:vmap",
+    Way(
+        "torch",
+        "torch",
+        "actual = torch.vmap(f)(*[torch.stack([x, x]) for x in inputs])",
+        expected="first = f(*inputs)\n"
+        "expected = torch.utils._pytree.tree_map(lambda y: torch.stack([y, y]), first)",
+    ),
+)
+way(
+    "openvino:torch",
+    Way(
+        "torch",
+        "openvino",
+        f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
+        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
+        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
+        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        finest="float32",
+        unsupported=(
+            r"This is OpenVINO internal type", r"Incorrect input parameters",
+            r"Couldn't get TorchScript",
+            r"No conversion rule",
+            r"[Uu]nsupported",
+            r"OpConversionFailure.*not support",
+        ),
+    ),
+)
+way(
+    "openvino:export",
+    Way(
+        "torch",
+        "openvino",
+        f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
+        "model = ov.convert_model(program)\n"
+        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
+        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
+        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        imports="import openvino as ov",
+        packages=("openvino",),
+        finest="float32",
+        unsupported=(
+            r"This is OpenVINO internal type", r"Incorrect input parameters",
+            r"Couldn't get TorchScript",
+            r"No conversion rule",
+            r"[Uu]nsupported",
+            r"OpConversionFailure.*not support",
+        ),
+    ),
+)

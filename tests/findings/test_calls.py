@@ -1,0 +1,222 @@
+"""Calls of single functions: texts, workers, judgement, one finding for each cause, scripts."""
+
+import json
+import subprocess
+import sys
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.findings.calls.call import Call, Family, Input
+from asterism.findings.calls.campaign import Shown, file_of, run_calls, totals
+from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
+from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
+from asterism.findings.calls.program import FILLS, Program, array_text
+from asterism.findings.calls.running import Ran, TextRunner
+from asterism.findings.calls.scripts import check_text, short_text
+from asterism.findings.calls.table import TABLES, calls_of, floats
+from asterism.findings.calls.way import WAYS, Way
+from asterism.libraries.judging.params import JudgeParams
+
+PARAMS = JudgeParams(ulps=64, conditioning=8)
+FRAMEWORKS = sorted({name.split(":")[0] for name in TABLES})
+PLAIN = Way("torch", "torch", "actual = f(*inputs)", checks=True)
+FAMILY = Family(
+    "pool",
+    "pool(x, {size}, pad={pad})",
+    ((floats(2, 3),), (floats(4),)),
+    {"size": (1, 2), "pad": (0, 1)},
+    ("int64",),
+)
+
+
+def ok(*arrays):
+    given = tuple(np.asarray(a) for a in arrays)
+    return Ran("ok", given, tuple(str(a.dtype) for a in given))
+
+
+def failed(message="wrong size", exception="ValueError"):
+    return Ran("error", exception=exception, message=message, frame="torch/x.py:f")
+
+
+def test_the_usual_call_comes_first_then_each_change_alone():
+    calls = list(FAMILY.calls("torch"))
+    assert [c.expression for c in calls[:4]] == [
+        "pool(x, 1, pad=0)",
+        "pool(x, 1, pad=1)",
+        "pool(x, 2, pad=0)",
+        "pool(x, 2, pad=1)",
+    ]
+    assert {c.inputs[0].dtype for c in calls} == {"float32", "int64"}
+    assert len({c.name for c in calls}) == len(calls)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_every_call_in_every_way_is_valid_python(framework):
+    calls = calls_of(framework)
+    assert len(calls) > 1000
+    ways = [WAYS[name] for name in WAYS if WAYS[name].framework == framework]
+    assert len(ways) > 4
+    for at, call in enumerate(list(calls.values())[::40]):
+        program = Program(call, ways[at % len(ways)], FILLS[at % len(FILLS)])
+        for text in (program.imports, program.plain, program.indirect, program.in_float64(True)):
+            compile(text, call.name, "exec")
+
+
+@pytest.mark.parametrize("fill", FILLS)
+@pytest.mark.parametrize("values", ["normal", "positive", "unit", "below 3"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "uint8", "bool", "complex64"])
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
+def test_the_text_of_an_input_gives_it(fill, values, dtype, shape):
+    array = eval(array_text(Input(shape, dtype, values), fill, 1), {"np": np})
+    assert (np.shape(array), str(np.asarray(array).dtype)) == (shape, dtype)
+
+
+def test_a_worker_gives_results_failures_and_its_end():
+    with TextRunner("numpy", "import numpy as np\nimport os\nimport time", Limits(20.0)) as runner:
+        ran = runner.run("expected = (np.arange(3), None, [1.5])", "expected")
+        assert [a.tolist() for a in ran.arrays] == [[0, 1, 2], 1.5]
+        assert ran.dtypes == ("int64", "float64")
+        ran = runner.run("expected = np.zeros(2) @ np.zeros(3)", "expected")
+        assert (ran.status, ran.exception) == ("error", "ValueError")
+        assert runner.run("os.abort()", "expected").exception == "SIGABRT"
+        assert runner.run("expected = 2", "expected").is_ok
+        runner.limits = Limits(0.3)
+        assert runner.run("time.sleep(60)", "expected").status == "hang"
+
+
+@pytest.mark.parametrize(
+    ("plain", "indirect", "word"),
+    [
+        (ok([1.0, 2.0]), ok([1.0, 2.0]), AGREES),
+        (ok([1.0, 2.0]), ok([1.0, 2.001]), "values differ"),
+        (ok([1.0, np.nan]), ok([1.0, 2.0]), "NaN/Inf mask differs"),
+        (ok([1, 2]), ok([1, 3]), "values differ"),
+        (ok([1.0]), ok([1.0, 1.0]), "wrong shape"),
+        (ok([1.0]), ok([1.0], [1.0]), "wrong shape"),
+        (ok([1.0]), ok(np.float32([1.0])), "wrong dtype"),
+        (ok([1.0]), failed(), FAILS),
+        (ok([1.0]), failed("this is not supported"), UNSUPPORTED),
+        (ok([1.0]), Ran("crash", exception="SIGSEGV"), DIES),
+        (failed(), ok([1.0]), ACCEPTS),
+        (failed("not implemented for 'Half'"), ok([1.0]), "invalid"),
+        (failed(), failed(), "invalid"),
+    ],
+)
+def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
+    nothing = Ran("error")
+    assert judge(PLAIN, plain, nothing, nothing, indirect, PARAMS)[0] == word
+
+
+def test_what_float64_excuses_is_no_finding():
+    plain, indirect = ok(np.float32([1.01])), ok(np.float32([1.0]))
+    exact = ok([1.0])
+    assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == "eager is off"
+    moved = ok([1.005])
+    assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == AGREES
+
+
+def shown_by(calls, wrong, word="values differ", **facts):
+    return [Shown(n, word if wrong(c) else AGREES, **facts) for n, c in calls.items()]
+
+
+def test_the_option_that_decides_is_named_and_other_inputs_are_no_second_finding():
+    calls = {call.name: call for call in FAMILY.calls("torch")}
+    shown = shown_by(calls, lambda call: call.options["pad"] == 1)
+    sightings = sightings_of(calls, "torch:aot", shown)
+    assert len(sightings) > 2
+    ((first, _),) = distinct(sightings)
+    assert first.signature == "values differ | torch | pool(pad=1)"
+
+
+def test_options_that_each_decide_are_two_findings():
+    calls = {call.name: call for call in FAMILY.calls("torch")}
+    shown = shown_by(calls, lambda c: (c.options["pad"] == 1) != (c.options["size"] == 2))
+    found = distinct(sightings_of(calls, "torch:aot", shown))
+    assert sorted(s.needed["pad"] for s, _ in found if "pad" in s.needed) == ["1"]
+
+
+def test_failures_that_say_the_same_are_one_finding_in_all_functions():
+    found = []
+    for name, details in (("one", "got 3 of 'a'"), ("two", "got 7 of 'b'"), ("three", "no way")):
+        call = Call("torch", name, f"{name}(x)", (floats(2),))
+        shown = Shown(call.name, FAILS, details, "ValueError", "torch/x.py:f")
+        found.append(CallSighting(call, "torch:aot", shown, {}))
+    assert [first.call.family for first, _ in distinct(found)] == ["one", "three"]
+
+
+def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
+    calls = {c.name: c for c in (Call("torch", n, f"{n}(x)", (floats(2),)) for n in "abc")}
+
+    class Runners:
+        params = PARAMS
+
+        def plain(self, program):
+            return ok([1.0]), ok([1.0]), ok([1.0])
+
+        def run(self, way, text, result):
+            return ok([1.0])
+
+    def run(elsewhere, folder):
+        return [s.call for _, s in run_calls(calls, ["torch:aot"], Runners(), folder, elsewhere)]
+
+    names = list(calls)
+    first = tmp_path / "first"
+    assert run({}, first) == names
+    assert run({}, first) == []
+    path = first / file_of("torch:aot")
+    path.write_text("\n".join(path.read_text().split("\n")[:2]) + '\n{"call": "cut sho')
+    known = totals(first, {})
+    assert known["torch:aot"]["words"] == {AGREES: 2}
+    assert run(known, tmp_path / "other") == names[2:]
+    assert totals(tmp_path / "other", known)["torch:aot"]["words"] == {AGREES: 3}
+
+
+@pytest.mark.parametrize(
+    ("word", "line", "status"),
+    [
+        ("values differ", "actual = np.array([1.0, 5.0])", 1),
+        ("values differ", "actual = np.array([1.0, 2.0])", 0),
+        ("wrong shape", "actual = np.array([1.0])", 1),
+        (FAILS, "raise ValueError('no such size here')", 1),
+        (FAILS, "raise ValueError('quite another')", 2),
+        (FAILS, "actual = 1", 0),
+        (DIES, "import os; os.abort()", 1),
+        (DIES, "actual = 1", 0),
+    ],
+)
+def test_a_check_decides(tmp_path, word, line, status):
+    script = f"import numpy as np\nexpected = np.array([1.0, 2.0])\n{line}\n"
+    (tmp_path / "repro.py").write_text(script)
+    indirect = failed("no such size here") if word == FAILS else Ran("crash", exception="SIGABRT")
+    text = check_text(word, "a | b | c", indirect, ok([1.0, 2.0]), [0.1])
+    (tmp_path / "check.py").write_text(text)
+    command = [sys.executable, str(tmp_path / "check.py")]
+    assert subprocess.run(command, capture_output=True, check=False).returncode == status
+
+
+def test_a_short_script_holds_the_call_and_what_is_expected():
+    call = Call("torch", "torch.round", "torch.round(x, decimals=1)", (floats(2, 3),))
+    text = short_text(Program(call, WAYS["openvino:torch"], "ramp"), "values differ", "s", "v 1")
+    compile(text, "repro.py", "exec")
+    assert len(text.splitlines()) <= 25
+    assert "import openvino as ov" in text
+    assert "print('expected', expected)" in text
+    text = short_text(Program(call, WAYS["torch:aot"], "ramp"), ACCEPTS, "s", "v 1")
+    assert "except Exception as error" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_some_calls_of_each_framework_run(framework, tmp_path):
+    from asterism.findings.calls.campaign import Runners
+
+    calls = dict(list(calls_of(framework).items())[:3])
+    names = [n for n in WAYS if WAYS[n].framework == framework][-1:]
+    with Runners(framework, Limits(300.0), PARAMS) as runners:
+        shown = [one for _, one in run_calls(calls, names, runners, tmp_path, {})]
+    assert len(shown) == 3
+    assert json.dumps([asdict(one) for one in shown])
+    assert any(one.word == AGREES for one in shown)

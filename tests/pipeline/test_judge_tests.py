@@ -1,0 +1,141 @@
+"""Judging a test set by one command: which lane, which files, and what it answers."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from typer.testing import CliRunner
+
+from asterism import cli, judge_tests
+from asterism.core.messages.errors import UserError
+from asterism.judge_tests import JudgeRequest, judge_run
+from asterism.models.signatures.signature import Signature, TensorSpec
+from asterism.sweep.workspace import git
+from places import ROOT
+
+CONF = ROOT / "conf"
+IMAGES = Signature("keras", (TensorSpec("x", "float32", (None, 28, 28, 1)),), ())
+ROWS = Signature("onnx", (TensorSpec("x", "float32", (None, 28, 28)),), ())
+NUMBERS = Signature("onnx", (TensorSpec("x", "float32", (None, 8)),), ())
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Lets model files have a signature."""
+
+    def read(signature):
+        monkeypatch.setattr(judge_tests, "read_signature", lambda path: signature)
+
+    return read
+
+
+def overrides(run):
+    """Those of a run as Hydra reads them, by key."""
+    parser = OverridesParser.create()
+    read = [parser.parse_override(text) for text in run.request.overrides]
+    return {one.key_or_group: one.value() for one in read}
+
+
+@pytest.mark.parametrize(
+    ("signature", "stage", "group"),
+    [(IMAGES, "measure_importance", "classifier"), (ROWS, "measure_coverage", "rnn")],
+)
+def test_the_model_says_which_lane_judges(signature, stage, group, reads, tmp_path, monkeypatch):
+    reads(signature)
+    monkeypatch.chdir(tmp_path)
+    Path("it's.npz").touch()
+    run = judge_run(JudgeRequest(model=Path("a b.keras"), data="it's.npz"), CONF)
+    assert run.request.targets == [stage]
+    assert run.request.name == "judge-tests-a b"
+    assert run.folder == Path("sweeps/judge-tests-a b/points/0000")
+    assert overrides(run) == {
+        group: "file",
+        f"{group}.path": str(tmp_path / "a b.keras"),
+        "data": "npz",
+        "data.path": str(tmp_path / "it's.npz"),
+    }
+
+
+def test_folders_known_data_and_what_else_is_asked_for(reads, tmp_path):
+    reads(IMAGES)
+    asked = JudgeRequest(
+        model=Path("a.h5"), data=str(tmp_path), preprocessing="raw", overrides=["seed=3"], name="n"
+    )
+    run = judge_run(asked, CONF)
+    found = overrides(run)
+    assert (found["data"], found["preprocessing"], found["seed"]) == ("folder", "raw", 3)
+    assert run.request.name == "n"
+    assert overrides(judge_run(JudgeRequest(model=Path("a.h5"), data="mnist"), CONF))["data"] == (
+        "mnist"
+    )
+    with pytest.raises(UserError, match=r"no file or folder npz; known data are cifar10, digits"):
+        judge_run(JudgeRequest(model=Path("a.h5"), data="npz"), CONF)
+
+
+def test_a_model_that_no_lane_can_use_is_told_of_all_reasons(reads):
+    reads(NUMBERS)
+    with pytest.raises(UserError, match=r"(?s)cannot be judged: .*Keras file.*; .*no sequences"):
+        judge_run(JudgeRequest(model=Path("a.onnx"), data="mnist"), CONF)
+
+
+def test_a_failed_run_prints_no_answers(reads, tmp_path, monkeypatch):
+    reads(IMAGES)
+    monkeypatch.chdir(tmp_path)
+    for folder in ("conf", "dvc.yaml", "stages", "params.yaml"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
+    monkeypatch.setattr("asterism.sweep.app.sweep_command", lambda *_: 1)
+    ended = CliRunner().invoke(cli.app, ["judge-tests", "a.h5", "--data", "digits"])
+    assert ended.exit_code == 1
+    assert ended.output.splitlines() == [
+        "importance-driven coverage: which combinations of important neurons the tests exercise"
+    ]
+    ended = CliRunner().invoke(
+        cli.app, ["judge-tests", "a.h5", "--data", "digits", "--json", "--dry-run"]
+    )
+    assert "give one of them" in str(ended.exception)
+
+
+def called(*words):
+    """The command in a process of its own, which has to succeed."""
+    program = "from asterism.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+@pytest.mark.slow
+def test_in_an_empty_folder_it_answers_and_leaves_a_page(tmp_path, monkeypatch):
+    """A small classifier of the user's own, and arrays of the user's own."""
+    import keras
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ASTERISM_STATE_ROOT", str(tmp_path.parent / "state"))
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, (120, 8, 8, 1), dtype=np.uint8)
+    labels = (images.mean((1, 2, 3)) > 127).astype(np.int64)
+    np.savez("images.npz", train_images=images[:80], train_labels=labels[:80],
+             test_images=images[80:], test_labels=labels[80:])  # fmt: skip
+    layers = [keras.Input((8, 8, 1)), keras.layers.Flatten(),
+              keras.layers.Dense(12, activation="relu", name="hidden"),
+              keras.layers.Dense(2, activation="softmax")]  # fmt: skip
+    keras.Sequential(layers).save("mine.keras")
+    words = ["judge-tests", "mine.keras", "--data", "images.npz", "-S", "attack.names=[noise]"]
+    words += ["-S", "attack.inputs=4", "-S", "importance.neurons=[3]"]
+    done = called(*words, "--json")
+    (answer, *_) = json.loads(done.stdout)
+    assert answer["question"] == "Do the tests exercise the neurons that matter to the decisions?"
+    assert "of hidden" in answer["sentence"] and answer["figures"]
+    point = tmp_path / "sweeps/judge-tests-mine/points/0000"
+    page = (point / "index.html").read_text(encoding="utf-8")
+    assert "Important neurons" in page and '"../../index.html"' in page
+    assert list((point / "kept/artifacts/measure_importance").iterdir())
+    assert git(tmp_path, "status", "--porcelain", "params.yaml", "conf") == ""
+    again = called(*words, "--no-open").stdout
+    assert "0 stages run" in again
+    assert answer["sentence"] in again and f"page: {point / 'index.html'}" in again

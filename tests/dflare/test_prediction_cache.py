@@ -136,5 +136,5 @@ def test_a_search_that_repeats_its_mutants_asks_about_few():
     agreeing = under_test(f, f, operators)
     findings = Dflare(agreeing, Budget(50), seeds(3), range(3), 0, "dflare", options).run()
     assert [record.queries for record in findings.seeds] == [50] * 3
-    asked_of_each = sum(f.batches) / 2
-    assert asked_of_each < 3 * 50 * 2 / 3
+    asked_of_each = sum(f.batches) / 2  # also about mutants that were made ahead in vain
+    assert asked_of_each < 3 * 50 * 4 / 5

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
-from asterism.libraries.adapters.backends import FLOAT64, library_of
+from asterism.libraries.adapters.backends import PERTURBED, REFERENCES, library_of
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import cotangent
 from asterism.libraries.judging.finding import Finding, signature
@@ -29,7 +29,7 @@ BACKENDS = (
     "tensorflow:eager",
     "pytorch:eager",
     "jax:jit",
-    *(r for r in FLOAT64 if LIBRARIES[library_of(r)].differentiates),
+    *(r for r in (*REFERENCES, PERTURBED) if LIBRARIES[library_of(r)].differentiates),
 )
 GRAPH = sequential(
     Tensor((5,)), [layer("Dense", units=4, activation="tanh"), layer("Softmax", axis=-1)]

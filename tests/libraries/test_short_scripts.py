@@ -132,7 +132,10 @@ def test_two_layers_take_few_lines_in_every_backend(name):
     numbers = [np.arange(20, dtype=np.float64).reshape(2, 10)]
     seen = 0
     for option in LIBRARIES[name].all_options():
-        if option.startswith(("perturbed", GIVEN)) or LIBRARIES[name]().source(option) not in OURS:
+        if (
+            option.startswith(("perturbed", "probe", GIVEN))
+            or LIBRARIES[name]().source(option) not in OURS
+        ):
             continue
         found = unique(finding(f"{name}:{option}"))
         text = short_script(found, LAYERS, simple, numbers, [numbers[0].astype(np.float32) + 1])

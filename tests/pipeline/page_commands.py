@@ -93,6 +93,7 @@ WAYS = [
     Way(r"asterism vet --check", "elsewhere", "tests/vetting/test_repeated_certificates.py"),
     Way(r"asterism vet .*digits", "elsewhere", "docs/tutorials/vet-a-compressed-model.md"),
     Way(r"asterism vet .", "project", "--dry-run"),
+    Way(r"asterism judge-tests", "elsewhere", "tests/pipeline/test_judge_tests.py"),
     Way(r"asterism open vet", "elsewhere", "tests/pipeline/test_open.py"),
     Way(r"asterism open", "project", "--print"),
     Way(r"asterism reproduce$", "elsewhere", "tests/pipeline/test_reproducing.py"),

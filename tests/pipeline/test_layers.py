@@ -33,7 +33,7 @@ LAYERS = [
     ["versions"],
     ["findings"],
     ["sweep"],
-    ["pairs", "project.py", "reproduction"],
+    ["judge_tests.py", "pairs", "project.py", "reproduction"],
     ["doctor", "results"],
     ["cli"],
 ]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from asterism.report.section import Answer
 
 
-@app.command(rich_help_panel=JUDGE)
+@app.command("judge-tests", rich_help_panel=JUDGE)
 def judge_tests(
     model: Annotated[
         Path, typer.Argument(help="A classifier (.keras, .h5) or recurrent network (also .onnx).")

@@ -169,8 +169,8 @@ def call_functions(
     """Call single functions of a framework plainly, and by compiled and converted ways.
 
     What a way gives must be what the plain call gives. Calls that have run are not run again, so
-    the command goes on where it was ended. Then `asterism collect-findings --calls` takes what was
-    found.
+    the command goes on where it was ended. Then `asterism collect-findings --calls torch` takes
+    what was found.
     """
     from asterism.core.settings.machine import state_root
     from asterism.core.workers.worker import Limits

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from asterism.compression.onnx_quantiser import calibration_reader, without_advice
 from asterism.core.files.artifacts import replacing
 from asterism.core.files.user_files import NO_FILE
-from asterism.data.params import DataParams
-from asterism.data.sources.digits import digits
+from asterism.data import DataParams, load
 
 #: The folder that the files are written to.
 FOLDER = Path("demo")
@@ -62,7 +61,7 @@ def _files(folder: Path) -> Demo:
 def _write(demo: Demo) -> None:
     import onnx
 
-    data = digits(DataParams(name="digits", path=NO_FILE, train=None, test=None))
+    data = load(DataParams(name="digits", path=NO_FILE, train=None, test=None))
     pictures = np.concatenate([data.train_images, data.test_images])
     labels = np.concatenate([data.train_labels, data.test_labels])
     for label in range(data.classes):

@@ -159,6 +159,15 @@ def _with_kernels(name: str) -> Code:
     return Code(("from ai_edge_litert.interpreter import Interpreter, OpResolverType",), lines)
 
 
+def _with_hint(precision: str) -> Code:
+    lines = (
+        f'hint = {{"INFERENCE_PRECISION_HINT": "{precision}"}}',
+        'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
+        "outputs = list(compiled(inputs).to_tuple())",
+    )
+    return Code(("import openvino as ov",), lines)
+
+
 #: By library, and the ending of its option: they read the file ``PATH``.
 _READ = {
     ("onnxruntime", ""): Code(
@@ -175,14 +184,9 @@ _READ = {
         ("import onnxruntime as ort",),
         ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
     ),
-    ("openvino", ""): Code(
-        ("import openvino as ov",),
-        (
-            'hint = {"INFERENCE_PRECISION_HINT": "f32"}',
-            'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
-            "outputs = list(compiled(inputs).to_tuple())",
-        ),
-    ),
+    ("openvino", ""): _with_hint("f32"),
+    ("openvino", "_f16"): _with_hint("f16"),
+    ("openvino", "_bf16"): _with_hint("bf16"),
     ("litert", ""): Code(
         ("from ai_edge_litert.interpreter import Interpreter",),
         (

@@ -123,7 +123,7 @@ OURS = (None, "keras_onnx", "tf2onnx", "tflite")
 SHORT = ("tensorflow", "pytorch", "jax", "numpy", "openvino_keras", "onnxruntime", "openvino")
 
 
-@pytest.mark.parametrize("name", [*SHORT, "litert", "onnx2torch"])
+@pytest.mark.parametrize("name", [*SHORT, "litert", "onnx2torch", "onnx2pytorch"])
 def test_two_layers_take_few_lines_in_every_backend(name):
     simple = Numbers(
         (MAKERS[1]((2, 3), "float32", 0),),
@@ -132,7 +132,10 @@ def test_two_layers_take_few_lines_in_every_backend(name):
     numbers = [np.arange(20, dtype=np.float64).reshape(2, 10)]
     seen = 0
     for option in LIBRARIES[name].all_options():
-        if option.startswith(("perturbed", GIVEN)) or LIBRARIES[name]().source(option) not in OURS:
+        if (
+            option.startswith(("perturbed", "probe", GIVEN))
+            or LIBRARIES[name]().source(option) not in OURS
+        ):
             continue
         found = unique(finding(f"{name}:{option}"))
         text = short_script(found, LAYERS, simple, numbers, [numbers[0].astype(np.float32) + 1])
@@ -146,7 +149,7 @@ def test_two_layers_take_few_lines_in_every_backend(name):
 
 
 def test_a_backend_without_short_code_gets_the_whole_script():
-    assert short_code("onnx2pytorch", "keras_onnx", "keras_onnx", 1) is None
+    assert short_code("numpy", "no_such_option", None, 1) is None
     assert short_code("litert", "tflite", "tflite", 2) is None
     assert short_script(unique(finding(kind="gradient")), LAYERS, None, [], []) is None
     assert all(short_code("", "", converter, 1) for converter in OURS[1:])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from asterism.libraries.adapters.libraries.openvino import HINTS
 from asterism.libraries.adapters.library import CONVERTERS
 
 
@@ -131,8 +132,7 @@ _SESSION_RUN = (
 )
 
 _NO_GRAD = (
-    "with torch.no_grad():",
-    "    outputs = module.eval()(*(torch.from_numpy(x) for x in inputs))",
+    "outputs = torch.no_grad()(module.eval())(*map(torch.from_numpy, inputs))",
     "outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]",
 )
 
@@ -159,6 +159,15 @@ def _with_kernels(name: str) -> Code:
     return Code(("from ai_edge_litert.interpreter import Interpreter, OpResolverType",), lines)
 
 
+def _at_precision(hint: str) -> Code:
+    lines = (
+        f'hint = {{"INFERENCE_PRECISION_HINT": "{hint}"}}',
+        'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
+        "outputs = list(compiled(inputs).to_tuple())",
+    )
+    return Code(("import openvino as ov",), lines)
+
+
 #: By library, and the ending of its option: they read the file ``PATH``.
 _READ = {
     ("onnxruntime", ""): Code(
@@ -175,14 +184,7 @@ _READ = {
         ("import onnxruntime as ort",),
         ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
     ),
-    ("openvino", ""): Code(
-        ("import openvino as ov",),
-        (
-            'hint = {"INFERENCE_PRECISION_HINT": "f32"}',
-            'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
-            "outputs = list(compiled(inputs).to_tuple())",
-        ),
-    ),
+    **{("openvino", ending): _at_precision(hint) for ending, hint in HINTS.items()},
     ("litert", ""): Code(
         ("from ai_edge_litert.interpreter import Interpreter",),
         (
@@ -195,6 +197,10 @@ _READ = {
     ("litert", "_plain"): _with_kernels("BUILTIN_REF"),
     ("onnx2torch", ""): Code(
         ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)", *_NO_GRAD)
+    ),
+    ("onnx2pytorch", ""): Code(
+        ("import onnx", "import onnx2pytorch", "import torch"),
+        ("module = onnx2pytorch.ConvertModel(onnx.load(PATH))", *_NO_GRAD),
     ),
 }
 

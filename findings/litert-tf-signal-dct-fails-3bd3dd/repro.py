@@ -14,10 +14,9 @@ def f(x):
 expected = f(*inputs)
 print('expected', expected)
 signature = [tf.TensorSpec(x.shape, x.dtype) for x in inputs]
-function = tf.function(f, input_signature=signature)
-concrete = function.get_concrete_function()
-converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])
-interpreter = Interpreter(model_content=converter.convert())
+concrete = [tf.function(f, input_signature=signature).get_concrete_function()]
+content = tf.lite.TFLiteConverter.from_concrete_functions(concrete).convert()
+interpreter = Interpreter(model_content=content)
 interpreter.allocate_tensors()
 for given, x in zip(interpreter.get_input_details(), inputs):
     interpreter.set_tensor(given["index"], x.numpy())

@@ -123,7 +123,7 @@ OURS = (None, "keras_onnx", "tf2onnx", "tflite")
 SHORT = ("tensorflow", "pytorch", "jax", "numpy", "openvino_keras", "onnxruntime", "openvino")
 
 
-@pytest.mark.parametrize("name", [*SHORT, "litert", "onnx2torch"])
+@pytest.mark.parametrize("name", [*SHORT, "litert", "onnx2torch", "onnx2pytorch"])
 def test_two_layers_take_few_lines_in_every_backend(name):
     simple = Numbers(
         (MAKERS[1]((2, 3), "float32", 0),),
@@ -149,7 +149,7 @@ def test_two_layers_take_few_lines_in_every_backend(name):
 
 
 def test_a_backend_without_short_code_gets_the_whole_script():
-    assert short_code("onnx2pytorch", "keras_onnx", "keras_onnx", 1) is None
+    assert short_code("numpy", "no_such_option", None, 1) is None
     assert short_code("litert", "tflite", "tflite", 2) is None
     assert short_script(unique(finding(kind="gradient")), LAYERS, None, [], []) is None
     assert all(short_code("", "", converter, 1) for converter in OURS[1:])

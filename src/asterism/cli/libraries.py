@@ -89,6 +89,34 @@ def collect_findings(
     )
 
 
+@app.command("add-finding", rich_help_panel=LIBRARIES)
+def add_finding(
+    script: Annotated[Path, typer.Argument(help="It sets `expected` and `actual`, or fails.")],
+    library: Annotated[str, typer.Option(help="To blame.")],
+    symptom: Annotated[str, typer.Option(help="As `values differ`, fails or crashes.")],
+    layer: Annotated[str, typer.Option(help="Function, layer or operator.")],
+    backend: Annotated[str, typer.Option(help="That shows it, as tensorflow:eager.")],
+    package: Annotated[list[str], typer.Option(help="Whose version is noted; repeatable.")],
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="NAME=VALUE that it needs; repeatable.")
+    ] = None,
+    inputs: Annotated[str, typer.Option(help="As normal, empty or nan.")] = "normal",
+    exception: Annotated[str, typer.Option(help="Its type, where something fails.")] = "",
+    words: Annotated[str, typer.Option(help="Of its message.")] = "",
+    folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
+) -> None:
+    """Give a finding that was seen by hand a folder, if three fresh processes show it.
+
+    Then `asterism collect-findings` puts it on the pages.
+    """
+    from asterism.findings.by_hand import Seen, add_by_hand
+
+    pairs = [pair.partition("=") for pair in parameter or []]
+    parameters = {name: value for name, _, value in pairs}
+    given = library, symptom, layer, backend, parameters, inputs, package, exception, words
+    print(add_by_hand(script, Seen(*given), folder).name)
+
+
 @app.command("check-findings", rich_help_panel=LIBRARIES)
 def check_findings(
     folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),

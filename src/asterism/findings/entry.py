@@ -23,8 +23,8 @@ class Entry:
 
     Args:
         name: of its folder.
-        source: what showed it first: ``layer`` of Keras, ``operator`` of ONNX, or ``call`` of a
-            function.
+        source: what showed it first: ``layer`` of Keras, ``operator`` of ONNX, ``call`` of a
+            function, or ``hand``: a script that someone wrote.
         signature: its name in the run that found it.
         library: to blame; or a converter.
         symptom: what goes wrong.

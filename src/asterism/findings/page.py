@@ -96,8 +96,9 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
         f"{known} are linked to an issue of",
         "the library. [What they took](campaign.md).",
         "",
-        f"- By library or converter: {_counts(e.library for e in real)}.",
-        f"- By symptom: {_counts(e.symptom for e in real)}.",
+        *_counts("library or converter", (e.library for e in real)),
+        "",
+        *_counts("symptom", (e.symptom for e in real)),
         "",
         "`python FOLDER/repro.py` shows one. `python FOLDER/check.py` exits with 1 while the bug",
         "lives, with 0 when it is gone, and with 2 when something else fails. `make findings` runs",
@@ -178,6 +179,7 @@ def campaign_page(
         f"| hours of these, by the clock, on a machine that others used too | {calling:.2f} |",
         f"| calls an hour | {sum(map(_calls, ways.values())) / max(calling, 1e-9):,.0f} |",
         f"| distinct confirmed findings of these | {_of_source(real, 'call')} |",
+        f"| distinct confirmed findings that were seen by hand | {_of_source(real, 'hand')} |",
         "",
         *_ways(ways, real),
         "Coverage of the universe of layers by these models:",
@@ -225,8 +227,10 @@ def _of_source(entries: Sequence[Entry], source: str) -> int:
 _COVERED = ("types", "parameters", "inputs")
 
 
-def _counts(words: Iterable[str]) -> str:
-    return ", ".join(f"{word} {count}" for word, count in Counter(words).most_common())
+def _counts(title: str, words: Iterable[str]) -> list[str]:
+    """How many findings each word has, as a table."""
+    rows = (f"| {word} | {count} |" for word, count in Counter(words).most_common())
+    return [f"| {title} | findings |", "|---|---|", *rows]
 
 
 def _versions(entry: Entry) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from asterism.libraries.adapters.libraries.openvino import HINTS
 from asterism.libraries.adapters.library import CONVERTERS
 
 
@@ -131,8 +132,7 @@ _SESSION_RUN = (
 )
 
 _NO_GRAD = (
-    "with torch.no_grad():",
-    "    outputs = module.eval()(*(torch.from_numpy(x) for x in inputs))",
+    "outputs = torch.no_grad()(module.eval())(*map(torch.from_numpy, inputs))",
     "outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]",
 )
 
@@ -159,9 +159,9 @@ def _with_kernels(name: str) -> Code:
     return Code(("from ai_edge_litert.interpreter import Interpreter, OpResolverType",), lines)
 
 
-def _with_hint(precision: str) -> Code:
+def _at_precision(hint: str) -> Code:
     lines = (
-        f'hint = {{"INFERENCE_PRECISION_HINT": "{precision}"}}',
+        f'hint = {{"INFERENCE_PRECISION_HINT": "{hint}"}}',
         'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
         "outputs = list(compiled(inputs).to_tuple())",
     )
@@ -184,9 +184,7 @@ _READ = {
         ("import onnxruntime as ort",),
         ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
     ),
-    ("openvino", ""): _with_hint("f32"),
-    ("openvino", "_f16"): _with_hint("f16"),
-    ("openvino", "_bf16"): _with_hint("bf16"),
+    **{("openvino", ending): _at_precision(hint) for ending, hint in HINTS.items()},
     ("litert", ""): Code(
         ("from ai_edge_litert.interpreter import Interpreter",),
         (
@@ -199,6 +197,10 @@ _READ = {
     ("litert", "_plain"): _with_kernels("BUILTIN_REF"),
     ("onnx2torch", ""): Code(
         ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)", *_NO_GRAD)
+    ),
+    ("onnx2pytorch", ""): Code(
+        ("import onnx", "import onnx2pytorch", "import torch"),
+        ("module = onnx2pytorch.ConvertModel(onnx.load(PATH))", *_NO_GRAD),
     ),
 }
 

@@ -144,10 +144,7 @@ def _of_text(
     versions = version_lines(backend, None)
     lines = [
         f'"""{in_docstring(signature)}. Seen with {in_docstring(versions)}; see check.py."""',
-        "import numpy as np",
-        "import onnx",
-        "import onnx.parser",
-        *code.imports,
+        *dict.fromkeys(("import numpy as np", "import onnx", "import onnx.parser", *code.imports)),
         "",
         f'MODEL = """{text}"""',
         f"inputs = [{', '.join(array.source for array in inputs)}]",

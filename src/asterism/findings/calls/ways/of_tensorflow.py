@@ -28,10 +28,9 @@ way(
     Way(
         "tensorflow",
         "litert",
-        f"{_SIGNATURE}function = tf.function(f, input_signature=signature)\n"
-        "concrete = function.get_concrete_function()\n"
-        "converter = tf.lite.TFLiteConverter.from_concrete_functions([concrete])\n"
-        "interpreter = Interpreter(model_content=converter.convert())\n"
+        f"{_SIGNATURE}concrete = [tf.function(f, input_signature=signature).get_concrete_function()]\n"
+        "content = tf.lite.TFLiteConverter.from_concrete_functions(concrete).convert()\n"
+        "interpreter = Interpreter(model_content=content)\n"
         "interpreter.allocate_tensors()\n"
         "for given, x in zip(interpreter.get_input_details(), inputs):\n"
         '    interpreter.set_tensor(given["index"], x.numpy())\n'

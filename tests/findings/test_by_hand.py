@@ -1,0 +1,38 @@
+"""Findings that were seen by hand: what fresh processes show gets a folder."""
+
+import pytest
+
+from asterism.core.messages.errors import UserError
+from asterism.findings.by_hand import Seen, add_by_hand
+from asterism.findings.entry import read_entries
+
+WRONG = "import numpy as np\n\nexpected, actual = np.ones(2), np.ones(2) * {factor}\n"
+
+
+def seen(**given):
+    facts = {"library": "numpy", "symptom": "values differ", "layer": "np.ones"}
+    rest = {"backend": "numpy:eager", "parameters": {}, "inputs": "normal", "packages": ["numpy"]}
+    return Seen(**{**facts, **rest, **given})
+
+
+def test_a_script_that_shows_it_gets_a_folder(tmp_path):
+    script = tmp_path / "seen.py"
+    script.write_text(WRONG.format(factor=2))
+    collection = tmp_path / "findings"
+    entry = add_by_hand(script, seen(), collection)
+    assert [e.name for e in read_entries(collection)] == [entry.name]
+    assert (entry.source, entry.statuses) == ("hand", (1, 1, 1))
+    assert WRONG.format(factor=2).strip() in (collection / entry.name / "report.md").read_text()
+
+
+def test_a_script_that_shows_nothing_gets_none(tmp_path):
+    script = tmp_path / "seen.py"
+    script.write_text(WRONG.format(factor=1))
+    with pytest.raises(UserError, match="is not confirmed"):
+        add_by_hand(script, seen(), tmp_path / "findings")
+    assert read_entries(tmp_path / "findings") == []
+
+
+def test_a_symptom_is_one_that_is_known():
+    with pytest.raises(UserError, match="'odd' is none of"):
+        seen(symptom="odd")

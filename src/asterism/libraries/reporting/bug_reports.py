@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import write_json
-from asterism.core.settings.machine import available_threads
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
@@ -104,7 +103,8 @@ class Reporter:
         self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
         self._target = target
         self._known_issues = known_issues
-        self._pool = ThreadPoolExecutor(available_threads())
+        # One at a time: the processes of a script load libraries anew, beside the workers.
+        self._pool = ThreadPoolExecutor(1)
         self._confirming: dict[str, Future[tuple[int, ...]]] = {}
         #: Longer kinds of scripts that are left to try.
         self._left: dict[str, tuple[str, ...]] = {}

@@ -33,6 +33,12 @@ def test_a_script_that_shows_nothing_gets_none(tmp_path):
     assert read_entries(tmp_path / "findings") == []
 
 
+def test_a_script_that_is_not_there_is_told(tmp_path):
+    with pytest.raises(UserError, match=r"there is no script .*none\.py"):
+        add_by_hand(tmp_path / "none.py", seen(), tmp_path / "findings")
+    assert not (tmp_path / "findings").exists()
+
+
 def test_a_symptom_is_one_that_is_known():
     with pytest.raises(UserError, match="'odd' is none of"):
         seen(symptom="odd")

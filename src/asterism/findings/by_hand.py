@@ -76,8 +76,10 @@ def add_by_hand(script: Path, seen: Seen, collection: Path) -> Entry:
         collection: its folder.
 
     Raises:
-        UserError: a process shows something else.
+        UserError: there is no such script, or a process shows something else.
     """
+    if not script.is_file():
+        raise UserError(f"there is no script {script}")
     name = name_of(seen.library, seen.symptom, seen.layer, seen.signature)
     installed = installed_versions()
     with replacing(collection / name) as folder:

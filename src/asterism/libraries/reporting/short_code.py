@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from asterism.libraries.adapters.libraries.openvino import HINTS
 from asterism.libraries.adapters.library import CONVERTERS
 
 
@@ -184,7 +183,9 @@ _READ = {
         ("import onnxruntime as ort",),
         ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
     ),
-    **{("openvino", ending): _at_precision(hint) for ending, hint in HINTS.items()},
+    ("openvino", ""): _at_precision("f32"),
+    ("openvino", "_f16"): _at_precision("f16"),
+    ("openvino", "_bf16"): _at_precision("bf16"),
     ("litert", ""): Code(
         ("from ai_edge_litert.interpreter import Interpreter",),
         (

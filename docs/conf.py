@@ -40,6 +40,7 @@ html_copy_source = False
 html_show_sphinx = False
 html_static_path = ["_static"]
 html_css_files = ["manual.css"]
+html_js_files = ["manual.js"]
 
 
 def files_of_the_project(app: Sphinx, name: str, text: list[str]) -> None:

@@ -1,19 +1,14 @@
-"""Pages in a real browser, checked by axe-core, by the keyboard and by what the console is told.
-
-axe-core is fetched by npm as ``axe/package-lock.json`` pins it, by version and hash.
-"""
+"""Pages in a real browser, checked by axe-core, by the keyboard and by what the console is told."""
 
 import json
 import re
-import shutil
-import subprocess
 from base64 import b64decode
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
 from report.browser import CHROMIUM
+from report.checked_pages import VIEWS, axe_core, checked, opened
 from report.devtools import Browser
 from report.whole_pages import (
     write_difference,
@@ -22,8 +17,6 @@ from report.whole_pages import (
     write_versions,
     write_vetted,
 )
-
-NPM = shutil.which("npm")
 
 pytestmark = [
     pytest.mark.slow,
@@ -40,7 +33,6 @@ WRITERS = {
     "versions": write_versions,
 }
 PAGES = tuple(WRITERS)
-VIEWS = [(1280, "light"), (1280, "dark"), (375, "light"), (375, "dark")]
 #: Wide enough for all tables, so that contrast can be computed of everything.
 WIDEST = 6000
 
@@ -48,16 +40,7 @@ WIDEST = 6000
 @pytest.fixture(scope="module")
 def axe(tmp_path_factory):
     """The text of axe-core."""
-    if NPM is None:
-        pytest.skip("there is no npm to fetch axe-core with")
-    folder = tmp_path_factory.mktemp("axe")
-    for file in (Path(__file__).parent / "axe").iterdir():
-        shutil.copy(file, folder)
-    command = [NPM, "ci", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
-    if done.returncode:
-        pytest.skip(f"npm cannot fetch axe-core: {done.stderr.strip()[-300:]}")
-    return (folder / "node_modules/axe-core/axe.min.js").read_text(encoding="utf-8")
+    return axe_core(tmp_path_factory.mktemp("axe"))
 
 
 class Written(dict):
@@ -82,30 +65,6 @@ def browser(tmp_path):
     started = Browser(tmp_path / "profile")
     yield started
     started.close()
-
-
-def opened(browser, file, width=1280, scheme="light"):
-    page = browser.page()
-    page.size(width, 900, scheme)
-    page.open(file)
-    return page
-
-
-def checked(page, axe):
-    """What axe-core finds: rules that are broken, and parts whose contrast it cannot tell."""
-    page.run(f"{axe}\n;0")
-    found = json.loads(
-        page.run(
-            "axe.run(document, {resultTypes: ['violations', 'incomplete']})"
-            ".then((found) => JSON.stringify([found.violations, found.incomplete]))"
-        )
-    )
-    return [
-        [(rule["id"], node["html"][:200], node["failureSummary"]) for node in rule["nodes"]]
-        for rules in found
-        for rule in rules
-        if rules is found[0] or rule["id"] == "color-contrast"
-    ]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -87,6 +87,7 @@ WAYS = [
     ),
     Way(r"asterism compare-versions", "elsewhere", "docs/tutorials/check-an-upgrade.md"),
     Way(r"asterism campaign", "project", "--pieces 1 --size 1 --folder ../campaign"),
+    Way(r"asterism call-functions", "project", "--most 1"),
     Way(r"asterism findings", "elsewhere", "tests/libraries/test_findings_so_far.py"),
     Way(r"asterism (add-finding|collect-findings)$", "checkout", "--help"),
     Way(r"asterism add-finding ", "elsewhere", "tests/findings/test_by_hand.py"),

@@ -13,6 +13,19 @@ _GRADIENTS = """def gradients(f):
     total = sum(torch.cos(y).sum() for y in torch.utils._pytree.tree_leaves(f(*leaves)))
     return torch.autograd.grad(total, [x for x in leaves if x.requires_grad])
 """
+#: How OpenVINO runs a converted model.
+_OPENVINO_RUN = '''hints = {"INFERENCE_PRECISION_HINT": "f32"}
+compiled = ov.Core().compile_model(model, "CPU", hints)
+actual = list(compiled([x.numpy() for x in inputs]).values())'''
+#: What OpenVINO says where it does not know an operator.
+_OPENVINO_UNSUPPORTED = (
+    r"This is OpenVINO internal type",
+    r"Incorrect input parameters",
+    r"Couldn't get TorchScript",
+    r"No conversion rule",
+    r"[Uu]nsupported",
+    r"OpConversionFailure.*not support",
+)
 
 way(
     "torch:aot",
@@ -66,19 +79,11 @@ way(
         "torch",
         "openvino",
         f"{_MODULE}model = ov.convert_model(Model(), example_input=tuple(inputs))\n"
-        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
-        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        + _OPENVINO_RUN,
         imports="import openvino as ov",
         packages=("openvino",),
         finest="float32",
-        unsupported=(
-            r"This is OpenVINO internal type", r"Incorrect input parameters",
-            r"Couldn't get TorchScript",
-            r"No conversion rule",
-            r"[Uu]nsupported",
-            r"OpConversionFailure.*not support",
-        ),
+        unsupported=_OPENVINO_UNSUPPORTED,
     ),
 )
 way(
@@ -88,18 +93,10 @@ way(
         "openvino",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
         "model = ov.convert_model(program)\n"
-        'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
-        'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        + _OPENVINO_RUN,
         imports="import openvino as ov",
         packages=("openvino",),
         finest="float32",
-        unsupported=(
-            r"This is OpenVINO internal type", r"Incorrect input parameters",
-            r"Couldn't get TorchScript",
-            r"No conversion rule",
-            r"[Uu]nsupported",
-            r"OpConversionFailure.*not support",
-        ),
+        unsupported=_OPENVINO_UNSUPPORTED,
     ),
 )

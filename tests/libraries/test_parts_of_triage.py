@@ -212,6 +212,22 @@ def test_a_finding_is_asked_of_who_shows_it_and_of_those_that_tell_whom_to_blame
     assert Reproduction(Usable(*usable), JUDGE, 0, 10)._backends(found) == expected
 
 
+class Unasked:
+    """A worker pool that is to run nothing."""
+
+    def run(self, task):
+        raise AssertionError(f"ran {sorted(task.inputs)}")
+
+
+def test_a_kind_of_inputs_that_a_model_has_nothing_for_is_not_run():
+    flat = Graph({0: input_node((3,)), 1: Node("ReLU", {"dtype": "float32"}, (0,))})
+    show = Reproduction(Unasked(), JUDGE, 0, 10)
+    for kind in ("split", "lengthened"):  # it has no layer to split, and no length
+        found = finding("values differ", "jax", backends=("jax:jit",), distributions=(kind,))
+        seen = show.look(flat, found)
+        assert (seen.finding, seen.answer(found.backends)) == (None, "does not apply")
+
+
 def test_layers_alone_read_inputs_in_the_place_of_what_is_left_out():
     dense = {"units": 2, "dtype": "float32"}
     graph = Graph(

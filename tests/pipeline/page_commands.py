@@ -82,8 +82,8 @@ WAYS = [
     Way(r"asterism environments ", "elsewhere", "tests/versions/test_real_versions.py"),
     Way(
         r"asterism compare-versions openvino 2024.6",
-        "nowhere",
-        "it needs a package index, and half an hour",
+        "elsewhere",
+        "tests/versions/test_real_versions.py",
     ),
     Way(r"asterism compare-versions", "elsewhere", "docs/tutorials/check-an-upgrade.md"),
     Way(r"asterism campaign", "project", "--pieces 1 --size 1 --folder ../campaign"),

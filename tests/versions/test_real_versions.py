@@ -24,6 +24,7 @@ from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.triage import Triage
 from asterism.memo.graphs.graph import Graph, Node, input_node
 from asterism.versions import making
+from pipeline.page_commands import commands
 
 ROOT = Path(__file__).parents[2]
 OLD = "onnxruntime@1.17"
@@ -76,6 +77,18 @@ def test_what_an_upgrade_repairs_is_on_the_page(state, tmp_path):
     scripts = [c for c in found["changes"] if c["script"]]
     assert {tuple(c["nodes"]) for c in scripts} == {("AveragePool node1",)}
     assert {tuple(c["statuses"]) for c in scripts} == {(1, 0)}
+
+
+def test_the_pages_command_names_what_a_new_openvino_breaks(state, tmp_path):
+    """As docs/versions.md has it, with fewer models, one kind of inputs and no explanations."""
+    (command,) = [c for c in commands() if "compare-versions openvino 2024.6" in c.text]
+    fewer = ["--generated", "1", "--distribution", "normal", "--explain", "0"]
+    target = ["--no-open", "--target", str(tmp_path / "page")]
+    done = CliRunner().invoke(app, [*command.words[1:], *fewer, *target])
+    assert done.exit_code == 1, done.output  # some models change for the worse
+    found = json.loads((tmp_path / "page/changes.json").read_text())
+    worse = {c["model"].split()[0] for c in found["changes"] if c["kind"] == "now wrong"}
+    assert "ReduceLogSumExp" in worse
 
 
 def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):

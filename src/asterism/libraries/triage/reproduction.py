@@ -14,7 +14,7 @@ from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.inputs import compared_nodes, sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import Graph
@@ -82,9 +82,12 @@ class Reproduction:
             disabled: names of graph passes that the libraries leave out.
         """
         needed = finding.distributions if finding.by_values else finding.distributions[:1]
+        needed = tuple(d for d in needed if compared_nodes(graph, (d,)))
+        if not needed:  # such a model has nothing of what is compared
+            return Reproduced(None, dict.fromkeys(finding.backends, "does not apply"))
         task = self.task(finding.model, graph, needed)
         if given is not None:
-            task = replace(task, inputs={finding.distributions[0]: list(given)})
+            task = replace(task, inputs={needed[0]: list(given)})
         hurried = finding.symptom == "hang" and not everywhere
         task = replace(
             task,

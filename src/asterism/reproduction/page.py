@@ -25,7 +25,7 @@ This page sets figures of four papers beside runs of this project. `asterism com
 
 ```sh
 make reproduce SCALE=smoke                 # minutes, on digits: shows that all of it runs
-make reproduce SCALE=small MODELS=FOLDER   # hours; FOLDER holds the published models
+make reproduce SCALE=small MODELS=FOLDER   # an hour; FOLDER holds the published models
 asterism reproduce dflare_mnist --scale full
 asterism compare
 ```
@@ -227,8 +227,8 @@ def _scale_time(scale: str, runs: Sequence[RecordedRun], minutes: int) -> str:
         f"`SCALE={scale}`: the recorded runs ({len(runs)}) took "
         f"{number(sum(run.seconds for run in runs) / 60)} minutes by the clock. Their processor "
         f"time is recorded for {len(known)}: {number(60 * _processor_hours(known))} "
-        f"minutes.{missing} These are sums over runs that were started one by one. All of it may "
-        f"take {minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
+        f"minutes.{missing} What lies between runs is not in these sums. All of it may take "
+        f"{minutes} minutes on two idle cores, which offer {2 * minutes} minutes of processor "
         "time."
     )
 

@@ -18,6 +18,7 @@ from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.judging.history import Earlier
 from asterism.libraries.running.inputs import DISTRIBUTIONS
 from asterism.libraries.running.outcomes import STAGES
 
@@ -35,6 +36,8 @@ OUTSIDE_DIFFERS = "differs on an invalid configuration"
 APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
 SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
 SEVERITIES = ("normal", "special")
+
+_KINDS = frozenset(DISTRIBUTIONS)
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.
 _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
@@ -60,6 +63,7 @@ class Finding:
         message: of the exception.
         excess: how far off the worst output of the worst backend is, see :class:`Difference`.
         d_mad: CRADLE's metric between that output and an agreeing backend's, for comparison.
+        before: what the worker of the first backend had run before, the latest last.
     """
 
     model: int
@@ -75,6 +79,7 @@ class Finding:
     message: ShortText = ""
     excess: FiniteFloat = 0.0
     d_mad: FiniteFloat = 0.0
+    before: tuple[Earlier, ...] = ()
 
     @property
     def by_values(self) -> bool:
@@ -132,9 +137,8 @@ class Finding:
             "library": product_of(finding.library) in plugins,
             "backends": bool(finding.backends) and all(map(is_backend, finding.backends)),
             "agreeing": all(map(is_backend, finding.agreeing)),
-            "distributions": all(
-                distribution in DISTRIBUTIONS for distribution in finding.distributions
-            ),
+            "distributions": _KINDS.issuperset(finding.distributions),
+            "before": all(_KINDS.issuperset(e.distributions) for e in finding.before),
             "exception": _EXCEPTION.fullmatch(finding.exception) is not None,
             "frame": finding.frame.isprintable(),
         }
@@ -160,8 +164,9 @@ def read_findings(path: Path, models: int) -> list[Finding]:
     for number, value in enumerate(listed):
         with concerning(f"{path}: finding {number}"):
             finding = Finding.from_json(value)
-            if not 0 <= finding.model < models:
-                raise UserError(f"there is no model {finding.model}")
+            for model in (finding.model, *(earlier.model for earlier in finding.before)):
+                if not 0 <= model < models:
+                    raise UserError(f"there is no model {model}")
             findings.append(finding)
     return findings
 

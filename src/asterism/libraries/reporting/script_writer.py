@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from asterism.libraries.adapters.backends import (
     library_of,
     option_of,
     plugin_of,
+    under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.compare import spread_of, tolerance_for
@@ -27,6 +29,13 @@ from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
 from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
 from asterism.libraries.reporting.onnx_text import onnx_text
+from asterism.libraries.reporting.programs import (
+    Program,
+    Runner,
+    as_float64,
+    program_of,
+    with_changes,
+)
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
 from asterism.libraries.reporting.short_script import native_script, short_script
@@ -36,6 +45,7 @@ from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import Stored
 
@@ -99,12 +109,14 @@ class ScriptWriter:
         self._judging = judging
         self._seed = seed
         self._stored = stored
-        self._cases: dict[str, _Case] = {}
+        self._cases: dict[tuple[str, str], _Case] = {}
 
     def write(
         self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
     ) -> tuple[str, ...]:
         """Write both scripts of a finding into a folder, of the first kind that there is.
+
+        What must run before in the same process is in whole scripts only.
 
         Args:
             found: the finding.
@@ -120,6 +132,8 @@ class ScriptWriter:
             _write(folder, own, own)
             return ()
         for at, kind in enumerate(kinds):
+            if found.before and kind != WHOLE:
+                continue
             scripts = (
                 self._whole(found, case, folder)
                 if kind == WHOLE
@@ -131,7 +145,8 @@ class ScriptWriter:
         return ()
 
     def _case(self, found: UniqueFinding) -> _Case:
-        if found.signature not in self._cases:
+        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
+        if key not in self._cases:
             graph, finding = found.graph, found.finding
             distribution = finding.distributions[0] if finding.distributions else "normal"
             inputs = sample_inputs(graph, self._seed, finding.model, distribution)
@@ -139,8 +154,8 @@ class ScriptWriter:
             known = literal_numbers(graph, self._stored, layers, inputs)
             typed, _ = _as_it_is_run(found, known)
             run = layers if typed is found else self._worker_pool.described(typed.graph)
-            self._cases[found.signature] = _Case(layers, known, run)
-        return self._cases[found.signature]
+            self._cases[key] = _Case(layers, known, run)
+        return self._cases[key]
 
     def _simple(self, found: UniqueFinding, case: _Case) -> Numbers:
         if case.simple is None:
@@ -153,8 +168,29 @@ class ScriptWriter:
         typed, values = _as_it_is_run(found, case.known)
         right = self._outputs(found, case, folder, simple=False)
         given = [array.values for array in values.inputs]
-        text = script_of(typed, self._stored, case.run, given, right.expected, right.tolerances)
+        before = [self._program(task) for task in found.before]
+        text = script_of(
+            typed,
+            self._stored,
+            case.run,
+            given,
+            right.expected,
+            right.tolerances,
+            before=before,
+        )
         return text, text
+
+    def _program(self, task: Task) -> Program:
+        """A task of one backend and one kind of inputs as a program."""
+        graph, backends = task.graph, task.backends
+        assert isinstance(graph, Graph) and backends is not None
+        ((distribution, inputs),) = task.inputs.items()
+        if not under_test(backends):
+            graph, inputs = with_dtype(graph, "float64"), as_float64(inputs)
+        layers = self._worker_pool.described(graph)
+        layers = with_changes(graph, layers, task.changed) if task.changed else layers
+        runner = Runner.of(backends)
+        return program_of(runner, graph, distribution, self._stored, layers, inputs)
 
     def _short(
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool

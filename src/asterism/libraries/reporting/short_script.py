@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
 from asterism.libraries.reporting.numbers import Array, Numbers
+from asterism.libraries.reporting.programs import layer_source
 from asterism.libraries.reporting.python_text import in_docstring, literal
-from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
+from asterism.libraries.reporting.reproducer import environment_of, version_lines
 from asterism.libraries.reporting.short_code import Code, reading_code, short_code
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding

@@ -17,6 +17,8 @@ from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.replay import Replayer
+from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import Triage, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
@@ -87,9 +89,13 @@ def write_triaged(
     if findings:
         worker_pool.start()
     steps = Triage(worker_pool, judging, triage, seed)
-    with Reporter(worker_pool, judging, seed, stored, folder, known) as reporter:
+    show = Reproduction(worker_pool, judging, seed, triage.hang_seconds)
+    replayer = Replayer(show, graphs, triage.replays) if triage.replays else None
+    with Reporter(worker_pool, judging, seed, stored, folder, known, replayer) as reporter:
         kinds = execution.distributions
         unique, left = steps.run(findings, graphs, kinds, reporter.start, earlier)
+        for found in unique:
+            reporter.settle(found)
         write_keras_files([folder / folder_name(found) for found in unique], weights)
         reports = [reporter.finish(found) for found in unique]
     summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
@@ -101,6 +107,7 @@ def write_triaged(
         "known": sum(bool(r.known) for r in reports),
         "known_limits": sum(bool(r.limit) for r in reports),
         "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
+        "after_other_models": sum(bool(u.before) for u in unique),
         "groups_left_by_budget": left,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),

@@ -172,6 +172,12 @@ class WorkerPool:
         if given := tuple(b for b in self.backends if reads_given(b) and reads_onnx(b)):
             yield GivenFile(trivial_onnx()), given
 
+    def renew(self, workers: Iterable[str]) -> None:
+        """End some workers, by name. Each begins as a fresh process with its next request."""
+        ended = [self._threads[n].submit(self._clients[n].stop) for n in sorted(set(workers))]
+        for future in ended:
+            future.result()
+
     def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
         """The backends that work, of those that are wanted."""
         chosen = self.backends if wanted is None else wanted

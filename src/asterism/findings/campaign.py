@@ -18,6 +18,7 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.work_units import ALONE
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
@@ -34,6 +35,8 @@ from asterism.memo.graphs.store import write_models, write_weights
 log = get_logger(__name__)
 
 FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
+#: Of a piece: differences that are no wrong results, and what configurations just outside show.
+APART = "apart.json"
 
 
 class Settings(ParameterSection):
@@ -107,15 +110,15 @@ def run_piece(
         write_weights(weights, {})
         write_models(folder, dict(models))
         with open_worker_pool(given, weights) as pool:
-            record = execute(
-                graphs, pool, given.distributions, settings.seed, special_share=given.special_share
-            )
+            shares = given.special_share, given.outside_share
+            record = execute(graphs, pool, given.distributions, settings.seed, ALONE, *shares)
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
             counts = write_triaged(pool, worth, graphs, weights, *rest, known)
             left_out = pool.start()
+        write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
         write_json(
             folder / FACTS,

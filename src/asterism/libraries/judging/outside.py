@@ -7,7 +7,6 @@ differ from what the others, who accept it too, agree on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -23,15 +22,10 @@ from asterism.libraries.judging.finding import (
 )
 from asterism.libraries.judging.references import Arrays
 from asterism.libraries.running.inputs import OUTSIDE
+from asterism.libraries.running.messages import is_internal
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 
-#: Exceptions that no library raises on purpose, and words that say so.
-_INTERNAL = re.compile(
-    r"(Assertion|Attribute|Key|Index|ZeroDivision|UnboundLocal|Recursion|System|Internal\w*)Error$"
-    r"|InductorError$|BackendCompilerFailed$"
-)
-_SAID = re.compile(r"INTERNAL ASSERT|[Ii]nternal error|[Pp]lease report|should not happen")
 #: Largest deviation of outputs that agree, relative to the largest of them.
 _ALIKE = 1e-2
 
@@ -85,10 +79,7 @@ def _is_internal(outcome: ExecutionOutcome) -> bool:
     """Whether a library failed at something that it did not check."""
     if outcome.killed:
         return True
-    text = outcome.status == "error" and (
-        _INTERNAL.search(outcome.exception) or _SAID.search(outcome.message)
-    )
-    return bool(text)
+    return outcome.status == "error" and is_internal(outcome.exception, outcome.message)
 
 
 def _products(backends: Sequence[str]) -> set[str]:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import (
     FLOAT64,
     PERTURBED,
-    PROBES,
     converter_of,
     library_of,
     option_of,
@@ -23,9 +22,8 @@ from asterism.libraries.adapters.backends import (
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.compare import spread_of, tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
-from asterism.libraries.judging.oracle import tolerance_of, vote_of
+from asterism.libraries.judging.oracle import probes_of, tolerance_of, vote_of
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
 from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
 from asterism.libraries.reporting.onnx_text import onnx_text
@@ -294,7 +292,7 @@ class ScriptWriter:
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
         bounds, spreads = tolerance_of(graph, self._judging), spread_of(expected, moved)
         bounds = tolerance_for(backends[0], bounds) if backends else bounds
-        probes = Probes.of(result.outputs, PROBES, distribution)
+        probes = probes_of(graph, result, distribution)
         allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
         return Outputs(expected, actual, allowed)

@@ -15,6 +15,22 @@ def is_unsupported(exception: str, message: str, patterns: Iterable[str]) -> boo
     return any(re.search(pattern, text) for pattern in patterns)
 
 
+#: Exceptions that no library raises on purpose, and words that say so.
+_INTERNAL = re.compile(
+    r"(Assertion|Attribute|Key|Index|ZeroDivision|UnboundLocal|Recursion|System|Internal\w*)Error$"
+    r"|InductorError$|LoweringException$|BackendCompilerFailed$|InternalTorchDynamoError$"
+)
+_SAID = re.compile(
+    r"INTERNAL ASSERT|\bINTERNAL: |[Ii]nternal (compiler )?error|[Pp]lease (report|file)"
+    r"|should not happen|this is a bug"
+)
+
+
+def is_internal(exception: str, message: str) -> bool:
+    """Whether an exception says that a library failed at something that it did not check."""
+    return bool(_INTERNAL.search(exception) or _SAID.search(message))
+
+
 _NOISE = (
     (r"\x1b\[[0-9;]*m", ""),
     # When a line of a log was written, and by which thread.

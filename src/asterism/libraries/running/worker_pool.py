@@ -31,7 +31,6 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
-from asterism.libraries.adapters.reference import PROBED
 from asterism.libraries.adapters.trivial_files import trivial_onnx
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
@@ -41,6 +40,7 @@ from asterism.libraries.running.tasks import (
     backend_forked_for,
     outcome_of,
     outputs_file,
+    special_of,
     task_request,
     worker_of,
 )
@@ -184,9 +184,9 @@ class WorkerPool:
         return tuple(r for r in chosen if r not in self.left_out)
 
     def _asked(self, task: Task) -> tuple[str, ...]:
-        """Where a task runs: probes only have a use where inputs hold special numbers."""
+        """Where a task runs: probes only have a use where there are special numbers."""
         backends = self.usable(task.backends)
-        if set(task.inputs) & set(PROBED):
+        if task.is_probed:
             return backends
         return tuple(b for b in backends if b not in (*PROBES, *FILE_PROBES))
 
@@ -328,7 +328,10 @@ class WorkerPool:
         self, task: Task, folder: Path, steps: dict[str, Future[ExecutionOutcome]]
     ) -> Result:
         result = Result(
-            task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
+            task.index,
+            tuple(task.inputs),
+            {name: step.result() for name, step in steps.items()},
+            special=special_of(task),
         )
         for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":

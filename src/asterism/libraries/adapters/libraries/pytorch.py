@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -306,11 +307,37 @@ def _helper(option: str) -> str:
     return source_of(reloaded) if option in SUFFIXES else ""
 
 
-class _Probed:
-    """The float64 model on inputs whose special numbers are replaced by finite ones."""
+class _OnOtherWeights(ABC):
+    """The float64 model with other weights and inputs."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @abstractmethod
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The weights in place of a layer's own."""
+
+    @contextmanager
+    def moved(self) -> Iterator[None]:
+        """The model, which other backends share, has the other weights only inside the block."""
+        weights = self._model.get_weights()
+        self._model.set_weights([self.weights(w) for w in weights])
+        try:
+            yield
+        finally:
+            self._model.set_weights(weights)
+
+
+class _Probed(_OnOtherWeights):
+    """With finite numbers in place of the special ones."""
 
     def __init__(self, model: Any, option: str) -> None:
-        self._model, self._option = model, option
+        super().__init__(model)
+        self._option = option
+
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Probed ones."""
+        return probed(array, self._option)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
@@ -322,21 +349,12 @@ class _Probed:
         return self._model(given, training=training)
 
 
-class _Perturbed:
-    """The float64 model where inputs and, inside :meth:`moved`, weights are off by rounding."""
+class _Perturbed(_OnOtherWeights):
+    """Where inputs and, inside :meth:`moved`, weights are off by rounding."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    @contextmanager
-    def moved(self) -> Iterator[None]:
-        """The model, which other backends share, has the moved weights only inside the block."""
-        weights = self._model.get_weights()
-        self._model.set_weights([perturbed(w) for w in weights])
-        try:
-            yield
-        finally:
-            self._model.set_weights(weights)
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Moved ones."""
+        return perturbed(array)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
@@ -351,4 +369,4 @@ class _Perturbed:
 
 def _moved(compiled: Any) -> AbstractContextManager[None]:
     call = getattr(compiled, "call", None)
-    return call.moved() if isinstance(call, _Perturbed) else nullcontext()
+    return call.moved() if isinstance(call, _OnOtherWeights) else nullcontext()

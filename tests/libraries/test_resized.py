@@ -11,6 +11,7 @@ from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import FIRST, RESIZED
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.programs import FIRST_INPUTS
 from asterism.libraries.running.execution import _asked, _groups
 from asterism.libraries.running.inputs import BATCH, sample_inputs
 from asterism.libraries.running.tasks import Task
@@ -49,7 +50,7 @@ def test_a_stale_shape_is_found_by_a_second_size_only():
         }
     assert found["normal"] == ()
     (finding,) = found[RESIZED]
-    assert finding.backends == ("ort_with_stale_shapes:tf2onnx",) and finding.resized
+    assert finding.backends == ("ort_with_stale_shapes:tf2onnx",)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,6 @@ def test_a_stale_shape_is_found_by_a_second_size_only():
 )
 def test_the_script_runs_a_smaller_batch_before_where_that_matters(library, option):
     adapter = LIBRARIES[library]()
-    text = adapter.resized_script(option)
+    text = adapter.script_after(option, FIRST_INPUTS[RESIZED])
     assert (f"[:{FIRST}]" in text) == (library != "jax")
     exec(text, {"np": np})

@@ -14,9 +14,8 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import is_backend, product_of
-from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import QUESTIONS
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.history import Earlier
 from asterism.libraries.running.inputs import DISTRIBUTIONS
@@ -96,26 +95,6 @@ class Finding:
     def question(self) -> str:
         """What was compared in place of outputs, such as gradients; empty where outputs were."""
         return next((d for d in self.distributions if d in QUESTIONS), "")
-
-    @property
-    def resized(self) -> bool:
-        """Whether the compiled model has seen a batch of another size first."""
-        return self.distributions[:1] == (RESIZED,)
-
-    @property
-    def form(self) -> str:
-        """What the backend ran in place of the plain model; empty for the model itself."""
-        return next((d for d in self.distributions[:1] if d in FORMS), "")
-
-    @property
-    def overwritten(self) -> bool:
-        """Whether the outputs are read after the inputs' memory was written over."""
-        return self.distributions[:1] == (OVERWRITTEN,)
-
-    @property
-    def runs_otherwise(self) -> bool:
-        """Whether the model is not just run once as it is, which short scripts do."""
-        return bool(self.question or self.form or self.resized or self.overwritten)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""

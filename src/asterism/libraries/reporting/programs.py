@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
-from asterism.libraries.adapters.forms import FORMS
+from asterism.libraries.adapters.forms import FORMS, LENGTHENED, LONGER
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
-from asterism.libraries.adapters.questions import BY_LAYER, OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import BY_LAYER, FIRST, OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.adapters.reloading import source_of
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, literal
@@ -74,6 +74,13 @@ class Program:
     steps: tuple[str, ...]
 
 
+#: By kind of inputs, what the compiled model sees first in place of an input ``i``.
+FIRST_INPUTS = {
+    RESIZED: f"i[:{FIRST}]",
+    LENGTHENED: f"np.concatenate([i, i.take(np.arange({LONGER}) % i.shape[1], 1)], 1)",
+}
+
+
 def program_of(
     runner: Runner,
     graph: Graph,
@@ -115,8 +122,8 @@ def program_of(
 def _running(library: Library, option: str, distribution: str) -> str:
     if distribution == OVERWRITTEN:
         return library.overwritten_script(option)
-    if distribution == RESIZED:
-        return library.resized_script(option)
+    if distribution in FIRST_INPUTS:
+        return library.script_after(option, FIRST_INPUTS[distribution])
     if distribution in QUESTIONS:
         return library.question_script(option, distribution)
     return library.script(option)

@@ -194,7 +194,7 @@ class ScriptWriter:
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.runs_otherwise:
+        if found.finding.question:
             return None
         converted = ""
         if native:
@@ -223,8 +223,9 @@ class ScriptWriter:
         graph, stored = values.stored(typed.graph, case.layers)
         weights = folder / "weights.npz"
         write_weights(weights, stored)
+        given = {d: [a.values for a in values.inputs] for d in found.finding.distributions[:1]}
         content = self._worker_pool.converted(
-            Task(found.finding.model, graph, {}, weights=weights), converter
+            Task(found.finding.model, graph, given, weights=weights), converter
         )
         weights.unlink()
         return onnx_text(content) if isinstance(content, bytes) else None

@@ -20,7 +20,6 @@ from asterism.libraries.adapters.question_scripts import (
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
-    FIRST,
     GRADIENT,
     HESSIAN,
     TRAINING,
@@ -70,21 +69,20 @@ class PyTorch(Library):
         """Source of a function that runs a Keras model or a converted file."""
         return self._script(option, "")
 
-    def resized_script(self, option: str) -> str:
-        """The same after a smaller batch."""
-        return self._script(
-            option,
-            f"""        first = [i[:{FIRST}] for i in inputs]
-        function(first if len(first) > 1 else first[0], training=False)
-""",
-        )
+    def script_after(self, option: str, first: str) -> str:
+        """The same after other inputs."""
+        return self._script(option, first)
 
-    def _script(self, option: str, before: str) -> str:
+    def _script(self, option: str, first: str) -> str:
+        made = before = ""
+        if first:
+            made = f"    first = [torch.from_numpy({first}) for i in inputs]\n"
+            before = "        function(first if len(first) > 1 else first[0], training=False)\n"
         return f"""{_helper(option)}
 def run(model, inputs):
     import torch
 
-    inputs = [torch.from_numpy(i) for i in inputs]
+{made}    inputs = [torch.from_numpy(i) for i in inputs]
     with torch.no_grad():
         function = {_FUNCTIONS[option]}
 {before}        outputs = function(inputs if len(inputs) > 1 else inputs[0], training=False)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import REFERENCES, library_of, product_of, under_test
 from asterism.libraries.judging.finding import (
@@ -55,6 +57,16 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     return found
 
 
+def expected_outside(finding: Finding) -> str:
+    """What a library was to do with an invalid configuration, in words."""
+    others = ", ".join(finding.agreeing[:3])
+    if finding.symptom == SILENT_ACCEPTANCE:
+        return f"an exception, as in {others}"
+    if finding.symptom == OUTSIDE_DIFFERS:
+        return f"an exception, or the output of {others}"
+    return "the model runs, or an exception says what is wrong"
+
+
 def _internal_errors(
     result: Result, internal: Sequence[str], others: Sequence[str], tried: str
 ) -> list[Finding]:
@@ -96,10 +108,15 @@ def _within(one: Arrays, other: Arrays) -> bool:
         if a.shape != b.shape:
             return False
         first, second = a.astype(np.float64), b.astype(np.float64)
-        size = float(np.max(np.abs(second[np.isfinite(second)]), initial=1.0))
-        if not np.allclose(first, second, rtol=0, atol=_ALIKE * size, equal_nan=True):
+        if not np.allclose(first, second, rtol=0, atol=allowance(second), equal_nan=True):
             return False
     return True
+
+
+def allowance(right: NDArray[Any]) -> float:
+    """How far the outputs of two libraries may lie apart that agree."""
+    finite = right[np.isfinite(right)]
+    return _ALIKE * float(np.max(np.abs(finite), initial=1.0))
 
 
 def _finding(

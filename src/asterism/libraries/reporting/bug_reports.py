@@ -13,6 +13,7 @@ from asterism.core.files.artifacts import write_json
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
+from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.file_scripts import own_environment, packages_of
@@ -21,6 +22,7 @@ from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.script_writer import CHECK, KINDS, REPRO, ScriptWriter
 from asterism.libraries.reporting.what_ran_before import section, write_history
+from asterism.libraries.running.inputs import OUTSIDE
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.replay import Replay, Replayer
 from asterism.libraries.triage.triage import UniqueFinding
@@ -77,6 +79,7 @@ class Report:
                 replace(found.finding, before=()) if self.reproduced else found.finding
             ).to_json(),
             "graph": found.graph.to_json(),
+            "changed": found.changed,
         }
 
 
@@ -283,6 +286,8 @@ def _script_of(folder: Path) -> str:
 
 
 def _expected(finding: Finding) -> str:
+    if finding.distributions == (OUTSIDE,):
+        return f"Wanted: {shown(expected_outside(finding))}."
     agreeing = ", ".join(map(shown, finding.agreeing[:3]))
     if finding.symptom == ODD_REFERENCE:
         return f"In float64 the output that most libraries give: {agreeing}."

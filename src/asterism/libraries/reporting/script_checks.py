@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Sequence
 
 from asterism.libraries.judging.difference import difference
-from asterism.libraries.judging.finding import Finding, skeleton
+from asterism.libraries.judging.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE, Finding, skeleton
 
 #: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
 PATIENCE = 60
@@ -38,12 +38,15 @@ def check_of(finding: Finding, steps: Sequence[str]) -> str:
         steps: lines that fail.
     """
     lines = "\n        ".join(steps)
+    if finding.symptom == SILENT_ACCEPTANCE:
+        return _REJECTS.replace("STEPS", lines)
     if finding.deadly:
         limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
         return limit + _CHILD.replace("STEPS", lines)
     words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
     facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
-    return facts + RECORDED + _RUNS.replace("STEPS", lines)
+    way = _TELLS if finding.symptom == INTERNAL_ERROR else _RUNS
+    return facts + RECORDED + way.replace("STEPS", lines)
 
 
 def watch_of(finding: Finding) -> str:
@@ -119,6 +122,47 @@ def main():
             otherwise(type(error), error, error.__traceback__)
         print("the bug lives")
         return 1
+    print("actual  : it runs; the bug is gone")
+    return 0
+
+
+sys.exit(main())
+"""
+
+_REJECTS = """
+
+def main():
+    print("expected: an exception")
+    try:
+        STEPS
+    except ImportError as error:
+        otherwise(type(error), error, error.__traceback__)
+    except Exception as error:
+        print("actual  :", type(error).__name__, error)
+        print("the bug is gone")
+        return 0
+    print("actual  : it runs; the bug lives")
+    return 1
+
+
+sys.exit(main())
+"""
+
+_TELLS = """
+
+def main():
+    print("expected: the model runs, or an exception says what is wrong")
+    try:
+        STEPS
+    except BaseException as error:
+        print("actual  :", type(error).__name__, error)
+        if recorded(error):
+            print("the bug lives")
+            return 1
+        if isinstance(error, ImportError):
+            otherwise(type(error), error, error.__traceback__)
+        print("another exception says what is wrong; the bug is gone")
+        return 0
     print("actual  : it runs; the bug is gone")
     return 0
 

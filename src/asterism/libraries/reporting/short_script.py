@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.forms import SPLIT
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.reporting.numbers import Array, Numbers
 from asterism.libraries.reporting.programs import layer_source
 from asterism.libraries.reporting.python_text import in_docstring, literal
@@ -76,11 +77,15 @@ def short_script(
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
         *_model(found.graph, layers, numbers, kind),
-        *([] if expected else ['print("expected: it runs")']),
+        *([] if expected else [f"print({literal(f'expected: {_wanted(found)}')})"]),
         *running,
         *_printed(expected, actual),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _wanted(found: UniqueFinding) -> str:
+    return expected_outside(found.finding) if found.changed else "it runs"
 
 
 def native_script(

@@ -201,13 +201,17 @@ class WorkerPool:
             yield from client.news
             client.news = []
 
-    def described(self, graph: Graph) -> dict[int, LayerDescription]:
+    def described(self, graph: Graph, changed: Config | None = None) -> dict[int, LayerDescription]:
         """What a worker says of each layer, by its node: only workers have Keras.
 
         It is nothing of a model that Keras rejects.
+
+        Args:
+            graph: the model.
+            changed: parameters of all layers with other values, be they invalid.
         """
         folder = self._folder(graph)
-        request = task_request(Task(-1, graph, {}), folder, self._weights)
+        request = task_request(Task(-1, graph, {}, changed=changed or {}), folder, self._weights)
         request |= {"step": "describe", "backend": "describe"}
         found: dict[int, LayerDescription] = {}
         for name in self._describers():

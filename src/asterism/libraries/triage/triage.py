@@ -20,6 +20,7 @@ from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.universe.tensors import Config
 
 
 @dataclass
@@ -36,6 +37,7 @@ class UniqueFinding:
         ablation: what was varied on the minimal model, backends too, and whether it still shows.
         unfinished: why the minimal model may not be the smallest; empty where it is.
         before: what must run before it in the same process, see :mod:`.replay`.
+        changed: parameters of the layer with other values than the graph's, be they invalid.
     """
 
     signature: str
@@ -47,6 +49,7 @@ class UniqueFinding:
     ablation: dict[str, str] = field(default_factory=dict)
     unfinished: str = ""
     before: tuple[Task, ...] = ()
+    changed: Config = field(default_factory=dict)
 
     @property
     def minimality(self) -> str:

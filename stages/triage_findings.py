@@ -28,6 +28,7 @@ def run(params: Params) -> None:
     """Write a folder for each unique finding, and their list."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     findings = read_findings(Path("artifacts/judge_models/findings.json"), len(graphs))
+    apart = read_findings(Path("artifacts/judge_models/apart.json"), len(graphs))
     settings = params.execute, params.judge, params.triage, params.seed
-    metrics = triage_and_write(findings, graphs, WEIGHTS, *settings, ARTIFACTS)
+    metrics = triage_and_write(findings, graphs, WEIGHTS, *settings, ARTIFACTS, apart)
     write_json(Path("metrics/triage_findings.json"), metrics)

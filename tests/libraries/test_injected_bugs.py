@@ -103,7 +103,12 @@ def examine(worker_pool, kind, folder):
         assert {f.model for f in found} == {0, 2}
         assert {f.symptom for f in found} == {SYMPTOM[kind]}
         params = TriageParams(
-            max_unique=5, max_steps=12, hang_seconds=10, graph_passes=0, known_issues="conf/no_file"
+            max_unique=5,
+            max_steps=12,
+            hang_seconds=10,
+            graph_passes=0,
+            replays=0,
+            known_issues="conf/no_file",
         )
         unique, left = Triage(worker_pool, JUDGE, params, 0).run(found, GRAPHS, ["normal"])
         assert left == 0

@@ -12,7 +12,7 @@ from asterism.libraries.judging.finding import (
 )
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.running.execution import _groups, _planned, _task
+from asterism.libraries.running.execution import _groups, _planned, task_of
 from asterism.libraries.running.inputs import OUTSIDE
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.outside import is_outside_wanted, outside_of
@@ -58,7 +58,7 @@ def test_the_share_of_the_models_is_planned_beside_their_inputs():
     assert planned == [i for i in graphs if is_outside_wanted(0, i, 0.25)]
     assert 30 < len(planned) < 70
     assert list(_groups(["normal", OUTSIDE])) == [["normal"], [OUTSIDE]]
-    task = _task(3, GRAPH, [OUTSIDE], TESTED, 0)
+    task = task_of(3, GRAPH, [OUTSIDE], TESTED, 0)
     found = outside_of(GRAPH, 0, 3)
     assert (task.graph, task.changed) == (found.graph, found.changed)
 

@@ -65,6 +65,7 @@ def test_the_list_of_findings_tells_all_of_one():
         "ablation": {"batch of 1": "gone"},
         "finding": found.finding.to_json(),
         "graph": GRAPH.to_json(),
+        "changed": {},
     }
     assert Report("f", "s", (), "").to_json(unique())["layer"] == ""
     assert not report.reproduced

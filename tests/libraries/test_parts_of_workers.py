@@ -15,7 +15,7 @@ from asterism.libraries.running import execution, worker_client
 from asterism.libraries.running.branches import SWITCH
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.tasks import Task, task_request, worker_of
-from asterism.libraries.running.worker import Worker, _describe
+from asterism.libraries.running.worker import Worker, _describe, _of_free_length
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.running.worker_pool import WorkerPool
@@ -204,6 +204,27 @@ def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tm
 )
 def test_a_workers_failures_are_answers(request_of, error, expected):
     assert Worker(Twice(error)).answer(request_of()) == expected
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ArithmeticError("odd"), "unsupported"),
+        (ValueError("the shape must be known"), "unsupported"),
+        (AttributeError("'NoneType' object has no attribute 'x'"), "error"),
+        (RuntimeError("INTERNAL: no such register"), "error"),
+        (RuntimeError("Internal error: please report it"), "error"),
+        (NotImplementedError("no"), "unsupported"),
+    ],
+)
+def test_only_an_internal_error_on_a_free_length_is_a_failure(request_of, error, status):
+    assert Worker(Twice(error)).answer(request_of(form="lengthened"))["status"] == status
+
+
+def test_what_keras_says_of_a_free_length_while_it_builds_is_a_rejection():
+    answer = {"status": "error", "stage": "build", "exception": "AttributeError", "message": ""}
+    assert _of_free_length(answer)["status"] == "unsupported"
+    assert _of_free_length({**answer, "stage": "convert"})["status"] == "error"
 
 
 class Process:

@@ -144,7 +144,12 @@ def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_f
     assert {f.distributions for f in findings} >= {(WEIGHT_GRADIENT,), ("training",)}
     assert all(f.question for f in findings)
     params = TriageParams(
-        max_unique=3, max_steps=6, hang_seconds=60, graph_passes=0, known_issues="conf/no_file"
+        max_unique=3,
+        max_steps=6,
+        hang_seconds=60,
+        graph_passes=0,
+        replays=0,
+        known_issues="conf/no_file",
     )
     one = [f for f in findings if f.distributions == (WEIGHT_GRADIENT,) and f.model == 0]
     (unique,), _ = Triage(worker_pool, JUDGE, params, 0).run(one, [graph], ["normal"])

@@ -11,6 +11,7 @@ from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.adapters.questions import FIRST, RESIZED
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.programs import FIRST_INPUTS
 from asterism.libraries.running.execution import _asked, _groups
 from asterism.libraries.running.inputs import BATCH, sample_inputs
 from asterism.libraries.running.tasks import Task
@@ -28,7 +29,7 @@ BACKENDS = ("tensorflow:graph", "onnxruntime:tf2onnx", "ort_with_stale_shapes:tf
 def test_resized_inputs_are_a_task_of_their_own_for_backends_that_take_them():
     assert list(_groups(["normal", RESIZED, "wide"])) == [["normal", "wide"], [RESIZED]]
     assert _asked(("litert:tflite", *BACKENDS[:2]), [RESIZED]) == BACKENDS[:2]
-    assert _asked(BACKENDS, ["normal"]) is None
+    assert _asked(BACKENDS, ["normal"]) == BACKENDS
     (inputs,) = sample_inputs(GRAPH, 0, 0, RESIZED)
     assert len(inputs) not in (FIRST, BATCH)
 
@@ -49,7 +50,7 @@ def test_a_stale_shape_is_found_by_a_second_size_only():
         }
     assert found["normal"] == ()
     (finding,) = found[RESIZED]
-    assert finding.backends == ("ort_with_stale_shapes:tf2onnx",) and finding.resized
+    assert finding.backends == ("ort_with_stale_shapes:tf2onnx",)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,6 @@ def test_a_stale_shape_is_found_by_a_second_size_only():
 )
 def test_the_script_runs_a_smaller_batch_before_where_that_matters(library, option):
     adapter = LIBRARIES[library]()
-    text = adapter.resized_script(option)
+    text = adapter.script_after(option, FIRST_INPUTS[RESIZED])
     assert (f"[:{FIRST}]" in text) == (library != "jax")
     exec(text, {"np": np})

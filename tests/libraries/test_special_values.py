@@ -23,7 +23,7 @@ def decided(kind, function, actual=None, **more):
         right, high, low = (function(x) for x in (given, *(probed(given, o) for o in STAND_INS)))
     allowed = np.full(right.shape, 1e-6)
     answer = None if actual is None else np.asarray(actual)
-    return (~Probes(kind, [high], [low], **more).is_open(0, right, allowed, answer)).tolist()
+    return (~Probes((kind,), [high], [low], **more).is_open(0, right, allowed, answer)).tolist()
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,25 @@ def test_stand_ins_are_finite_and_differ_in_order():
     assert probed(integers, "probe_low") is integers
 
 
+def test_of_two_kinds_of_special_numbers_both_must_decide():
+    right = np.array([NAN, INF, 1.0])
+    high, low = np.array([1e4, 1e30, 1.0]), np.array([-3e3, 1e25, 1.0])
+
+    def judged(*kinds):
+        return (~Probes(kinds, [high], [low]).is_open(0, right, np.full(3, 1e-6))).tolist()
+
+    assert judged("nan") == [True, False, True]
+    assert judged("infinity") == [False, True, True]
+    assert judged("nan", "infinity") == [False, False, True]
+
+
+def test_only_the_numbers_that_are_all_but_too_large_get_smaller():
+    weights = np.array([1e30, 0.5, -2.0])
+    assert probed(weights, "probe_high").tolist() == [1e30 * 2.0**-10, 0.5, -2.0]
+
+
 def test_outputs_of_another_shape_than_the_probes_are_all_judged():
-    probes = Probes("nan", [np.zeros(2)], [np.zeros(2)])
+    probes = Probes(("nan",), [np.zeros(2)], [np.zeros(2)])
     assert not probes.is_open(0, np.zeros(3), np.zeros(3)).any()
     assert not probes.is_open(1, np.zeros(2), np.zeros(2)).any()
 

@@ -18,7 +18,12 @@ from memo.small_graphs import layer
 
 JUDGE = JudgeParams(ulps=64, conditioning=8)
 PARAMS = TriageParams(
-    max_unique=5, max_steps=50, hang_seconds=10, graph_passes=0, known_issues="conf/no_file"
+    max_unique=5,
+    max_steps=50,
+    hang_seconds=10,
+    graph_passes=0,
+    replays=0,
+    known_issues="conf/no_file",
 )
 GRAPH = sequential(Tensor((4,)), [layer("ReLU"), layer("Dense", units=4), layer("LeakyReLU")])
 

@@ -110,7 +110,12 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         assert (finding.library, finding.symptom) == (OLD, "NaN/Inf mask differs")
         assert "onnxruntime:tf2onnx" in finding.agreeing
         params = TriageParams(
-            max_unique=1, max_steps=20, hang_seconds=60, graph_passes=0, known_issues="conf/no_file"
+            max_unique=1,
+            max_steps=20,
+            hang_seconds=60,
+            graph_passes=0,
+            replays=0,
+            known_issues="conf/no_file",
         )
         triage = Triage(pool, PARAMS, params, 0)
         with Reporter(pool, PARAMS, 0, {}, tmp_path, {}) as reporter:

@@ -53,7 +53,8 @@ def findings(
         print(f"{count:6}  {name}")
     if triage is not None:
         settings = params.execute, params.judge, params.triage, params.seed
-        metrics = triage_and_write(judged.findings, graphs, later.WEIGHTS, *settings, triage)
+        given_findings = judged.findings, graphs, later.WEIGHTS
+        metrics = triage_and_write(*given_findings, *settings, triage, judged.apart)
         print(f"{metrics['unique']} unique findings are written to {triage}/")
 
 

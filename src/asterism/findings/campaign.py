@@ -9,7 +9,7 @@ from __future__ import annotations
 import resource
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -18,10 +18,12 @@ from typing import Any
 from asterism.core.files.artifacts import read_json, replacing, write_json
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
+from asterism.core.resuming.work_units import ALONE
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of, read_known_issues
+from asterism.libraries.reporting.outside_writing import OUTSIDE_FOLDER
 from asterism.libraries.reporting.writing import write_triaged
 from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
@@ -34,6 +36,8 @@ from asterism.memo.graphs.store import write_models, write_weights
 log = get_logger(__name__)
 
 FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
+#: Of a piece: differences that are no wrong results, and what configurations just outside show.
+APART = "apart.json"
 
 
 class Settings(ParameterSection):
@@ -66,7 +70,7 @@ def run_pieces(
     while part := dict(islice(left, size)):
         known = [found for path in finished(folder) for found in read_unique(path)]
         target = folder / f"piece-{len(pieces_of(folder, elsewhere)):04d}"
-        run_piece(part, settings, target, known)
+        run_piece(part, settings, target, known, outside_signatures(folder))
         yield target
 
 
@@ -89,6 +93,7 @@ def run_piece(
     settings: Settings,
     target: Path,
     known: Sequence[UniqueFinding],
+    outside_known: Collection[str] = (),
 ) -> None:
     """Run, judge and triage the models of a piece, and write what it found and what it took.
 
@@ -97,6 +102,7 @@ def run_piece(
         settings: backends, inputs, tolerances and budgets.
         target: the folder, which is there only when all is done.
         known: unique findings of earlier pieces.
+        outside_known: signatures of theirs that are just outside of what is valid.
     """
     began, used = time.monotonic(), _processor_seconds()
     graphs = list(models.values())
@@ -107,15 +113,16 @@ def run_piece(
         write_weights(weights, {})
         write_models(folder, dict(models))
         with open_worker_pool(given, weights) as pool:
-            record = execute(
-                graphs, pool, given.distributions, settings.seed, special_share=given.special_share
-            )
+            shares = given.special_share, given.outside_share
+            record = execute(graphs, pool, given.distributions, settings.seed, ALONE, *shares)
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
-            counts = write_triaged(pool, worth, graphs, weights, *rest, known)
+            given_apart = judged.apart, known, outside_known
+            counts = write_triaged(pool, worth, graphs, weights, *rest, *given_apart)
             left_out = pool.start()
+        write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])
         write_json(
             folder / FACTS,
@@ -139,6 +146,12 @@ def _is_limit(known: Mapping[str, KnownIssue], finding: Finding) -> bool:
     """Whether a library documents it, whatever the layer: shrinking it would tell nothing."""
     issue = issue_of(known, signature(finding), finding)
     return issue is not None and bool(issue.limit)
+
+
+def outside_signatures(folder: Path) -> set[str]:
+    """Signatures of what the pieces that are through have found just outside of what is valid."""
+    lists = folder.glob(f"*/{TRIAGED}/{OUTSIDE_FOLDER}/{UNIQUE}")
+    return {str(value["signature"]) for path in sorted(lists) for value in read_json(path)}
 
 
 def read_unique(piece: Path) -> list[UniqueFinding]:

@@ -155,6 +155,7 @@ def campaign_page(
     wrong = [entry for entry in entries if entry.by_values]
     looked = [entry for entry in wrong if entry.name in verdicts]
     alarms = sum(verdicts[entry.name].false_alarm for entry in looked)
+    apart = _apart(pieces)
     operators, ways = facts["operators"], facts.get("calls", {})
     calling = sum(way["seconds"] for way in ways.values()) / 3600
     lines = [
@@ -181,6 +182,7 @@ def campaign_page(
         f"| distinct confirmed findings of these | {_of_source(real, 'call')} |",
         f"| distinct confirmed findings that were seen by hand | {_of_source(real, 'hand')} |",
         "",
+        *_standing_apart(apart),
         *_ways(ways, real),
         "Coverage of the universe of layers by these models:",
         "",
@@ -192,6 +194,29 @@ def campaign_page(
         f"by hand, with the reason in the report: {alarms} of these are false alarms.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _apart(pieces: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How many differences of all pieces stand apart, by symptom."""
+    counts: Counter[str] = Counter()
+    for piece in pieces:
+        counts.update(piece.get("judged", {}).get("apart", {}))
+    return counts
+
+
+def _standing_apart(counts: Mapping[str, int]) -> list[str]:
+    """A line for each symptom that stands apart; none where no piece has counted them."""
+    if not counts:
+        return []
+    lines = (f"| {cell(symptom)} | {count:,} |" for symptom, count in sorted(counts.items()))
+    return [
+        "What stands apart, as no wrong result, by models and backends:",
+        "",
+        "| what | how often |",
+        "|---|---|",
+        *lines,
+        "",
+    ]
 
 
 def _ways(ways: Mapping[str, Any], real: Sequence[Entry]) -> list[str]:

@@ -32,8 +32,8 @@ _LOOK_MS = 100
 #: Seconds in which a worker that has closed its end, as a crash does, has ended.
 _END_SECONDS = 30.0
 
-#: What is kept of the latest that a worker has printed.
-_KEPT_BYTES = 4000
+#: What is kept of the latest that a worker has printed: an abort's words and the stack behind them.
+_KEPT_BYTES = 20_000
 
 
 @dataclass(frozen=True)

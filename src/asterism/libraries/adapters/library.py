@@ -100,10 +100,14 @@ class Library(Plugin):
         ``model`` is the Keras model or, where the backend reads one, the path of its file.
         """
 
-    def resized_script(self, option: str) -> str:
-        """Source of ``run(model, inputs)`` where the compiled model sees the first items before.
+    def script_after(self, option: str, first: str) -> str:
+        """Source of ``run(model, inputs)`` where the compiled model sees other inputs before.
 
         The same as :meth:`script` where that makes no difference.
+
+        Args:
+            option: the backend.
+            first: an expression that makes the other one of an input ``i``, an array.
         """
         return self.script(option)
 

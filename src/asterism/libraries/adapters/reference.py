@@ -17,7 +17,7 @@ PROBED = ("nan", "infinity", "largest")
 #: first one: their order is another one in the second probe.
 STAND_INS = {"probe_high": (1e4, 1e30, 2.0**-10), "probe_low": (-3e3, 1e25, 2.0**-20)}
 
-#: Inputs with a number beyond this are all but too large.
+#: Numbers beyond this are all but too large.
 _LARGE = 1e3
 
 
@@ -38,15 +38,14 @@ def probed(array: NDArray[Any], option: str) -> NDArray[Any]:
     """A floating array with finite numbers in place of NaN, infinities and the largest numbers.
 
     Args:
-        array: inputs.
+        array: inputs or weights.
         option: which of :data:`STAND_INS` to take.
     """
     if not np.issubdtype(array.dtype, np.floating):
         return array
     number, size, factor = STAND_INS[option]
-    finite = array[np.isfinite(array)]
-    large = np.abs(finite).max(initial=0.0) > _LARGE
-    plain = np.where(np.isinf(array), np.sign(array) * size, array * (factor if large else 1.0))
+    smaller = np.where(np.abs(array) > _LARGE, array * factor, array)
+    plain = np.where(np.isinf(array), np.sign(array) * size, smaller)
     unknown = np.isnan(array)
     plain[unknown] = number * np.linspace(1, 2, int(unknown.sum()))
     found: NDArray[Any] = plain.astype(array.dtype)

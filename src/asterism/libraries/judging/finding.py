@@ -14,10 +14,10 @@ from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import ShortText, record_from
 from asterism.core.messages.errors import UserError, concerning
 from asterism.libraries.adapters.backends import is_backend, product_of
-from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
-from asterism.libraries.adapters.questions import OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import QUESTIONS
 from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.judging.history import Earlier
 from asterism.libraries.running.inputs import DISTRIBUTIONS
 from asterism.libraries.running.outcomes import STAGES
 
@@ -35,6 +35,8 @@ OUTSIDE_DIFFERS = "differs on an invalid configuration"
 APART = (SPECIAL_VALUES, STATED_LIMIT, SILENT_ACCEPTANCE, INTERNAL_ERROR, OUTSIDE_DIFFERS)
 SYMPTOMS = (*FAILURES, *DIFFERENCES, ODD_REFERENCE, *APART)
 SEVERITIES = ("normal", "special")
+
+_KINDS = frozenset(DISTRIBUTIONS)
 
 #: An exception with its module, a signal, or an exit status; empty where none is known.
 _EXCEPTION = re.compile(r"(exit status -?[0-9]{1,9}|(?!exit status)[^\s\x00-\x1f\x7f]*)")
@@ -60,6 +62,7 @@ class Finding:
         message: of the exception.
         excess: how far off the worst output of the worst backend is, see :class:`Difference`.
         d_mad: CRADLE's metric between that output and an agreeing backend's, for comparison.
+        before: what the worker of the first backend had run before, the latest last.
     """
 
     model: int
@@ -75,6 +78,7 @@ class Finding:
     message: ShortText = ""
     excess: FiniteFloat = 0.0
     d_mad: FiniteFloat = 0.0
+    before: tuple[Earlier, ...] = ()
 
     @property
     def by_values(self) -> bool:
@@ -91,26 +95,6 @@ class Finding:
     def question(self) -> str:
         """What was compared in place of outputs, such as gradients; empty where outputs were."""
         return next((d for d in self.distributions if d in QUESTIONS), "")
-
-    @property
-    def resized(self) -> bool:
-        """Whether the compiled model has seen a batch of another size first."""
-        return self.distributions[:1] == (RESIZED,)
-
-    @property
-    def form(self) -> str:
-        """What the backend ran in place of the plain model; empty for the model itself."""
-        return next((d for d in self.distributions[:1] if d in FORMS), "")
-
-    @property
-    def overwritten(self) -> bool:
-        """Whether the outputs are read after the inputs' memory was written over."""
-        return self.distributions[:1] == (OVERWRITTEN,)
-
-    @property
-    def runs_otherwise(self) -> bool:
-        """Whether the model is not just run once as it is, which short scripts do."""
-        return bool(self.question or self.form or self.resized or self.overwritten)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON value that :meth:`from_json` reads."""
@@ -132,9 +116,8 @@ class Finding:
             "library": product_of(finding.library) in plugins,
             "backends": bool(finding.backends) and all(map(is_backend, finding.backends)),
             "agreeing": all(map(is_backend, finding.agreeing)),
-            "distributions": all(
-                distribution in DISTRIBUTIONS for distribution in finding.distributions
-            ),
+            "distributions": _KINDS.issuperset(finding.distributions),
+            "before": all(_KINDS.issuperset(e.distributions) for e in finding.before),
             "exception": _EXCEPTION.fullmatch(finding.exception) is not None,
             "frame": finding.frame.isprintable(),
         }
@@ -160,8 +143,9 @@ def read_findings(path: Path, models: int) -> list[Finding]:
     for number, value in enumerate(listed):
         with concerning(f"{path}: finding {number}"):
             finding = Finding.from_json(value)
-            if not 0 <= finding.model < models:
-                raise UserError(f"there is no model {finding.model}")
+            for model in (finding.model, *(earlier.model for earlier in finding.before)):
+                if not 0 <= model < models:
+                    raise UserError(f"there is no model {model}")
             findings.append(finding)
     return findings
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.judging.history import Histories
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.record import Record
@@ -30,7 +31,7 @@ class Judged:
 
 
 def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed: int) -> Judged:
-    """Judge every model of a record, one at a time.
+    """Judge every model of a record, one at a time. Findings say what their worker ran before.
 
     Args:
         graphs: the models.
@@ -41,12 +42,14 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
     findings: list[Finding] = []
     apart: list[Finding] = []
     agreed = unresolved = 0
+    histories = Histories()
     for result in record.results(len(graphs)):
         verdict = judge(graphs[result.index], result, params, seed)
-        findings += verdict.findings
-        apart += verdict.apart
+        findings += [_after(finding, histories) for finding in verdict.findings]
+        apart += [_after(finding, histories) for finding in verdict.apart]
         agreed += verdict.agreed
         unresolved += verdict.unresolved
+        histories.add(result)
     # A model is one, however many groups of inputs it was rejected with.
     invalid = len({f.model for f in findings if f.symptom == "invalid model"})
     metrics = {
@@ -59,3 +62,7 @@ def judge_all(graphs: Sequence[Graph], record: Record, params: JudgeParams, seed
         "apart": dict(sorted(Counter(f.symptom for f in apart).items())),
     }
     return Judged(findings, apart, metrics)
+
+
+def _after(finding: Finding, histories: Histories) -> Finding:
+    return replace(finding, before=histories.before(finding.backends[0]))

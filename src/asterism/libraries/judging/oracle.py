@@ -45,6 +45,7 @@ from asterism.libraries.running.outside import outside_of
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.special_weights import special_kinds
 
 #: Runs on other inputs than the ones that are judged.
 _HELPERS = (PERTURBED, *PROBES)
@@ -193,7 +194,7 @@ def vote_of(
     """What the references say about a model's outputs, or about some of its nodes."""
     given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
     spreads = _spreads(result, distribution) or [0.0] * len(list(outputs))
-    probes = Probes.of(result.outputs, PROBES, distribution)
+    probes = probes_of(graph, result, distribution)
     return vote(given, spreads, tolerance_of(graph, params), probes)
 
 
@@ -217,7 +218,7 @@ def differences(
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
     spreads = _spreads(result, distribution)
-    probes = None if strictly else Probes.of(result.outputs, PROBES, distribution)
+    probes = None if strictly else probes_of(graph, result, distribution)
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
         given = result.outputs[backend][distribution]
@@ -232,6 +233,12 @@ def differences(
         if each:
             found[backend] = None if None in each else min(each, key=_distance)
     return found
+
+
+def probes_of(graph: Graph, result: Result, distribution: str) -> Probes | None:
+    """The probes of special inputs or weights; None where there is no special number."""
+    of_weights = {*special_kinds(graph), *result.special}
+    return Probes.of(result.outputs, PROBES, distribution, of_weights)
 
 
 def _spreads(result: Result, distribution: str) -> list[float] | None:
@@ -258,7 +265,7 @@ def _value_findings(
         nodes = compared_nodes(graph, (distribution,))
         found = differences(graph, result, distribution, params, nodes)
         told = found
-        if Probes.of(result.outputs, PROBES, distribution) is not None:
+        if probes_of(graph, result, distribution) is not None:
             told = differences(graph, result, distribution, params, nodes, strictly=True)
         said, found = set_apart(result, distribution, found, told)
         apart += [replace(f, severity=_severity(graph, (distribution,))) for f in said]

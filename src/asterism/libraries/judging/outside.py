@@ -7,11 +7,12 @@ differ from what the others, who accept it too, agree on.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import REFERENCES, library_of, product_of, under_test
 from asterism.libraries.judging.finding import (
@@ -23,15 +24,10 @@ from asterism.libraries.judging.finding import (
 )
 from asterism.libraries.judging.references import Arrays
 from asterism.libraries.running.inputs import OUTSIDE
+from asterism.libraries.running.messages import is_internal
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
 
-#: Exceptions that no library raises on purpose, and words that say so.
-_INTERNAL = re.compile(
-    r"(Assertion|Attribute|Key|Index|ZeroDivision|UnboundLocal|Recursion|System|Internal\w*)Error$"
-    r"|InductorError$|BackendCompilerFailed$"
-)
-_SAID = re.compile(r"INTERNAL ASSERT|[Ii]nternal error|[Pp]lease report|should not happen")
 #: Largest deviation of outputs that agree, relative to the largest of them.
 _ALIKE = 1e-2
 
@@ -61,6 +57,16 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     return found
 
 
+def expected_outside(finding: Finding) -> str:
+    """What a library was to do with an invalid configuration, in words."""
+    others = ", ".join(finding.agreeing[:3])
+    if finding.symptom == SILENT_ACCEPTANCE:
+        return f"an exception, as in {others}"
+    if finding.symptom == OUTSIDE_DIFFERS:
+        return f"an exception, or the output of {others}"
+    return "the model runs, or an exception says what is wrong"
+
+
 def _internal_errors(
     result: Result, internal: Sequence[str], others: Sequence[str], tried: str
 ) -> list[Finding]:
@@ -85,10 +91,7 @@ def _is_internal(outcome: ExecutionOutcome) -> bool:
     """Whether a library failed at something that it did not check."""
     if outcome.killed:
         return True
-    text = outcome.status == "error" and (
-        _INTERNAL.search(outcome.exception) or _SAID.search(outcome.message)
-    )
-    return bool(text)
+    return outcome.status == "error" and is_internal(outcome.exception, outcome.message)
 
 
 def _products(backends: Sequence[str]) -> set[str]:
@@ -105,10 +108,15 @@ def _within(one: Arrays, other: Arrays) -> bool:
         if a.shape != b.shape:
             return False
         first, second = a.astype(np.float64), b.astype(np.float64)
-        size = float(np.max(np.abs(second[np.isfinite(second)]), initial=1.0))
-        if not np.allclose(first, second, rtol=0, atol=_ALIKE * size, equal_nan=True):
+        if not np.allclose(first, second, rtol=0, atol=allowance(second), equal_nan=True):
             return False
     return True
+
+
+def allowance(right: NDArray[Any]) -> float:
+    """How far the outputs of two libraries may lie apart that agree."""
+    finite = right[np.isfinite(right)]
+    return _ALIKE * float(np.max(np.abs(finite), initial=1.0))
 
 
 def _finding(

@@ -1,4 +1,4 @@
-"""What is to be judged where inputs are NaN, infinite or all but too large.
+"""What is to be judged where inputs or weights are NaN, infinite or all but too large.
 
 The float64 model also runs twice with finite numbers in place of the special ones. What these two
 probes say together with the reference tells whether arithmetic decides an element:
@@ -15,7 +15,7 @@ A difference in what is open is "special value handling". It is counted, and is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +33,14 @@ class Probes:
     """The runs with finite numbers in place of the special ones.
 
     Args:
-        kind: of the inputs, one of :data:`~asterism.libraries.adapters.reference.PROBED`.
+        kinds: of the special numbers, of :data:`~asterism.libraries.adapters.reference.PROBED`.
+            What is judged of an element all of them must decide.
         high: outputs of the one run.
         low: outputs of the other.
         by_letter: whether a definition says itself what comes of NaN, be it a number.
     """
 
-    kind: str
+    kinds: tuple[str, ...]
     high: Sequence[Array]
     low: Sequence[Array]
     by_letter: bool = False
@@ -50,6 +51,7 @@ class Probes:
         outputs: Mapping[str, Mapping[str, Sequence[Array]]],
         names: tuple[str, str],
         kind: str,
+        of_weights: Iterable[str] = (),
         *,
         by_letter: bool = False,
     ) -> Probes | None:
@@ -59,12 +61,14 @@ class Probes:
             outputs: by backend and kind of inputs.
             names: of the two probes.
             kind: of the inputs.
+            of_weights: kinds of the special numbers among the weights.
             by_letter: see :class:`Probes`.
         """
+        kinds = tuple(k for k in PROBED if k == kind or k in of_weights)
         high, low = (outputs.get(name, {}).get(kind) for name in names)
-        if kind not in PROBED or high is None or low is None or len(high) != len(low):
+        if not kinds or high is None or low is None or len(high) != len(low):
             return None
-        return cls(kind, high, low, by_letter)
+        return cls(kinds, high, low, by_letter)
 
     def is_open(
         self, at: int, expected: Array, allowed: Array, actual: Array | None = None
@@ -84,19 +88,21 @@ class Probes:
         high, low = _numbers(self.high[at]), _numbers(self.low[at])
         right = _numbers(expected)
         with np.errstate(all="ignore"):
-            decided = _is_near(high, right, allowed) & _is_near(low, right, allowed)
-            if self.kind == "nan":
+            same = _is_near(high, right, allowed) & _is_near(low, right, allowed)
+            decided = np.ones(expected.shape, np.bool_)
+            if "nan" in self.kinds:
                 depends = (high != low) | np.isnan(high)
-                decided = np.where(np.isnan(right), depends, decided & (high == low))
-                if self.by_letter:
-                    decided |= ~np.isnan(right)
-            if self.kind == "infinity":
+                by_nan = np.where(np.isnan(right), depends, same & (high == low))
+                decided &= (by_nan | ~np.isnan(right)) if self.by_letter else by_nan
+            if "infinity" in self.kinds:
                 signs = (np.sign(high) == np.sign(right)) & (np.sign(low) == np.sign(right))
                 grows = signs & ((np.abs(high) > np.abs(low)) | np.isinf(low))
-                decided = np.where(np.isinf(right), grows, decided)
+                decided &= np.where(np.isinf(right), grows, same)
                 if actual is not None and actual.shape == right.shape:
                     # An infinity less another one, or times zero, on the way to it.
-                    decided = decided & ~(np.isinf(right) & np.isnan(_numbers(actual)))
+                    decided &= ~(np.isinf(right) & np.isnan(_numbers(actual)))
+            if "largest" in self.kinds:
+                decided &= same
         found: Mask = ~decided
         return found
 

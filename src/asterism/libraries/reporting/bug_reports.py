@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import textwrap
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,18 @@ from asterism.core.files.artifacts import write_json
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
+from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.reporting.file_scripts import own_environment, packages_of
 from asterism.libraries.reporting.keras_files import GRAPH, MODEL
 from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.markdown import block, cell, code, shown
-from asterism.libraries.reporting.script_writer import CHECK, REPRO, ScriptWriter
+from asterism.libraries.reporting.script_writer import CHECK, KINDS, REPRO, ScriptWriter
+from asterism.libraries.reporting.what_ran_before import section, write_history
+from asterism.libraries.running.inputs import OUTSIDE
 from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.replay import Replay, Replayer
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
 
@@ -71,16 +75,19 @@ class Report:
             "original_layers": found.original_layers,
             "minimality": found.minimality,
             "ablation": found.ablation,
-            "finding": found.finding.to_json(),
+            "finding": (
+                replace(found.finding, before=()) if self.reproduced else found.finding
+            ).to_json(),
             "graph": found.graph.to_json(),
+            "changed": found.changed,
         }
 
 
 class Reporter:
     """Writes a folder for each unique finding. Its script is confirmed while triage goes on.
 
-    Use it as a context manager; :meth:`start` may be called from triage, :meth:`finish` when the
-    finding is complete.
+    Use it as a context manager. :meth:`start` may be called from triage, :meth:`settle` when triage
+    is through, :meth:`finish` when the finding is complete.
 
     Args:
         worker_pool: started workers.
@@ -89,6 +96,7 @@ class Reporter:
         stored: arrays that nodes may name.
         target: where the folders go.
         known_issues: by a part of the signature.
+        replayer: of findings that no script confirms; None where none is replayed.
     """
 
     def __init__(
@@ -99,15 +107,19 @@ class Reporter:
         stored: Stored,
         target: Path,
         known_issues: dict[str, KnownIssue],
+        replayer: Replayer | None = None,
     ) -> None:
         self._scripts = ScriptWriter(worker_pool, judging, seed, stored)
         self._target = target
         self._known_issues = known_issues
+        self._replayer = replayer
         # One at a time: the processes of a script load libraries anew, beside the workers.
         self._pool = ThreadPoolExecutor(1)
         self._confirming: dict[str, Future[tuple[int, ...]]] = {}
         #: Longer kinds of scripts that are left to try.
         self._left: dict[str, tuple[str, ...]] = {}
+        self._settled: dict[str, tuple[int, ...]] = {}
+        self._replays: dict[str, Replay] = {}
 
     def __enter__(self) -> Reporter:
         return self
@@ -123,24 +135,62 @@ class Reporter:
         runs = self._pool.submit(_confirmed, found.finding, folder)
         self._confirming[found.signature] = runs
 
-    def finish(self, found: UniqueFinding) -> Report:
-        """Write the report: how the script's processes ended, and what lies beside it.
+    def settle(self, found: UniqueFinding) -> None:
+        """Find a script that shows the finding, or what must run before it for one to do so.
 
-        Where a script does not show the finding, the next longer kind is written and run in its
-        place. What none of them shows, and known limits, get into folders of their own.
+        Where a script does not show it, the next longer kind is written and run in its place. What
+        none of them shows is replayed, and may get another model by that.
         """
-        name, signature = folder_name(found), found.signature
-        folder = self._target / name
+        folder, signature = self._target / folder_name(found), found.signature
         confirmed = self._confirming[signature].result()
         left = self._left[signature]
         while left and not _shows(confirmed):
             left = self._scripts.write(found, folder, left)
             confirmed = _confirmed(found.finding, folder)
+        if self._replayer is not None and not (_shows(confirmed) or self._limit_of(found)):
+            confirmed = self._replayed(self._replayer, found, folder, confirmed)
+        self._settled[signature] = confirmed
+
+    def _replayed(
+        self, replayer: Replayer, found: UniqueFinding, folder: Path, before: tuple[int, ...]
+    ) -> tuple[int, ...]:
+        """How the script ends that a replay leads to; as before where it leads to none."""
+        replay = replayer.replay(found)
+        self._replays[found.signature] = replay
+        write_history(found.finding, replay, folder)
+        if replay.graph is None or (replay.graph == found.graph and not replay.before):
+            return before
+        found.graph, found.before = replay.graph, replay.before
+        found.unfinished = replay.unfinished
+        found.ablation = {}  # it was seen in workers that had run other models
+        write_json(folder / GRAPH, found.graph.to_json())
+        confirmed = before
+        left: tuple[str, ...] = KINDS
+        while left and not _shows(confirmed):
+            left = self._scripts.write(found, folder, left)
+            confirmed = _confirmed(found.finding, folder)
+        return confirmed
+
+    def _limit_of(self, found: UniqueFinding) -> str:
+        issue = issue_of(self._known_issues, found.signature, found.finding)
+        return issue.limit if issue is not None else ""
+
+    def finish(self, found: UniqueFinding) -> Report:
+        """Write the report: how the script's processes ended, and what lies beside it.
+
+        A finding that is not settled is settled first. What no script shows, and known limits, get
+        into folders of their own.
+        """
+        name, signature = folder_name(found), found.signature
+        folder = self._target / name
+        if signature not in self._settled:
+            self.settle(found)
+        confirmed = self._settled[signature]
         issue = issue_of(self._known_issues, signature, found.finding)
         known, limit = (issue.link, issue.limit) if issue is not None else ("", "")
         apart = LIMITS if limit else "" if _shows(confirmed) else NOT_REPRODUCED
         report = Report(f"{apart}/{name}" if apart else name, signature, confirmed, known, limit)
-        text = _markdown(found, report, folder)
+        text = _markdown(found, report, folder, self._replays.get(signature))
         (folder / "report.md").write_text(text, encoding="utf-8", errors="replace")
         if apart:
             (self._target / apart).mkdir(exist_ok=True)
@@ -165,7 +215,9 @@ def _confirmed(finding: Finding, folder: Path) -> tuple[int, ...]:
     return exit_statuses(folder / CHECK, CONFIRMATIONS, python)
 
 
-def _markdown(found: UniqueFinding, report: Report, folder: Path) -> str:
+def _markdown(
+    found: UniqueFinding, report: Report, folder: Path, replay: Replay | None = None
+) -> str:
     """In the shape that the libraries' bug templates ask for."""
     finding = found.finding
     statuses = ", ".join(map(str, report.confirmed))
@@ -204,7 +256,7 @@ in three fresh processes: {statuses}; 1 is the bug).
 ## Actual behaviour
 
 {_actual(finding)}
-
+{section(finding, replay) if replay is not None else ""}
 ## What was varied
 
 `shows`: the same goes wrong. `gone`, `ok`: it runs, and that does not. `no file to read`: the \
@@ -234,6 +286,8 @@ def _script_of(folder: Path) -> str:
 
 
 def _expected(finding: Finding) -> str:
+    if finding.distributions == (OUTSIDE,):
+        return f"Wanted: {shown(expected_outside(finding))}."
     agreeing = ", ".join(map(shown, finding.agreeing[:3]))
     if finding.symptom == ODD_REFERENCE:
         return f"In float64 the output that most libraries give: {agreeing}."

@@ -13,8 +13,8 @@ from asterism.libraries.adapters.backends import library_of
 from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.programs import arrays_text
 from asterism.libraries.reporting.python_text import in_docstring
-from asterism.libraries.reporting.reproducer import arrays_text
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 
 #: Characters of a line of the file's text.

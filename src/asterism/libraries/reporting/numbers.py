@@ -85,6 +85,13 @@ def _normal(shape: tuple[int, ...], dtype: str, number: int) -> Array:
 
 MAKERS: tuple[Maker, ...] = (_zeros, _ones, _ramp, _normal)
 
+
+def any_numbers(known: Numbers) -> Numbers:
+    """Ones as inputs, and the weights that a layer begins with: where no number matters."""
+    inputs = (_ones(a.values.shape, str(a.values.dtype), 0) for a in known.inputs)
+    return Numbers(tuple(inputs), {})
+
+
 #: In place of zeros, the special numbers of some kinds of inputs, as a script writes them.
 _SPECIAL = {
     "nan": ("np.nan", np.nan),

@@ -13,28 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.backends import library_of
 from asterism.libraries.adapters.environments import versions_of
-from asterism.libraries.adapters.forms import FORMS
-from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
-from asterism.libraries.adapters.questions import BY_LAYER
-from asterism.libraries.adapters.reloading import source_of
+from asterism.libraries.adapters.library import Converter
 from asterism.libraries.judging.compare import bounds
-from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.special_values import Probes
-from asterism.libraries.reporting.numbers import literal_array
-from asterism.libraries.reporting.python_text import call, in_docstring, literal
+from asterism.libraries.reporting.programs import Program, Runner, arrays_text, program_of
+from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_environment import variables
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
-from asterism.memo.graphs.graph import INPUT, Graph
-from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
-from asterism.memo.graphs.weights import Stored, layer_weights
-from asterism.memo.universe.spec import universe
-from asterism.memo.universe.tensors import Config
+from asterism.memo.graphs.weights import Stored
 
 
 def script_of(
@@ -46,6 +38,7 @@ def script_of(
     tolerances: Sequence[NDArray[Any]],
     *,
     runs: str | None = None,
+    before: Sequence[Program] = (),
 ) -> str:
     """The text of ``check.py``.
 
@@ -57,57 +50,45 @@ def script_of(
         expected: outputs of the float64 reference; empty where something failed.
         tolerances: tolerated deviation of each of their elements.
         runs: name of the script beside it that sets ``outputs``; None where it does all itself.
+        before: what runs first, in the same process.
     """
-    backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
-    library = plugin_of(library_of(backend))() if backend is not None else None
-    option = option_of(backend) if backend is not None else ""
-    source = library.source(option) if library is not None else found.finding.backends[0]
-    converter = CONVERTERS[source]() if source is not None else None
-    keras_backend = converter.keras_backend if converter is not None else None
-    if keras_backend is None and library is not None:
-        keras_backend = library.keras_backend
+    runner = Runner.of(found.finding.backends)
     if runs is not None:
-        parts = [
-            _HEAD.format(
-                title=in_docstring(found.signature),
-                environment=_assignments(environment_of(keras_backend or "tensorflow")),
-                versions=in_docstring(version_lines(backend, converter)),
-                more="import runpy\n",
-                begin=OTHERWISE + watch_of(found.finding),
-            ),
-            _expectation(found, expected, tolerances),
-        ]
         place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {literal(runs)})"
-        steps = [f'outputs = runpy.run_path({place})["outputs"]']
-        check = values_check(steps) if expected else check_of(found.finding, steps)
-        return "".join(parts) + check
-    form = found.finding.form
-    steps = [f"model = {form}(build())" if form else "model = build()"]
-    if converter is not None:
-        steps += [
-            "folder = tempfile.TemporaryDirectory()",
-            f'path = os.path.join(folder.name, "model{converter.suffix}")',
-            "convert(model, path)",
-        ]
-    given = "model" if converter is None else "path"
-    steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
-    parts = [
-        _HEAD.format(
-            title=in_docstring(found.signature),
-            environment=_assignments(environment_of(keras_backend or "tensorflow")),
-            versions=in_docstring(version_lines(backend, converter)),
-            more="import tempfile\n" if converter is not None else "",
-            begin=OTHERWISE + watch_of(found.finding),
-        ),
-        _build(found.graph, stored, layers, named=found.finding.question in BY_LAYER),
-        source_of(FORMS[form]) if form else "",
-        converter.script() if converter is not None else "",
-        _running(library, option, found.finding),
-        f"\nINPUTS = {arrays_text(inputs)}\n",
-        _expectation(found, expected, tolerances),
-    ]
+        program = Program("", (f'outputs = runpy.run_path({place})["outputs"]',))
+        more = "import runpy\n"
+    else:
+        distribution = next(iter(found.finding.distributions), "")
+        program = program_of(runner, found.graph, distribution, stored, layers, inputs)
+        more = (
+            "import tempfile\n" if "tempfile." in "".join(map(_whole, (program, *before))) else ""
+        )
+    head = _HEAD.format(
+        title=in_docstring(found.signature),
+        environment=_assignments(environment_of(runner.keras_backend)),
+        versions=in_docstring(version_lines(runner.backend, runner.converter)),
+        more=more,
+        begin=OTHERWISE + watch_of(found.finding),
+    )
+    first = "".join(_first(program) for program in before)
+    steps = list(program.steps)
     check = values_check(steps) if expected else check_of(found.finding, steps)
-    return "".join(parts) + check
+    return head + first + program.text + _expectation(found, expected, tolerances) + check
+
+
+def _whole(program: Program) -> str:
+    return "\n".join((program.text, *program.steps))
+
+
+def _first(program: Program) -> str:
+    """A program that runs before; what it raises is not what is looked for."""
+    lines = "\n".join(f"    {line}" for line in program.steps)
+    return f"""{program.text}
+try:  # it must have run before, in the same process
+{lines}
+except Exception as error:
+    print("what runs before fails with", type(error).__name__)
+"""
 
 
 def _expectation(
@@ -122,17 +103,6 @@ def _expectation(
         f"TOLERANCES = {arrays_text(tolerances)}\n"
         f"DTYPES = {[found.graph.tensors[i].dtype for i in compared]}\n"
     )
-
-
-def _running(library: Library | None, option: str, finding: Finding) -> str:
-    if library is None:
-        return ""
-    if finding.overwritten:
-        return library.overwritten_script(option)
-    if finding.resized:
-        return library.resized_script(option)
-    question = finding.question
-    return library.question_script(option, question) if question else library.script(option)
 
 
 def environment_of(keras_backend: str) -> dict[str, str]:
@@ -160,52 +130,6 @@ def version_lines(backend: str | None, converter: Converter | None) -> str:
     if backend is not None:
         found |= versions_of(library_of(backend))
     return ", ".join(f"{name} {version}" for name, version in sorted(found.items()))
-
-
-def _build(
-    graph: Graph, stored: Stored, layers: dict[int, LayerDescription], *, named: bool
-) -> str:
-    """The function that makes the model; ``LAYERS`` gets its layers where they are ``named``."""
-    lines = ["", "", "LAYERS = []", "", "", "def build():"] if named else ["", "", "def build():"]
-    weights = []
-    for identity, node in graph.nodes.items():
-        if node.type == INPUT:
-            shape, dtype = tuple(node.config["shape"]), node.config["dtype"]
-            made = f"keras.Input({literal(shape)}, dtype={literal(dtype)}"
-            lines.append(f"    n{identity} = {made}, name='n{identity}_input')")
-            continue
-        said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
-        lines.append(f"    layer{identity} = {layer_source(node.type, said.arguments)}")
-        sources = ", ".join(f"n{i}" for i in node.inputs)
-        many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
-        lines.append(f"    n{identity} = layer{identity}({f'[{sources}]' if many else sources})")
-        if said.variables:
-            arrays = layer_weights(node, said.variables, stored)
-            weights.append(f"    layer{identity}.set_weights({arrays_text(arrays)})")
-    given = ", ".join(f"n{i}" for i in graph.inputs)
-    results = ", ".join(f"n{i}" for i in graph.outputs)
-    one_in, one_out = len(graph.inputs) == 1, len(graph.outputs) == 1
-    lines += weights
-    if named:
-        lines.append(f"    LAYERS[:] = [{', '.join(f'layer{i}' for i in graph.layers)}]")
-    lines.append(
-        f"    return keras.Model({given if one_in else f'[{given}]'}, "
-        f"{results if one_out else f'[{results}]'})"
-    )
-    return "\n".join(lines) + "\n\n"
-
-
-def layer_source(kind: str, config: Config) -> str:
-    """The call that makes a layer."""
-    layer = f"keras.layers.{universe()[kind].name}"  # one that is declared
-    if any(isinstance(v, dict) for v in config.values()):
-        return f"{layer}.from_config({literal(config)})"
-    return call(layer, config)
-
-
-def arrays_text(arrays: Sequence[NDArray[Any]]) -> str:
-    """A list of arrays in Python."""
-    return "[" + ", ".join(literal_array(a).source for a in arrays) + "]"
 
 
 def tolerated(

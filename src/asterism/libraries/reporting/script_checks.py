@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Sequence
 
 from asterism.libraries.judging.difference import difference
-from asterism.libraries.judging.finding import Finding, skeleton
+from asterism.libraries.judging.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE, Finding, skeleton
 
 #: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
 PATIENCE = 60
@@ -38,12 +38,17 @@ def check_of(finding: Finding, steps: Sequence[str]) -> str:
         steps: lines that fail.
     """
     lines = "\n        ".join(steps)
+    if finding.symptom == SILENT_ACCEPTANCE:
+        return _check("an exception", _IF_REJECTED, lines, lives=True)
     if finding.deadly:
         limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
         return limit + _CHILD.replace("STEPS", lines)
     words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
     facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
-    return facts + RECORDED + _RUNS.replace("STEPS", lines)
+    if finding.symptom == INTERNAL_ERROR:
+        wanted = "the model runs, or an exception says what is wrong"
+        return facts + RECORDED + _check(wanted, _IF_TOLD, lines)
+    return facts + RECORDED + _check("the model runs", _IF_RECORDED, lines)
 
 
 def watch_of(finding: Finding) -> str:
@@ -107,24 +112,55 @@ def recorded(error):
     return name == EXCEPTION and all(word in str(error) for word in WORDS)
 '''
 
-_RUNS = """
+_FAILS = """
 
 def main():
-    print("expected: the model runs")
+    print("expected: WANTED")
     try:
         STEPS
     except BaseException as error:
         print("actual  :", type(error).__name__, error)
-        if not recorded(error):
-            otherwise(type(error), error, error.__traceback__)
-        print("the bug lives")
-        return 1
-    print("actual  : it runs; the bug is gone")
-    return 0
+ENDS
+    print("actual  : it runs; WHERE_IT_RUNS")
+    return STATUS
 
 
 sys.exit(main())
 """
+
+#: The recorded exception is the bug, and another one says nothing.
+_IF_RECORDED = """        if not recorded(error):
+            otherwise(type(error), error, error.__traceback__)
+        print("the bug lives")
+        return 1"""
+
+#: Any exception of a library is what is wanted.
+_IF_REJECTED = """        if isinstance(error, ImportError):
+            otherwise(type(error), error, error.__traceback__)
+        print("it is rejected; the bug is gone")
+        return 0"""
+
+#: The recorded exception is the bug, and any other one is what is wanted.
+_IF_TOLD = f"""        if recorded(error):
+            print("the bug lives")
+            return 1
+{_IF_REJECTED}"""
+
+
+def _check(wanted: str, ends: str, steps: str, *, lives: bool = False) -> str:
+    """What a failing model ends with, and whether the bug lives where it runs."""
+    words = {
+        "WANTED": wanted,
+        "ENDS": ends,
+        "WHERE_IT_RUNS": "the bug lives" if lives else "the bug is gone",
+        "STATUS": str(int(lives)),
+        "STEPS": steps,
+    }
+    text = _FAILS
+    for name, word in words.items():
+        text = text.replace(name, word)
+    return text
+
 
 _LIMIT = """
 

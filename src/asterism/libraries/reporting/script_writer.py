@@ -2,42 +2,58 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import (
     FLOAT64,
     PERTURBED,
-    PROBES,
     converter_of,
     library_of,
     option_of,
     plugin_of,
+    under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
 from asterism.libraries.judging.compare import spread_of, tolerance_for
-from asterism.libraries.judging.finding import ODD_REFERENCE, Finding
-from asterism.libraries.judging.oracle import tolerance_of, vote_of
+from asterism.libraries.judging.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
+from asterism.libraries.judging.oracle import probes_of, tolerance_of, vote_of
+from asterism.libraries.judging.outside import allowance
 from asterism.libraries.judging.params import JudgeParams
-from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
-from asterism.libraries.reporting.numbers import Numbers, literal_numbers, simplest
+from asterism.libraries.reporting.numbers import (
+    Numbers,
+    any_numbers,
+    literal_numbers,
+    simplest,
+)
 from asterism.libraries.reporting.onnx_text import onnx_text
+from asterism.libraries.reporting.programs import (
+    Program,
+    Runner,
+    as_float64,
+    program_of,
+    with_changes,
+)
 from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
 from asterism.libraries.reporting.short_script import native_script, short_script
-from asterism.libraries.running.inputs import compared_nodes, sample_inputs
+from asterism.libraries.running.inputs import OUTSIDE, compared_nodes, sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_weights
 from asterism.memo.graphs.weights import Stored
+from asterism.memo.universe.tensors import Config
 
 #: The short script, and the one that decides.
 REPRO, CHECK = "repro.py", "check.py"
@@ -99,12 +115,14 @@ class ScriptWriter:
         self._judging = judging
         self._seed = seed
         self._stored = stored
-        self._cases: dict[str, _Case] = {}
+        self._cases: dict[tuple[str, str], _Case] = {}
 
     def write(
         self, found: UniqueFinding, folder: Path, kinds: Sequence[str] = KINDS
     ) -> tuple[str, ...]:
         """Write both scripts of a finding into a folder, of the first kind that there is.
+
+        What must run before in the same process is in whole scripts only.
 
         Args:
             found: the finding.
@@ -120,6 +138,8 @@ class ScriptWriter:
             _write(folder, own, own)
             return ()
         for at, kind in enumerate(kinds):
+            if found.before and kind != WHOLE:
+                continue
             scripts = (
                 self._whole(found, case, folder)
                 if kind == WHOLE
@@ -131,18 +151,32 @@ class ScriptWriter:
         return ()
 
     def _case(self, found: UniqueFinding) -> _Case:
-        if found.signature not in self._cases:
+        key = found.signature, json.dumps(found.graph.to_json(), sort_keys=True)
+        if key not in self._cases:
             graph, finding = found.graph, found.finding
             distribution = finding.distributions[0] if finding.distributions else "normal"
             inputs = sample_inputs(graph, self._seed, finding.model, distribution)
-            layers = self._worker_pool.described(graph)
+            layers = self._described(graph, found.changed)
             known = literal_numbers(graph, self._stored, layers, inputs)
             typed, _ = _as_it_is_run(found, known)
-            run = layers if typed is found else self._worker_pool.described(typed.graph)
-            self._cases[found.signature] = _Case(layers, known, run)
-        return self._cases[found.signature]
+            run = layers if typed is found else self._described(typed.graph, found.changed)
+            self._cases[key] = _Case(layers, known, run)
+        return self._cases[key]
+
+    def _described(self, graph: Graph, changed: Config) -> dict[int, LayerDescription]:
+        """What Keras says of each layer, some of whose parameters may have other values."""
+        if not changed:
+            return self._worker_pool.described(graph)
+        layers = self._worker_pool.described(graph, changed)
+        if not layers:  # where Keras rejects it, what it says of the valid one
+            valid = self._worker_pool.described(graph)
+            layers = {i: replace(one, variables=[]) for i, one in valid.items()}
+        return with_changes(graph, layers, changed)
 
     def _simple(self, found: UniqueFinding, case: _Case) -> Numbers:
+        if case.simple is None and found.changed:  # whether it is rejected depends on no number
+            differs = found.finding.symptom == OUTSIDE_DIFFERS
+            case.simple = case.known if differs else any_numbers(case.known)
         if case.simple is None:
             show = Reproduction(self._worker_pool, self._judging, self._seed, PATIENCE)
             case.simple = simplest(show, found.graph, found.finding, case.known, case.layers)
@@ -153,16 +187,38 @@ class ScriptWriter:
         typed, values = _as_it_is_run(found, case.known)
         right = self._outputs(found, case, folder, simple=False)
         given = [array.values for array in values.inputs]
-        text = script_of(typed, self._stored, case.run, given, right.expected, right.tolerances)
+        before = [self._program(task) for task in found.before]
+        text = script_of(
+            typed,
+            self._stored,
+            case.run,
+            given,
+            right.expected,
+            right.tolerances,
+            before=before,
+        )
         return text, text
+
+    def _program(self, task: Task) -> Program:
+        """A task of one backend and one kind of inputs as a program."""
+        graph, backends = task.graph, task.backends
+        assert isinstance(graph, Graph) and backends is not None
+        ((distribution, inputs),) = task.inputs.items()
+        if not under_test(backends):
+            graph, inputs = with_dtype(graph, "float64"), as_float64(inputs)
+        layers = self._described(graph, task.changed)
+        runner = Runner.of(backends)
+        return program_of(runner, graph, distribution, self._stored, layers, inputs)
 
     def _short(
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.runs_otherwise:
+        if found.finding.question:
             return None
         converted = ""
+        if native and found.changed:  # it is Keras' layer that is invalid
+            return None
         if native:
             converter = _blamed_reader_of(found.finding)
             text = self._converted(found, case, folder, converter) if converter else None
@@ -189,8 +245,9 @@ class ScriptWriter:
         graph, stored = values.stored(typed.graph, case.layers)
         weights = folder / "weights.npz"
         write_weights(weights, stored)
+        given = {d: [a.values for a in values.inputs] for d in found.finding.distributions[:1]}
         content = self._worker_pool.converted(
-            Task(found.finding.model, graph, {}, weights=weights), converter
+            Task(found.finding.model, graph, given, weights=weights), converter
         )
         weights.unlink()
         return onnx_text(content) if isinstance(content, bytes) else None
@@ -214,7 +271,8 @@ class ScriptWriter:
         source = plugin.source(option_of(backend))
         if source is None or not isinstance(plugin, FileLibrary):
             return None
-        content = self._worker_pool.converted(Task(finding.model, found.graph, {}), source)
+        task = Task(finding.model, found.graph, {}, changed=found.changed)
+        content = self._worker_pool.converted(task, source)
         if not isinstance(content, bytes):
             return None
         said = self._outputs(found, case, folder, simple=False)
@@ -226,6 +284,8 @@ class ScriptWriter:
 
     def _outputs(self, found: UniqueFinding, case: _Case, folder: Path, *, simple: bool) -> Outputs:
         """What is right, what the backend gives, and what is tolerated."""
+        if found.finding.symptom == OUTSIDE_DIFFERS:
+            return self._of_others(found, case)
         if not found.finding.by_values:
             return Outputs()
         numbers = self._simple(found, case) if simple else case.known
@@ -233,6 +293,16 @@ class ScriptWriter:
         if simple not in case.outputs:
             case.outputs[simple] = self._run(found, numbers, case.layers, folder)
         return case.outputs[simple]
+
+    def _of_others(self, found: UniqueFinding, case: _Case) -> Outputs:
+        """What another library gives of an invalid configuration, and what the one to blame."""
+        finding = found.finding
+        inputs = {OUTSIDE: [array.values for array in case.known.inputs]}
+        backends = (finding.agreeing[0], finding.backends[0])
+        task = Task(finding.model, found.graph, inputs, backends=backends, changed=found.changed)
+        given = [self._worker_pool.run(task).outputs.get(b, {}).get(OUTSIDE, []) for b in backends]
+        right = [array.astype(np.float64) for array in given[0]]
+        return Outputs(right, given[1], [np.full(a.shape, allowance(a)) for a in right])
 
     def _run(
         self,
@@ -258,7 +328,7 @@ class ScriptWriter:
         moved = result.outputs.get(PERTURBED, {}).get(distribution)
         bounds, spreads = tolerance_of(graph, self._judging), spread_of(expected, moved)
         bounds = tolerance_for(backends[0], bounds) if backends else bounds
-        probes = Probes.of(result.outputs, PROBES, distribution)
+        probes = probes_of(graph, result, distribution)
         allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
         return Outputs(expected, actual, allowed)

@@ -5,7 +5,8 @@ A backend without lines here gets the longer function that its plug-in gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from asterism.libraries.adapters.library import CONVERTERS
 
@@ -14,14 +15,30 @@ from asterism.libraries.adapters.library import CONVERTERS
 class Code:
     """Lines of Python.
 
+    ``GIVEN`` stands for the inputs as the model takes them, ``PATH`` for the name of the file that
+    a converter writes into the current folder.
+
     Args:
         imports: modules that the lines use, beside Keras and NumPy.
-        lines: what they do. ``GIVEN`` stands for the inputs as the model takes them, ``PATH`` for
-            the name of the file that a converter writes into the current folder.
+        made: lines that compile or load the model.
+        called: lines that set ``outputs`` by ``inputs``; they may come again with other inputs.
+        fixed: whether what is made takes inputs of these very shapes only.
     """
 
     imports: tuple[str, ...]
-    lines: tuple[str, ...]
+    made: tuple[str, ...] = ()
+    called: tuple[str, ...] = ()
+    fixed: bool = False
+
+    def put(self, names: Mapping[str, str]) -> Code:
+        """The same with words in place of the names that stand for something."""
+
+        def said(lines: tuple[str, ...]) -> tuple[str, ...]:
+            for name, word in names.items():
+                lines = tuple(line.replace(name, word) for line in lines)
+            return lines
+
+        return replace(self, made=said(self.made), called=said(self.called))
 
 
 _CALL = "keras.tree.flatten({})"
@@ -29,7 +46,13 @@ _AS_ARRAYS = "outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatt
 
 
 def _called(function: str, *imports: str) -> Code:
-    return Code(imports, (_AS_ARRAYS.format(f"{function}(GIVEN, training=False)"),))
+    made, name = ((), "model") if function == "model" else ((f"function = {function}",), "function")
+    return Code(imports, made, (_AS_ARRAYS.format(f"{name}(GIVEN, training=False)"),))
+
+
+def _compiled(function: str, *more: str) -> Code:
+    made = (*more, f"function = {function}")
+    return Code(("import jax",), made, (_AS_ARRAYS.format("function(GIVEN)"),))
 
 
 _JIT = "jax.jit(lambda x: model(x, training=False))"
@@ -37,17 +60,16 @@ _JIT = "jax.jit(lambda x: model(x, training=False))"
 
 def _saved(suffix: str) -> Code:
     name = f'"saved{suffix}"'
-    loaded = f"keras.saving.load_model({name}, compile=False)(GIVEN, training=False)"
-    return Code((), (f"model.save({name})", _AS_ARRAYS.format(loaded)))
+    made = (f"model.save({name})", f"loaded = keras.saving.load_model({name}, compile=False)")
+    return Code((), made, (_AS_ARRAYS.format("loaded(GIVEN, training=False)"),))
 
 
 def _over_items() -> Code:
-    lines = (
+    return _compiled(
+        "jax.vmap(jax.jit(item))",
         "batch = lambda x: jax.tree.map(lambda a: a[None], x)",
         "item = lambda x: jax.tree.map(lambda a: a[0], model(batch(x), training=False))",
-        _AS_ARRAYS.format("jax.vmap(jax.jit(item))(GIVEN)"),
     )
-    return Code(("import jax",), lines)
 
 
 #: By library and option, for models that Keras builds.
@@ -60,16 +82,17 @@ _BUILT = {
     "pytorch:compile": _called("torch.compile(model)", "import torch"),
     "pytorch:float64": _called("model"),
     "jax:eager": _called("model"),
-    "jax:jit": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
-    "jax:float64": Code(("import jax",), (_AS_ARRAYS.format(f"{_JIT}(GIVEN)"),)),
+    "jax:jit": _compiled(_JIT),
+    "jax:float64": _compiled(_JIT),
     **{f"{library}:keras_file": _saved(".keras") for library in ("tensorflow", "pytorch")},
     "tensorflow:h5_file": _saved(".h5"),
     "tensorflow:saved_model": Code(
         ("import tensorflow as tf",),
         (
             'model.export("saved", format="tf_saved_model", verbose=False)',
-            _AS_ARRAYS.format('tf.saved_model.load("saved").serve(GIVEN)'),
+            'loaded = tf.saved_model.load("saved")',
         ),
+        (_AS_ARRAYS.format("loaded.serve(GIVEN)"),),
     ),
     "pytorch:compile_dynamic": _called("torch.compile(model, dynamic=True)", "import torch"),
     "pytorch:export": Code(
@@ -78,21 +101,23 @@ _BUILT = {
             "given = (keras.tree.map_structure(torch.from_numpy, GIVEN),)",
             "free = torch.utils._pytree.tree_map(lambda _: {0: torch.export.Dim.DYNAMIC}, given)",
             "program = torch.export.export(model.eval(), given, dynamic_shapes=(free,))",
+        ),
+        (
             "outputs = keras.tree.flatten(program.module()(*given))",
             "outputs = [o.detach().numpy() for o in outputs]",
         ),
+        fixed=True,
     ),
     **{f"jax:{option}": _over_items() for option in ("vmap", "vmap_of_gradient")},
     "jax:export": Code(
         ("import jax", "import jax.export"),
-        (
-            f"program = jax.export.export({_JIT})(GIVEN).serialize()",
-            _AS_ARRAYS.format("jax.export.deserialize(program).call(GIVEN)"),
-        ),
+        (f"program = jax.export.export({_JIT})(GIVEN).serialize()",),
+        (_AS_ARRAYS.format("jax.export.deserialize(program).call(GIVEN)"),),
+        fixed=True,
     ),
     "numpy:float64": _called("model"),
     "openvino_keras:predict": Code(
-        (), (f"outputs = {_CALL.format('model.predict_on_batch(GIVEN)')}",)
+        (), (), (f"outputs = {_CALL.format('model.predict_on_batch(GIVEN)')}",)
     ),
 }
 
@@ -130,6 +155,11 @@ _SESSION_RUN = (
     "outputs = session.run(None, dict(zip(names, inputs)))",
 )
 
+_SIGNATURE_RUN = (
+    "given = dict(zip(sorted(runner.get_input_details()), inputs))",
+    "outputs = [o for _, o in sorted(runner(**given).items())]",
+)
+
 _NO_GRAD = (
     "outputs = torch.no_grad()(module.eval())(*map(torch.from_numpy, inputs))",
     "outputs = [o.numpy() for o in (outputs if isinstance(outputs, (list, tuple)) else [outputs])]",
@@ -139,32 +169,30 @@ _LEVELS = ("BASIC", "EXTENDED", "LAYOUT")
 
 
 def _at_level(level: str) -> Code:
-    lines = (
+    made = (
         "options = ort.SessionOptions()",
         f"options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_{level}",
         "session = ort.InferenceSession(PATH, options)",
     )
-    return Code(("import onnxruntime as ort",), (*lines, *_SESSION_RUN))
+    return Code(("import onnxruntime as ort",), made, _SESSION_RUN)
 
 
 def _with_kernels(name: str) -> Code:
-    lines = (
+    made = (
         f"kernels = OpResolverType.{name}",
         "interpreter = Interpreter(PATH, experimental_op_resolver_type=kernels)",
         "runner = interpreter.get_signature_runner()",
-        "given = dict(zip(sorted(runner.get_input_details()), inputs))",
-        "outputs = [o for _, o in sorted(runner(**given).items())]",
     )
-    return Code(("from ai_edge_litert.interpreter import Interpreter, OpResolverType",), lines)
+    imports = ("from ai_edge_litert.interpreter import Interpreter, OpResolverType",)
+    return Code(imports, made, _SIGNATURE_RUN)
 
 
 def _at_precision(hint: str) -> Code:
-    lines = (
+    made = (
         f'hint = {{"INFERENCE_PRECISION_HINT": "{hint}"}}',
         'compiled = ov.Core().compile_model(PATH, "CPU", hint)',
-        "outputs = list(compiled(inputs).to_tuple())",
     )
-    return Code(("import openvino as ov",), lines)
+    return Code(("import openvino as ov",), made, ("outputs = list(compiled(inputs).to_tuple())",))
 
 
 #: By library, and the ending of its option: they read the file ``PATH``.
@@ -175,33 +203,32 @@ _READ = {
             "options = ort.SessionOptions()",
             "options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL",
             "session = ort.InferenceSession(PATH, options)",
-            *_SESSION_RUN,
         ),
+        _SESSION_RUN,
     ),
     **{("onnxruntime", f"_{level.lower()}"): _at_level(level) for level in _LEVELS},
     ("onnxruntime", "_optimised"): Code(
         ("import onnxruntime as ort",),
-        ("session = ort.InferenceSession(PATH)  # all optimisations", *_SESSION_RUN),
+        ("session = ort.InferenceSession(PATH)  # all optimisations",),
+        _SESSION_RUN,
     ),
     ("openvino", ""): _at_precision("f32"),
     ("openvino", "_f16"): _at_precision("f16"),
     ("openvino", "_bf16"): _at_precision("bf16"),
     ("litert", ""): Code(
         ("from ai_edge_litert.interpreter import Interpreter",),
-        (
-            "runner = Interpreter(PATH).get_signature_runner()",
-            "given = dict(zip(sorted(runner.get_input_details()), inputs))",
-            "outputs = [o for _, o in sorted(runner(**given).items())]",
-        ),
+        ("runner = Interpreter(PATH).get_signature_runner()",),
+        _SIGNATURE_RUN,
     ),
     ("litert", "_without_xnnpack"): _with_kernels("BUILTIN_WITHOUT_DEFAULT_DELEGATES"),
     ("litert", "_plain"): _with_kernels("BUILTIN_REF"),
     ("onnx2torch", ""): Code(
-        ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)", *_NO_GRAD)
+        ("import onnx2torch", "import torch"), ("module = onnx2torch.convert(PATH)",), _NO_GRAD
     ),
     ("onnx2pytorch", ""): Code(
         ("import onnx", "import onnx2pytorch", "import torch"),
-        ("module = onnx2pytorch.ConvertModel(onnx.load(PATH))", *_NO_GRAD),
+        ("module = onnx2pytorch.ConvertModel(onnx.load(PATH))",),
+        _NO_GRAD,
     ),
 }
 
@@ -215,11 +242,7 @@ def reading_code(library: str, ending: str, suffix: str) -> Code | None:
         suffix: of the file's name.
     """
     code = _READ.get((library, ending))
-    if code is None:
-        return None
-    return Code(
-        code.imports, tuple(line.replace("PATH", f'"model{suffix}"') for line in code.lines)
-    )
+    return None if code is None else code.put({"PATH": f'"model{suffix}"'})
 
 
 def short_code(library: str, option: str, converter: str | None, inputs: int) -> Code | None:
@@ -238,7 +261,7 @@ def short_code(library: str, option: str, converter: str | None, inputs: int) ->
         if library:
             parts.append(_READ.get((library, option.removeprefix(converter))))
         else:
-            parts.append(Code((), ("outputs = []",)))
+            parts.append(Code((), (), ("outputs = []",)))
         if library == "litert" and inputs > 1:  # in the file their order is another one
             return None
     known = [part for part in parts if part is not None]
@@ -246,6 +269,10 @@ def short_code(library: str, option: str, converter: str | None, inputs: int) ->
         return None
     given = "inputs" if inputs > 1 else "inputs[0]"
     path = f'"model{CONVERTERS[converter].suffix}"' if converter is not None else ""
-    named = (line.replace("GIVEN", given) for part in known for line in part.lines)
-    lines = (line.replace("PATH", path) for line in named)
-    return Code(tuple(dict.fromkeys(i for part in known for i in part.imports)), tuple(lines))
+    code = Code(
+        tuple(dict.fromkeys(i for part in known for i in part.imports)),
+        tuple(line for part in known for line in part.made),
+        known[-1].called,
+        any(part.fixed for part in known),
+    )
+    return code.put({"GIVEN": given, "PATH": path})

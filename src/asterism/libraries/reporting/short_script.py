@@ -13,11 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.forms import SPLIT
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.reporting.numbers import Array, Numbers
+from asterism.libraries.reporting.programs import layer_source
 from asterism.libraries.reporting.python_text import in_docstring, literal
-from asterism.libraries.reporting.reproducer import environment_of, layer_source, version_lines
-from asterism.libraries.reporting.short_code import Code, reading_code, short_code
+from asterism.libraries.reporting.reproducer import environment_of, version_lines
+from asterism.libraries.reporting.short_code import reading_code, short_code
+from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -43,7 +47,7 @@ def short_script(
         expected: outputs of a right float64 reference; empty where something failed.
         actual: outputs that the backend gave, where it gave some.
     """
-    if found.finding.runs_otherwise:
+    if found.finding.question:
         return None
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None
@@ -51,7 +55,9 @@ def short_script(
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
     code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
-    if code is None:
+    kind = next(iter(found.finding.distributions), "")
+    running = None if code is None else running_lines(code, kind)
+    if code is None or running is None:
         return None
     keras_backend = converter.keras_backend if converter is not None else None
     if keras_backend is None and library is not None:
@@ -70,12 +76,16 @@ def short_script(
         *code.imports,
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
-        *_model(found.graph, layers, numbers),
-        *([] if expected else ['print("expected: it runs")']),
-        *code.lines,
+        *_model(found.graph, layers, numbers, kind),
+        *([] if expected else [f"print({literal(f'expected: {_wanted(found)}')})"]),
+        *running,
         *_printed(expected, actual),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _wanted(found: UniqueFinding) -> str:
+    return expected_outside(found.finding) if found.changed else "it runs"
 
 
 def native_script(
@@ -104,7 +114,13 @@ def native_script(
     code = reading_code(library.name, ending, suffix)
     if code is None:
         return None
-    return _of_text(found.signature, backend, code, text, numbers.inputs, expected, actual)
+    kind = next(iter(found.finding.distributions), "")
+    running = running_lines(code, kind)
+    if running is None:
+        return None
+    return _of_text(
+        found.signature, backend, code.imports, running, text, numbers.inputs, expected, actual
+    )
 
 
 def operator_script(
@@ -129,13 +145,15 @@ def operator_script(
     code = reading_code(library.name, option_of(backend).removeprefix(GIVEN), ".onnx")
     if code is None:
         return None
-    return _of_text(signature, backend, code, text, inputs, expected, actual)
+    running = [*code.made, *code.called]
+    return _of_text(signature, backend, code.imports, running, text, inputs, expected, actual)
 
 
 def _of_text(
     signature: str,
     backend: str,
-    code: Code,
+    imports: Sequence[str],
+    running: Sequence[str],
     text: str,
     inputs: Sequence[Array],
     expected: Sequence[NDArray[Any]],
@@ -144,37 +162,43 @@ def _of_text(
     versions = version_lines(backend, None)
     lines = [
         f'"""{in_docstring(signature)}. Seen with {in_docstring(versions)}; see check.py."""',
-        *dict.fromkeys(("import numpy as np", "import onnx", "import onnx.parser", *code.imports)),
+        *dict.fromkeys(("import numpy as np", "import onnx", "import onnx.parser", *imports)),
         "",
         f'MODEL = """{text}"""',
         f"inputs = [{', '.join(array.source for array in inputs)}]",
         *([] if expected else ['print("expected: it runs")']),
         'onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")',
-        *code.lines,
+        *running,
         *_printed(expected, actual),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _model(graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers) -> list[str]:
-    """Lines that build the model and set its weights."""
+def _model(
+    graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers, kind: str
+) -> list[str]:
+    """Lines that build the model and set its weights, in the form that its inputs ask for."""
     lines, weights = [], []
     for identity, node in graph.nodes.items():
         if node.type == INPUT:
-            shape, dtype = tuple(node.config["shape"]), node.config["dtype"]
-            lines.append(f"n{identity} = keras.Input({literal(shape)}, dtype={literal(dtype)})")
+            shape, dtype = input_shape(node.config["shape"], kind), node.config["dtype"]
+            lines.append(f"n{identity} = keras.Input({shape}, dtype={literal(dtype)})")
             continue
         said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
+        sources = [array.source for array in numbers.weights.get(identity, ())]
+        halves = split_layer(graph, identity, said.arguments, sources) if kind == SPLIT else None
+        if halves is not None:
+            lines += halves
+            continue
         layer = layer_source(node.type, said.arguments)
         if identity in numbers.weights:
             lines.append(f"layer{identity} = {layer}")
             layer = f"layer{identity}"
-        sources = ", ".join(f"n{i}" for i in node.inputs)
+        read = ", ".join(f"n{i}" for i in node.inputs)
         many = len(node.inputs) > 1 and node.type not in TWO_ARGUMENTS
-        lines.append(f"n{identity} = {layer}({f'[{sources}]' if many else sources})")
-        if identity in numbers.weights:
-            arrays = ", ".join(array.source for array in numbers.weights[identity])
-            weights.append(f"layer{identity}.set_weights([{arrays}])")
+        lines.append(f"n{identity} = {layer}({f'[{read}]' if many else read})")
+        if sources:
+            weights.append(f"layer{identity}.set_weights([{', '.join(sources)}])")
     ends = (", ".join(f"n{i}" for i in many) for many in (graph.inputs, graph.outputs))
     sizes = (len(graph.inputs), len(graph.outputs))
     given, results = (e if n == 1 else f"[{e}]" for e, n in zip(ends, sizes, strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,14 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name
 from asterism.libraries.reporting.keras_files import write_keras_files
 from asterism.libraries.reporting.known_issues import read_known_issues
+from asterism.libraries.reporting.outside_writing import write_outside
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.replay import Replayer
+from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import Triage, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
@@ -31,6 +34,7 @@ def triage_and_write(
     triage: TriageParams,
     seed: int,
     target: Path,
+    apart: Sequence[Finding] = (),
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
@@ -43,6 +47,8 @@ def triage_and_write(
         triage: budgets.
         seed: of the inputs.
         target: the folder, which is replaced as a whole.
+        apart: findings that stand apart; of those just outside of what is valid scripts are
+            written.
 
     Returns:
         Counts, as a JSON value.
@@ -50,7 +56,7 @@ def triage_and_write(
     with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
         folder.mkdir()
         given = execution, judging, triage, seed
-        return write_triaged(worker_pool, findings, graphs, weights, *given, folder)
+        return write_triaged(worker_pool, findings, graphs, weights, *given, folder, apart)
 
 
 def write_triaged(
@@ -63,7 +69,9 @@ def write_triaged(
     triage: TriageParams,
     seed: int,
     folder: Path,
+    apart: Sequence[Finding] = (),
     earlier: Sequence[UniqueFinding] = (),
+    outside_known: Collection[str] = (),
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, by workers that are there, into an empty folder.
 
@@ -77,7 +85,9 @@ def write_triaged(
         triage: budgets.
         seed: of the inputs.
         folder: for the results.
+        apart: findings that stand apart.
         earlier: unique findings of earlier runs, which are passed over.
+        outside_known: signatures of those just outside of what is valid, likewise.
 
     Returns:
         Counts, as a JSON value.
@@ -87,20 +97,28 @@ def write_triaged(
     if findings:
         worker_pool.start()
     steps = Triage(worker_pool, judging, triage, seed)
-    with Reporter(worker_pool, judging, seed, stored, folder, known) as reporter:
+    show = Reproduction(worker_pool, judging, seed, triage.hang_seconds)
+    replayer = Replayer(show, graphs, triage.replays) if triage.replays else None
+    with Reporter(worker_pool, judging, seed, stored, folder, known, replayer) as reporter:
         kinds = execution.distributions
         unique, left = steps.run(findings, graphs, kinds, reporter.start, earlier)
+        for found in unique:
+            reporter.settle(found)
         write_keras_files([folder / folder_name(found) for found in unique], weights)
         reports = [reporter.finish(found) for found in unique]
     summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
     write_json(folder / "unique.json", summary)
+    rest = judging, seed, triage.max_unique, known, folder, outside_known
+    outside = write_outside(worker_pool, apart, graphs, stored, *rest)
     return {
+        **outside,
         "findings": len(findings),
         "unique": len(unique),
         "reproduced_in_three_processes": sum(r.reproduced for r in reports),
         "known": sum(bool(r.known) for r in reports),
         "known_limits": sum(bool(r.limit) for r in reports),
         "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
+        "after_other_models": sum(bool(u.before) for u in unique),
         "groups_left_by_budget": left,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),

@@ -67,7 +67,7 @@ def parts_of(
         special_share: of the models, those that run once more than the inputs say.
     """
     runs = special_share * len(backends) + sum(
-        len(_asked(backends, group) or backends) for group in _groups(distributions)
+        len(_asked(backends, group)) for group in _groups(distributions)
     )
     size = max(1, int(PART_RUNS / max(runs, 1)))
     return {
@@ -122,7 +122,7 @@ def _execute(
     tell(len(record))
     before = {i for i in graphs if i in record}
     backends = worker_pool.backends
-    tasks = (_task(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
+    tasks = (task_of(i, graphs[i], group, backends, seed) for i, group in plan if i not in before)
     for model, results in groupby(worker_pool.run_all(tasks), key=lambda result: result.index):
         record.add(graphs[model], list(results))
         tell(len(record))
@@ -131,10 +131,22 @@ def _execute(
     return record
 
 
-def _task(
-    index: int, graph: Graph, group: Sequence[str], backends: Sequence[str], seed: int
+def task_of(
+    index: int,
+    graph: Graph,
+    group: Sequence[str],
+    backends: Sequence[str],
+    seed: int,
 ) -> Task:
-    """A model with inputs; or a layer of it with an invalid configuration."""
+    """A model with inputs; or a layer of it with an invalid configuration.
+
+    Args:
+        index: of the model.
+        graph: the model.
+        group: kinds of inputs.
+        backends: where it runs, those of them that can do what is asked.
+        seed: of the inputs.
+    """
     outside = outside_of(graph, seed, index) if OUTSIDE in group else None
     changed: Config = {}
     if outside is not None:
@@ -198,14 +210,14 @@ class LiveLine:
         return own + sum(self._sizes[part] for part in finished)
 
 
-def _asked(backends: Iterable[str], group: Iterable[str]) -> tuple[str, ...] | None:
-    """The backends that can do what is asked of a model; None for all."""
+def _asked(backends: Iterable[str], group: Iterable[str]) -> tuple[str, ...]:
+    """The backends that can do what is asked of a model."""
     asked = set(group)
     if asked & set(QUESTIONS):
         return tuple(r for r in backends if plugin_of(library_of(r)).differentiates)
     if asked & {RESIZED, LENGTHENED}:
         return tuple(r for r in backends if plugin_of(library_of(r)).resizes)
-    return None
+    return tuple(backends)
 
 
 def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:

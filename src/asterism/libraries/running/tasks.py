@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.adapters.questions import QUESTIONS
+from asterism.libraries.adapters.reference import PROBED
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.special_weights import kinds_among, special_kinds
+from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
@@ -65,6 +69,14 @@ class Task:
         return next((d for d in self.inputs if d in FORMS), "")
 
     @property
+    def is_probed(self) -> bool:
+        """Whether its inputs or weights hold special numbers, and it asks for outputs."""
+        if set(self.inputs) & set(QUESTIONS):
+            return False
+        weights = isinstance(self.graph, Graph) and special_kinds(self.graph)
+        return bool(set(self.inputs) & set(PROBED) or weights or special_of(self))
+
+    @property
     def batch(self) -> int | None:
         """Items in a batch, the same in every distribution; None without inputs."""
         return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
@@ -75,13 +87,23 @@ class Result:
     """What a model did in every backend.
 
     ``distributions`` are the inputs it was run with; ``outputs`` holds, by backend and
-    distribution, the arrays in the order of the model's outputs.
+    distribution, the arrays in the order of the model's outputs. ``special`` are the kinds of
+    special numbers among the weights of a task that has a file of its own for them.
     """
 
     index: int
     distributions: tuple[str, ...] = ()
     outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
+    special: tuple[str, ...] = ()
+
+
+def special_of(task: Task) -> tuple[str, ...]:
+    """The kinds of special numbers in a task's own file of weights; none where it has no file."""
+    if task.weights is None:
+        return ()
+    stored = read_weights(task.weights)
+    return kinds_among(array for named in stored.values() for _, array in named)
 
 
 def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, Any]:

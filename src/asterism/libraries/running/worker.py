@@ -23,7 +23,7 @@ from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORT
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.running.branches import SWITCH, BranchMeter
-from asterism.libraries.running.messages import is_unsupported, steady
+from asterism.libraries.running.messages import is_internal, is_unsupported, steady
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
@@ -83,9 +83,8 @@ class Worker:
             return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
         except BaseException as error:
             described = _describe(error, plugin)
-            if request["form"] == LENGTHENED and described["status"] == "error":
-                described["status"] = "unsupported"  # few libraries say which lengths may be free
-            return {**described, "stage": progress["stage"]}
+            answer = {**described, "stage": progress["stage"]}
+            return _of_free_length(answer) if request["form"] == LENGTHENED else answer
 
     def _open(self, request: dict[str, Any]) -> ModelUnderTest:
         key = (request["folder"], request["weights"], str(request["outputs"]))
@@ -135,6 +134,18 @@ def _longer(array: NDArray[Any]) -> NDArray[Any]:
     """A batch with more steps: the first ones once more."""
     more = np.take(array, np.arange(LONGER) % array.shape[1], axis=1)
     return np.concatenate([array, more], axis=1)
+
+
+def _of_free_length(answer: Answer) -> Answer:
+    """What a failure on a free length is: few libraries say which lengths may be free.
+
+    An internal error is one of a compiler or a converter, which rejects nothing by it. What Keras
+    says while it builds the model is a rejection, whatever its words.
+    """
+    if answer["status"] != "error":
+        return answer
+    internal = answer["stage"] != "build" and is_internal(answer["exception"], answer["message"])
+    return answer if internal else {**answer, "status": "unsupported"}
 
 
 def _describe(error: BaseException, plugin: Plugin) -> Answer:

@@ -19,13 +19,11 @@ from asterism.core.workers.starting import (
 )
 from asterism.core.workers.worker import Limits, WorkerDied, WorkerProcess
 from asterism.libraries.adapters.backends import plugin_of, product_of
-from asterism.libraries.running.messages import steady
+from asterism.libraries.running.messages import last_words, steady
 from asterism.libraries.running.worker import serve
 from asterism.libraries.running.worker_environment import variables
 
 log = get_logger(__name__)
-
-_LOG_LINES = 8
 
 
 class WorkerClient:
@@ -147,7 +145,7 @@ class WorkerClient:
         return {
             "status": death.how,
             "exception": death.ended if death.how == "crash" else "",
-            "message": steady("\n".join(death.said[-_LOG_LINES:]), end=True),
+            "message": steady("\n".join(last_words(death.said)), end=True),
         }
 
     def give_up(self) -> None:

@@ -31,7 +31,6 @@ from asterism.libraries.adapters.backends import (
 )
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
-from asterism.libraries.adapters.reference import PROBED
 from asterism.libraries.adapters.trivial_files import trivial_onnx
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
@@ -41,6 +40,7 @@ from asterism.libraries.running.tasks import (
     backend_forked_for,
     outcome_of,
     outputs_file,
+    special_of,
     task_request,
     worker_of,
 )
@@ -172,15 +172,21 @@ class WorkerPool:
         if given := tuple(b for b in self.backends if reads_given(b) and reads_onnx(b)):
             yield GivenFile(trivial_onnx()), given
 
+    def renew(self, workers: Iterable[str]) -> None:
+        """End some workers, by name. Each begins as a fresh process with its next request."""
+        ended = [self._threads[n].submit(self._clients[n].stop) for n in sorted(set(workers))]
+        for future in ended:
+            future.result()
+
     def usable(self, wanted: Sequence[str] | None = None) -> tuple[str, ...]:
         """The backends that work, of those that are wanted."""
         chosen = self.backends if wanted is None else wanted
         return tuple(r for r in chosen if r not in self.left_out)
 
     def _asked(self, task: Task) -> tuple[str, ...]:
-        """Where a task runs: probes only have a use where inputs hold special numbers."""
+        """Where a task runs: probes only have a use where there are special numbers."""
         backends = self.usable(task.backends)
-        if set(task.inputs) & set(PROBED):
+        if task.is_probed:
             return backends
         return tuple(b for b in backends if b not in (*PROBES, *FILE_PROBES))
 
@@ -195,13 +201,17 @@ class WorkerPool:
             yield from client.news
             client.news = []
 
-    def described(self, graph: Graph) -> dict[int, LayerDescription]:
+    def described(self, graph: Graph, changed: Config | None = None) -> dict[int, LayerDescription]:
         """What a worker says of each layer, by its node: only workers have Keras.
 
         It is nothing of a model that Keras rejects.
+
+        Args:
+            graph: the model.
+            changed: parameters of all layers with other values, be they invalid.
         """
         folder = self._folder(graph)
-        request = task_request(Task(-1, graph, {}), folder, self._weights)
+        request = task_request(Task(-1, graph, {}, changed=changed or {}), folder, self._weights)
         request |= {"step": "describe", "backend": "describe"}
         found: dict[int, LayerDescription] = {}
         for name in self._describers():
@@ -322,7 +332,10 @@ class WorkerPool:
         self, task: Task, folder: Path, steps: dict[str, Future[ExecutionOutcome]]
     ) -> Result:
         result = Result(
-            task.index, tuple(task.inputs), {name: step.result() for name, step in steps.items()}
+            task.index,
+            tuple(task.inputs),
+            {name: step.result() for name, step in steps.items()},
+            special=special_of(task),
         )
         for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":

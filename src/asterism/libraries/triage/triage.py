@@ -9,6 +9,7 @@ from asterism.core.messages.console import progress
 from asterism.libraries.adapters.backends import under_test
 from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import ablate
 from asterism.libraries.triage.graph_passes import without_passes
@@ -19,6 +20,7 @@ from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.shrink import Shrinker
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
+from asterism.memo.universe.tensors import Config
 
 
 @dataclass
@@ -34,6 +36,8 @@ class UniqueFinding:
         original_layers: size of the model that was shrunk.
         ablation: what was varied on the minimal model, backends too, and whether it still shows.
         unfinished: why the minimal model may not be the smallest; empty where it is.
+        before: what must run before it in the same process, see :mod:`.replay`.
+        changed: parameters of the layer with other values than the graph's, be they invalid.
     """
 
     signature: str
@@ -44,6 +48,8 @@ class UniqueFinding:
     original_layers: int
     ablation: dict[str, str] = field(default_factory=dict)
     unfinished: str = ""
+    before: tuple[Task, ...] = ()
+    changed: Config = field(default_factory=dict)
 
     @property
     def minimality(self) -> str:
@@ -51,6 +57,9 @@ class UniqueFinding:
         was, now = self.original_layers, len(self.graph.layers)
         layers = f"{was} layer{'' if was == 1 else 's'}"
         reduced = f"reduced from {layers} to {now}" if now < was else f"of {layers} as before"
+        if self.before:
+            many = "a model" if len(self.before) == 1 else f"{len(self.before)} models"
+            reduced += f", after {many} in the same process"
         if self.unfinished:
             return f"not minimal, {reduced}: {self.unfinished}"
         return f"minimal, {reduced}"
@@ -163,7 +172,7 @@ class Triage:
             layer = layer_at_fault(minimal, minimal.outputs[0] if node is None else node)
         return UniqueFinding(
             signature(shown, "" if layer is None else str(layer)),
-            replace(shown, model=finding.model),
+            replace(shown, model=finding.model, before=finding.before),
             minimal,
             layer,
             set(),

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.questions import FIRST
 
 #: ONNX Runtime's names of the levels, by the ending of an option.
 LEVELS = {
@@ -71,10 +70,10 @@ class OnnxRuntime(FileLibrary):
         """Source of a function that runs a Keras model or a converted file."""
         return self._script(option, "")
 
-    def resized_script(self, option: str) -> str:
-        """The same after a smaller batch."""
+    def script_after(self, option: str, first: str) -> str:
+        """The same after other inputs."""
         return self._script(
-            option, f"    session.run(None, {{n: i[:{FIRST}] for n, i in zip(names, inputs)}})\n"
+            option, f"    session.run(None, {{n: {first} for n, i in zip(names, inputs)}})\n"
         )
 
     def _script(self, option: str, before: str) -> str:

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, FileLibrary
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
-from asterism.libraries.adapters.questions import FIRST
 
 #: OpenVINO's precision hints, by the ending of an option.
 HINTS = {"": "f32", "_f16": "f16", "_bf16": "bf16"}
@@ -33,9 +32,9 @@ class OpenVino(FileLibrary):
         """Source of a function that runs a Keras model or a converted file."""
         return self._script(option, "")
 
-    def resized_script(self, option: str) -> str:
-        """The same after a smaller batch."""
-        return self._script(option, f"    compiled([i[:{FIRST}] for i in inputs])\n")
+    def script_after(self, option: str, first: str) -> str:
+        """The same after other inputs."""
+        return self._script(option, f"    compiled([{first} for i in inputs])\n")
 
     def _script(self, option: str, before: str) -> str:
         return f"""

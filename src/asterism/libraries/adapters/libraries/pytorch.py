@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -19,7 +20,6 @@ from asterism.libraries.adapters.question_scripts import (
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
-    FIRST,
     GRADIENT,
     HESSIAN,
     TRAINING,
@@ -69,21 +69,20 @@ class PyTorch(Library):
         """Source of a function that runs a Keras model or a converted file."""
         return self._script(option, "")
 
-    def resized_script(self, option: str) -> str:
-        """The same after a smaller batch."""
-        return self._script(
-            option,
-            f"""        first = [i[:{FIRST}] for i in inputs]
-        function(first if len(first) > 1 else first[0], training=False)
-""",
-        )
+    def script_after(self, option: str, first: str) -> str:
+        """The same after other inputs."""
+        return self._script(option, first)
 
-    def _script(self, option: str, before: str) -> str:
+    def _script(self, option: str, first: str) -> str:
+        made = before = ""
+        if first:
+            made = f"    first = [torch.from_numpy({first}) for i in inputs]\n"
+            before = "        function(first if len(first) > 1 else first[0], training=False)\n"
         return f"""{_helper(option)}
 def run(model, inputs):
     import torch
 
-    inputs = [torch.from_numpy(i) for i in inputs]
+{made}    inputs = [torch.from_numpy(i) for i in inputs]
     with torch.no_grad():
         function = {_FUNCTIONS[option]}
 {before}        outputs = function(inputs if len(inputs) > 1 else inputs[0], training=False)
@@ -306,11 +305,37 @@ def _helper(option: str) -> str:
     return source_of(reloaded) if option in SUFFIXES else ""
 
 
-class _Probed:
-    """The float64 model on inputs whose special numbers are replaced by finite ones."""
+class _OnOtherWeights(ABC):
+    """The float64 model with other weights and inputs."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @abstractmethod
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The weights in place of a layer's own."""
+
+    @contextmanager
+    def moved(self) -> Iterator[None]:
+        """The model, which other backends share, has the other weights only inside the block."""
+        weights = self._model.get_weights()
+        self._model.set_weights([self.weights(w) for w in weights])
+        try:
+            yield
+        finally:
+            self._model.set_weights(weights)
+
+
+class _Probed(_OnOtherWeights):
+    """With finite numbers in place of the special ones."""
 
     def __init__(self, model: Any, option: str) -> None:
-        self._model, self._option = model, option
+        super().__init__(model)
+        self._option = option
+
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Probed ones."""
+        return probed(array, self._option)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
@@ -322,21 +347,12 @@ class _Probed:
         return self._model(given, training=training)
 
 
-class _Perturbed:
-    """The float64 model where inputs and, inside :meth:`moved`, weights are off by rounding."""
+class _Perturbed(_OnOtherWeights):
+    """Where inputs and, inside :meth:`moved`, weights are off by rounding."""
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    @contextmanager
-    def moved(self) -> Iterator[None]:
-        """The model, which other backends share, has the moved weights only inside the block."""
-        weights = self._model.get_weights()
-        self._model.set_weights([perturbed(w) for w in weights])
-        try:
-            yield
-        finally:
-            self._model.set_weights(weights)
+    def weights(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Moved ones."""
+        return perturbed(array)
 
     def __call__(self, inputs: Any, training: bool) -> Any:
         import torch
@@ -351,4 +367,4 @@ class _Perturbed:
 
 def _moved(compiled: Any) -> AbstractContextManager[None]:
     call = getattr(compiled, "call", None)
-    return call.moved() if isinstance(call, _Perturbed) else nullcontext()
+    return call.moved() if isinstance(call, _OnOtherWeights) else nullcontext()

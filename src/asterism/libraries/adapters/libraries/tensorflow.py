@@ -18,7 +18,6 @@ from asterism.libraries.adapters.question_scripts import (
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
-    FIRST,
     GRADIENT,
     HESSIAN,
     TRAINING,
@@ -59,22 +58,21 @@ class TensorFlow(Library):
         """Source of a function that runs a Keras model or a converted file."""
         return self._script(option, "")
 
-    def resized_script(self, option: str) -> str:
-        """The same after a smaller batch."""
-        return self._script(option, f"[i[:{FIRST}] for i in inputs]")
+    def script_after(self, option: str, first: str) -> str:
+        """The same after other inputs."""
+        return self._script(option, first)
 
     def _script(self, option: str, first: str) -> str:
         more = "" if option == "saved_model" else ", training=False"
-        before = ""
+        made = before = ""
         if first:
-            before = f"""    first = {first}
-    function(first if len(first) > 1 else first[0]{more})
-"""
+            made = f"    first = [tf.constant({first}) for i in inputs]\n"
+            before = f"    function(first if len(first) > 1 else first[0]{more})\n"
         return f"""{_helper(option)}
 def run(model, inputs):
     import tensorflow as tf
 
-    inputs = [tf.constant(i) for i in inputs]
+{made}    inputs = [tf.constant(i) for i in inputs]
     function = {_FUNCTIONS[option]}
 {before}    outputs = function(inputs if len(inputs) > 1 else inputs[0]{more})
     return outputs if isinstance(outputs, list) else [outputs]

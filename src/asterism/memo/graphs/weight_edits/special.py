@@ -5,15 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from asterism.memo.graphs.graph import SPECIAL
+from asterism.memo.graphs.special_weights import KINDS
 from asterism.memo.graphs.weights import WEIGHT_EDITS, Array
 
 
 @WEIGHT_EDITS.register(SPECIAL)
 def special(arrays: list[Array], rng: np.random.Generator) -> list[Array]:
     """NaN: one weight of the layer becomes NaN, plus or minus infinity, or 1e30."""
+    number, _ = KINDS[int(rng.integers(len(KINDS)))]  # first, as `special_kinds` draws it
     filled = [a for a in arrays if a.size]
     if filled:
         chosen = filled[int(rng.integers(len(filled)))]
-        values = (np.nan, np.inf, -np.inf, 1e30)
-        chosen.reshape(-1)[int(rng.integers(chosen.size))] = values[int(rng.integers(4))]
+        chosen.reshape(-1)[int(rng.integers(chosen.size))] = number
     return arrays

@@ -1,0 +1,137 @@
+"""Short scripts of models that see other inputs first, are split, or whose inputs are lost."""
+
+import numpy as np
+import pytest
+
+from asterism.libraries.adapters.forms import LENGTHENED, SPLIT
+from asterism.libraries.adapters.questions import OVERWRITTEN, RESIZED
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.numbers import MAKERS, Numbers, literal_numbers
+from asterism.libraries.reporting.python_text import compiles
+from asterism.libraries.reporting.reproducer import script_of
+from asterism.libraries.reporting.short_code import Code, short_code
+from asterism.libraries.reporting.short_forms import running_lines, split_layer
+from asterism.libraries.reporting.short_script import short_script
+from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+KINDS = (RESIZED, LENGTHENED, SPLIT, OVERWRITTEN)
+BACKENDS = (
+    "tensorflow:xla",
+    "pytorch:compile",
+    "jax:jit",
+    "onnxruntime:tf2onnx",
+    "openvino:tf2onnx",
+)
+STEPS = sequential(
+    Tensor((6, 3)),
+    [layer("Conv1D", filters=4, kernel_size=[3]), layer("MaxPooling1D", pool_size=[2])],
+)
+CONV, POOL = STEPS.layers
+LAYERS = {
+    CONV: LayerDescription(
+        {"filters": 4, "kernel_size": [3]}, [("kernel", (3, 3, 4)), ("bias", (4,))]
+    ),
+    POOL: LayerDescription({"pool_size": [2]}, []),
+}
+INPUTS = [np.random.default_rng(5).normal(size=(2, 6, 3)).astype(np.float32)]
+
+
+def unique(backend, kind, graph=STEPS):
+    found = Finding(0, "values differ", "run", backend.partition(":")[0], (backend,), (kind,))
+    return UniqueFinding("a | b", found, graph, None, {0}, 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_each_kind_has_a_script_of_few_lines(backend, kind):
+    simple = Numbers(
+        (MAKERS[1]((2, 6, 3), "float32", 0),),
+        {CONV: (MAKERS[2]((3, 3, 4), "float32", 0), MAKERS[1]((4,), "float32", 1))},
+    )
+    right = [np.zeros((2, 2, 4))]
+    text = short_script(unique(backend, kind), LAYERS, simple, right, [right[0] + 1])
+    assert text is not None and compiles(text)
+    assert len([line for line in text.splitlines() if line.strip()]) <= 29
+    assert ("keras.Input((None, 3)" in text) == (kind == LENGTHENED)
+    assert ("Concatenate" in text) == (kind == SPLIT)
+    assert ("def run(inputs)" in text) == (kind != SPLIT)
+
+
+def test_what_is_made_for_these_shapes_gets_no_other_ones():
+    code = short_code("jax", "export", None, 1)
+    assert running_lines(code, RESIZED) is running_lines(code, LENGTHENED) is None
+    assert running_lines(code, OVERWRITTEN) is not None
+
+
+class Faulty:
+    """A model that forgets what is beyond the first shape it saw, or gives its inputs away."""
+
+    def __init__(self, axis=None):
+        self.axis, self.first = axis, None
+
+    def __call__(self, inputs):
+        if self.axis is None:
+            return [inputs[0]]
+        self.first = self.first or inputs[0].shape[self.axis]
+        stale = self.first != inputs[0].shape[self.axis]
+        return [inputs[0] * (0 if stale else 1)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "faulty"),
+    [(RESIZED, Faulty(0)), (LENGTHENED, Faulty(1)), (OVERWRITTEN, Faulty())],
+)
+def test_each_kind_of_running_shows_its_fault_and_a_sound_model_nothing(kind, faulty):
+    code = Code((), ("function = model",), ("outputs = function(inputs)",))
+    for model, right in ((faulty, False), (lambda inputs: [inputs[0] + 0], True)):
+        given = np.random.default_rng(0).normal(size=(5, 6, 3))
+        names = {"np": np, "model": model, "inputs": [given.copy()]}
+        exec("\n".join(running_lines(code, kind)), names)
+        assert np.array_equal(names["outputs"][0], given) is right
+
+
+@pytest.mark.parametrize(
+    ("one", "halves"),
+    [
+        (layer("Dense", units=5), "half"),
+        (layer("Dense", units=1), None),
+        (layer("Dense", units=4, activation="softmax"), None),
+        (layer("AveragePooling1D"), "[..., :1]"),
+        (layer("AveragePooling1D", data_format="channels_first"), "[:, :3]"),
+        (layer("Conv1D", filters=3, kernel_size=[2], groups=3), None),
+        (layer("ReLU"), None),
+    ],
+)
+def test_layers_are_split_as_their_form_splits_them(one, halves):
+    graph = sequential(Tensor((6, 3)), [one])
+    lines = split_layer(graph, graph.layers[0], graph.nodes[graph.layers[0]].config, ["a", "b"])
+    assert (lines is None) == (halves is None)
+    assert halves is None or halves in "\n".join(lines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("backend", ["tensorflow:graph", "onnxruntime:tf2onnx"])
+def test_a_check_of_each_kind_runs_the_short_script_and_decides(backend, kind, tmp_path):
+    known = literal_numbers(STEPS, {}, LAYERS, INPUTS)
+    kernel, bias = (array.values.astype(np.float64) for array in known.weights[CONV])
+    given = INPUTS[0].astype(np.float64)
+    steps = np.stack([given[:, at : at + 3] for at in range(4)], 1)
+    convolved = np.einsum("nsij,ijk->nsk", steps, kernel) + bias
+    right = [convolved.reshape(2, 2, 2, 4).max(axis=2)]
+    found = unique(backend, kind)
+    for status, off in ((0, 0.0), (1, 0.1)):
+        expected = [array + off for array in right]
+        (tmp_path / "repro.py").write_text(short_script(found, LAYERS, known, expected, right))
+        allowed = [np.full((2, 2, 4), 1e-4)]
+        check = script_of(found, {}, LAYERS, [], expected, allowed, runs="repro.py")
+        (tmp_path / "check.py").write_text(check)
+        assert exit_status(tmp_path / "check.py") == status
+        whole = script_of(found, {}, LAYERS, INPUTS, expected, allowed)
+        (tmp_path / "whole.py").write_text(whole)
+        assert exit_status(tmp_path / "whole.py") == status

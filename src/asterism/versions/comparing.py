@@ -135,7 +135,7 @@ def run_subject(
     backends: Sequence[str],
 ) -> Result:
     """A model in these backends and the references."""
-    wanted = (*backends, *FILE_FLOAT64)
+    wanted = dict.fromkeys((*backends, *FILE_FLOAT64))
     chosen = tuple(b for b in wanted if b in pool.usable())
     return pool.run(Task(0, GivenFile(subject.content), inputs, backends=chosen))
 
@@ -168,17 +168,14 @@ def change_of(
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
     apart, bounds = _apart(old, new), tolerance_of(subject, params)
     both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
-    reference = result.outputs.get(FILE_REFERENCE, {}).get(distribution)
-    if reference is None or _is_not_in_reference(subject):
+    if not has_reference(subject, result, distribution):
         alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
-    moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
     probes = probes_of(subject, result, distribution)
 
     def judged(backend: str, given: Probes | None) -> Difference | None:
-        outputs, allowed = result.outputs[backend][distribution], tolerance_for(backend, bounds)
-        return off(outputs, reference, moved, dtypes_of(subject, outputs), allowed, given)
+        return off_reference(subject, result, backend, distribution, params, given)
 
     was, now = judged(pair.old, probes), judged(pair.new, probes)
     limit = (before.warned if was else "") or (after.warned if now else "")
@@ -195,6 +192,32 @@ def change_of(
         alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = "both off alike" if alike else "both wrong"
     return change(kind, old=was, new=now, apart=apart)
+
+
+def has_reference(subject: Subject, result: Result, distribution: str) -> bool:
+    """Whether a float64 run says what the model computes."""
+    ran = distribution in result.outputs.get(FILE_REFERENCE, {})
+    return ran and not _is_not_in_reference(subject)
+
+
+def off_reference(
+    subject: Subject,
+    result: Result,
+    backend: str,
+    distribution: str,
+    params: JudgeParams,
+    probes: Probes | None,
+) -> Difference | None:
+    """How a backend that ran a model is off its reference, which ran it too; None: it is not."""
+    outputs = result.outputs[backend][distribution]
+    return off(
+        outputs,
+        result.outputs[FILE_REFERENCE][distribution],
+        result.outputs.get(FILE_PERTURBED, {}).get(distribution),
+        dtypes_of(subject, outputs),
+        tolerance_for(backend, tolerance_of(subject, params)),
+        probes,
+    )
 
 
 def _is_not_in_reference(subject: Subject) -> bool:

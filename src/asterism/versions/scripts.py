@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from asterism.libraries.adapters.backends import (
     FILE_PERTURBED,
     FILE_REFERENCE,
@@ -18,6 +20,28 @@ from asterism.libraries.reporting.file_scripts import file_script
 from asterism.libraries.reporting.reproducer import tolerated
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import dtypes_of, probes_of, spreads_of, tolerance_of
+
+#: Characters of a folder's name.
+_LONGEST = 60
+
+
+def write_part(part: Part, target: Path, words: str, title: str, params: JudgeParams) -> Path:
+    """Write a part of a model and its script to a folder of their own; the script's path.
+
+    Args:
+        part: the smallest part that shows the change.
+        target: where the folder goes.
+        words: its name.
+        title: what the script is about, one line.
+        params: the oracle's tolerances.
+    """
+    name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
+    place = target / name
+    place.mkdir()
+    script = place / "repro.py"
+    script.write_text(script_of(part, title, params), encoding="utf-8")
+    (place / "model.onnx").write_bytes(part.subject.content)
+    return script
 
 
 def script_of(part: Part, title: str, params: JudgeParams) -> str:

@@ -64,6 +64,11 @@ class Subject:
         return bytes(self.model.SerializeToString(deterministic=True))
 
     @property
+    def nodes(self) -> Sequence[onnx.NodeProto]:
+        """Its nodes, in an order in which they can run."""
+        return list(self.model.graph.node)
+
+    @property
     def outputs(self) -> list[str]:
         """Names of its outputs."""
         return [value.name for value in self.model.graph.output]
@@ -129,6 +134,59 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     return subject_of(path.stem, read_onnx(path), size, shapes)
 
 
+def read_subjects(
+    paths: Sequence[Path], size: int, shapes: Mapping[str, Sequence[int]]
+) -> list[Subject]:
+    """A user's model files, see :func:`read_subject`.
+
+    Args:
+        paths: of the files.
+        size: stands for free sizes.
+        shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
+
+    Raises:
+        UserError: two models have one name, or a shape is of no input.
+    """
+    found: list[Subject] = []
+    used: set[str] = set()
+    for path in paths:
+        if path.stem in (subject.name for subject in found):
+            raise UserError(f"two models are called {path.stem}: rename one of the files")
+        subject = read_subject(path, size, {})
+        given: dict[str, Sequence[int]] = {}
+        for spec in subject.inputs:
+            key = next((k for k in (f"{path.stem}/{spec.name}", spec.name) if k in shapes), None)
+            if key is not None:
+                given[spec.name] = shapes[key]
+                used.add(key)
+        found.append(read_subject(path, size, given) if given else subject)
+    for name in shapes.keys() - used:
+        known = ", ".join(spec.name for subject in found for spec in subject.inputs)
+        raise UserError(f"no model has an input {name!r} (there are: {known})")
+    return found
+
+
+def given_inputs(
+    subject: Subject,
+    own: Sequence[Path],
+    batch: Path | None,
+    distributions: Iterable[str],
+    seed: int,
+) -> dict[str, list[NDArray[Any]]]:
+    """What a model is run with, by the name of the inputs: the user's batch, or what is drawn.
+
+    Args:
+        subject: the model.
+        own: the user's model files; other models have no batch of the user's.
+        batch: an ``.npz``, or None for none.
+        distributions: to be drawn.
+        seed: of the run.
+    """
+    if batch is not None and subject.name in {path.stem for path in own}:
+        return {batch.stem: read_inputs(batch, subject)}
+    return {name: subject.draw(seed, name) for name in distributions}
+
+
 def read_inputs(path: Path, subject: Subject) -> list[NDArray[Any]]:
     """A user's own batch for a model: the arrays of an ``.npz`` by the names of its inputs.
 
@@ -179,7 +237,7 @@ def _spec(
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     if dtype.kind not in "fiub":
         raise UserError(f"{name}: the input {value.name!r} is of the type {dtype}, no numbers")
-    stated = [d.dim_value if d.HasField("dim_value") else 0 for d in tensor.shape.dim]
+    stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
     if shape is None:
         shape = [s or (size if at else BATCH) for at, s in enumerate(stated)]
     elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from made_up_pool import PAIR, pool
 from small_files import chain, onnx_model
+from small_programs import save_pooling
 from typer.testing import CliRunner
 
 from asterism.cli import app
@@ -58,10 +59,33 @@ def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
     assert "ReduceLogSumExp node1" in page and part["script"] in page
 
 
+@pytest.mark.slow
+def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
+    save_pooling(project / "pooling.pt2")
+    done = compare("--model", "pooling.pt2", "--distribution", "normal", "--size", "9")
+    assert done.exit_code == 1, done.output
+    folder = project / "compare-libraries"
+    found = json.loads((folder / "findings.json").read_text())
+    (model,) = found["models"]
+    assert found["left_out"] == {} and set(model["deeds"]) == {
+        *(f"pytorch_program:file{e}" for e in ("", "_aot", "_compile", "_compile_dynamic")),
+        *(f"openvino_program:file{e}" for e in ("", "_f16", "_bf16")),
+        *(f"onnx_program:file{e}" for e in ("", "_optimised")),
+    }
+    wrong = {backend for backend, kind in model["deeds"].items() if kind != "right"}
+    assert wrong == {"openvino_program:file"}  # the other two round so that it does not show
+    (fault,) = found["faults"]
+    (part,) = fault["parts"]
+    assert fault["library"] == "openvino_program" and fault["kind"] == "wrong"
+    assert part["layers"] == ["aten.avg_pool2d avg_pool2d"]
+    assert (part["of"], part["status"]) == (6, 1)
+    assert (folder / part["script"]).with_name("model.pt2").exists()
+
+
 @pytest.fixture
 def workers(project, monkeypatch):
     """Made-up workers, of which one computes Softplus wrongly."""
-    monkeypatch.setattr(libraries_app, "_libraries", lambda request, say: ["onnxruntime"])
+    monkeypatch.setattr(libraries_app, "_libraries", lambda request, formats, say: ["onnxruntime"])
     monkeypatch.setattr(libraries_app, "title_of", lambda library: f"{library} 1")
     monkeypatch.setattr(libraries_app, "interpreter_of", lambda library: library)
     monkeypatch.setattr(libraries_app, "exit_statuses", lambda script, n, python: [1])
@@ -115,7 +139,8 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
         ([], "give --model FILE"),
         (["--model", "none.onnx"], "there is no model file none.onnx"),
         (["--model", "text.onnx"], "text.onnx is no ONNX model"),
-        (["--model", "m.keras"], "m.keras is no "),
+        (["--model", "m.keras"], "m.keras is no .onnx and no .pt2 file"),
+        (["--model", "text.pt2"], "text.pt2 is no archive of torch.export.save"),
         (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
         (["--model", "m.onnx", "--environment", "mxnet@0.1"], "no environment 'mxnet@0.1'"),
         (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
@@ -127,7 +152,8 @@ def test_errors_of_the_command_are_one_line(project, arguments, said):
     (project / "other").mkdir()
     for place in ("m.onnx", "other/m.onnx"):
         onnx.save(chain("Neg"), project / place)
-    (project / "text.onnx").write_text("no model")
+    for name in ("text.onnx", "text.pt2"):
+        (project / name).write_text("no model")
     done = compare(*arguments)
     assert isinstance(done.exception, UserError), done.output
     assert said in str(done.exception) and "\n" not in str(done.exception)

@@ -124,7 +124,8 @@ def compare_versions(
 @app.command("compare-libraries", rich_help_panel=LIBRARIES)
 def compare_libraries(
     model: Annotated[
-        list[Path] | None, typer.Option(help="A model of yours, as it is: .onnx; repeatable.")
+        list[Path] | None,
+        typer.Option(help="A model of yours, as it is: .onnx or .pt2; repeatable."),
     ] = None,
     library: Annotated[
         list[str] | None, typer.Option(help="A library to run them; repeatable; all if none.")
@@ -181,7 +182,7 @@ def _drawn(distributions: list[str] | None) -> list[str]:
     Raises:
         UserError: there are no such inputs.
     """
-    from asterism.versions.subjects import DISTRIBUTIONS
+    from asterism.versions.model_files import DISTRIBUTIONS
 
     for name in distributions or ():
         if name not in DISTRIBUTIONS:

@@ -16,6 +16,7 @@ from asterism.core.parameters.registry import closest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
     FILE_FLOAT64,
+    OF_ONNX,
     library_of,
     plugin_of,
     reads_given,
@@ -34,8 +35,9 @@ from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
-from asterism.versions.blaming import Arrays, Blame, Part
+from asterism.versions.blaming import Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
 from asterism.versions.scripts import write_part
@@ -102,7 +104,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
     if libraries[0] == libraries[1]:
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
-    subjects = read_subjects(request.models, request.size, request.shapes)
+    subjects: list[ModelFile] = read_subjects(request.models, request.size, request.shapes)
     pairs = pairs_of(*libraries)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     needed = [f"onnxruntime:{CONVERTER}"] if request.generated else []
@@ -110,7 +112,7 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     old, new = (title_of(library) for library in libraries)
     versions = (package_versions(libraries[0]), package_versions(libraries[1]))
     found = Comparison(old, new, versions)
-    with WorkerPool([*backends, *needed, *FILE_FLOAT64], limits) as pool:
+    with WorkerPool([*backends, *needed, *OF_ONNX.all], limits) as pool:
         for backend, reason in pool.start().items():
             if reads_given(backend):
                 raise UserError(f"{backend} does not work: {reason}")
@@ -241,7 +243,7 @@ def _generated(
         yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
 
 
-def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
+def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:
     return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
 
 

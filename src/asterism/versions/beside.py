@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from asterism.libraries.adapters.backends import (
-    FILE_REFERENCE,
     library_of,
     precision_of,
     product_of,
@@ -28,7 +27,7 @@ from asterism.versions.comparing import (
     off_reference,
     probes_of,
 )
-from asterism.versions.subjects import Subject
+from asterism.versions.model_files import ModelFile
 
 #: What a library can do with a model, the worst first, and what each word means on the page.
 DEEDS = {
@@ -86,7 +85,7 @@ class Deed:
         return float("inf") if difference is None else difference.excess
 
 
-def deeds_of(subject: Subject, result: Result, params: JudgeParams) -> list[Deed]:
+def deeds_of(subject: ModelFile, result: Result, params: JudgeParams) -> list[Deed]:
     """What every configuration under test does with a model, for each kind of inputs."""
     return [
         deed
@@ -95,7 +94,9 @@ def deeds_of(subject: Subject, result: Result, params: JudgeParams) -> list[Deed
     ]
 
 
-def _deeds(subject: Subject, result: Result, distribution: str, params: JudgeParams) -> list[Deed]:
+def _deeds(
+    subject: ModelFile, result: Result, distribution: str, params: JudgeParams
+) -> list[Deed]:
     backends = under_test(result.outcomes)
     ran = [b for b in backends if result.outcomes[b].status == "ok"]
     right = _right(subject, result, ran, distribution, params)
@@ -107,7 +108,7 @@ def _deeds(subject: Subject, result: Result, distribution: str, params: JudgePar
         if outcome.status == "unsupported":
             found.append(Deed(backend, distribution, "not supported", said=said))
         elif outcome.status != "ok":
-            others = [*_partners(backend, ran), *([FILE_REFERENCE] if known else [])]
+            others = [*_partners(backend, ran), *([subject.references.right] if known else [])]
             if others:
                 pair = Pair(others[0], backend)
                 change = change_of(subject, result, pair, distribution, params)
@@ -129,14 +130,20 @@ def _deeds(subject: Subject, result: Result, distribution: str, params: JudgePar
 
 
 def _right(
-    subject: Subject, result: Result, ran: Sequence[str], distribution: str, params: JudgeParams
+    subject: ModelFile, result: Result, ran: Sequence[str], distribution: str, params: JudgeParams
 ) -> list[str]:
     """The configurations that are right: by the reference, else by what most libraries agree on."""
     if has_reference(subject, result, distribution):
         probes = probes_of(subject, result, distribution)
-        return [
+        right = [
             b for b in ran if not off_reference(subject, result, b, distribution, params, probes)
         ]
+        others = [b for b in ran if not _is_kin(b, subject) and precision_of(b) is None]
+        if all(_is_kin(b, subject) for b in right) and _are_one(
+            subject, result, others, distribution, params
+        ):
+            return []  # the reference may have the fault of its own library
+        return right
     alike = {
         b: [o for o in ran if _agree(subject, result, Pair(b, o), distribution, params)]
         for b in ran
@@ -150,8 +157,28 @@ def _right(
     return []
 
 
+def _is_kin(backend: str, subject: ModelFile) -> bool:
+    """Whether a configuration shares its kernels with the reference."""
+    return product_of(library_of(backend)) == subject.references.kin
+
+
+def _are_one(
+    subject: ModelFile,
+    result: Result,
+    backends: Sequence[str],
+    distribution: str,
+    params: JudgeParams,
+) -> bool:
+    """Whether these are of several libraries, and all give the same, off the reference."""
+    return len({product_of(library_of(b)) for b in backends}) > 1 and all(
+        change_of(subject, result, Pair(backends[0], b), distribution, params).kind
+        == "both off alike"
+        for b in backends
+    )
+
+
 def _agree(
-    subject: Subject, result: Result, pair: Pair, distribution: str, params: JudgeParams
+    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
 ) -> bool:
     """Whether two configurations give the same within rounding, where no reference tells more."""
     return change_of(subject, result, pair, distribution, params).kind in (

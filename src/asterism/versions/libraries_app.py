@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from asterism.libraries.adapters.backends import (
     plugin_of,
     product_of,
     reads_given,
+    suffix_of,
 )
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
@@ -26,11 +27,12 @@ from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.versions.app import installed, title_of, version_of
 from asterism.versions.beside import Deed, deeds_of
-from asterism.versions.blaming import Arrays, Blame
+from asterism.versions.blaming import Blame
 from asterism.versions.comparing import run_subject
 from asterism.versions.libraries_page import Shown, Standing, facts_of, write_libraries_page
+from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.scripts import write_part
-from asterism.versions.subjects import Subject, given_inputs, read_subjects
+from asterism.versions.subjects import given_inputs, read_subject, read_subjects
 
 
 class _Params(ParameterSection):
@@ -79,20 +81,23 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     params = read_params(_Params)
     if not request.models:
         raise UserError("give --model FILE, as often as there are models")
-    libraries = _libraries(request, say)
-    subjects = read_subjects(request.models, request.size, request.shapes)
+    subjects = read_subjects(request.models, request.size, request.shapes, _read)
+    formats = {subject.suffix for subject in subjects}
+    libraries = _libraries(request, formats, say)
     backends = [
         backend
         for library in libraries
         for option in plugin_of(library).all_options()
         if reads_given(backend := f"{library}:{option}")
     ]
+    references = [r for subject in subjects for r in subject.references.all]
     limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
-    with WorkerPool([*backends, *FILE_FLOAT64], limits) as pool:
+    with WorkerPool([*backends, *dict.fromkeys(references)], limits) as pool:
         found = Standing(pool.start(), [title_of(library) for library in libraries])
         for subject in progress(subjects, label="run", unit="model"):
             inputs = _inputs(request, params, subject)
-            result = run_subject(pool, subject, inputs, backends)
+            readers = [b for b in backends if suffix_of(b) == subject.suffix]
+            result = run_subject(pool, subject, inputs, readers)
             found.subjects.append((subject, deeds_of(subject, result, params.judge)))
         with replacing(request.target) as folder:
             folder.mkdir()
@@ -102,21 +107,38 @@ def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
     return found
 
 
-def _libraries(request: Request, say: Callable[[str], None]) -> list[str]:
+def _read(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ModelFile:
+    """A model file of one of the formats that are run as they are.
+
+    Raises:
+        UserError: it is of another format, or cannot be read.
+    """
+    if path.suffix == ".pt2":
+        from asterism.versions.programs import read_program
+
+        return read_program(path, size, shapes)
+    if path.suffix != ".onnx":
+        raise UserError(
+            f"{path} is no .onnx and no .pt2 file: export the model to ONNX, or by torch.export"
+        )
+    return read_subject(path, size, shapes)
+
+
+def _libraries(request: Request, formats: set[str], say: Callable[[str], None]) -> list[str]:
     """The libraries that are asked for; each environment is made where it is missing."""
-    own = [name for name in LIBRARIES if _runs_files(name) and installed(name)]
+    own = [name for name in LIBRARIES if _runs_files(name, formats) and installed(name)]
     names = [*(request.libraries or own), *request.environments]
     return list(dict.fromkeys(version_of(product_of(n), n.partition("@")[2], say) for n in names))
 
 
-def _runs_files(library: str) -> bool:
-    """Whether a library under test runs ONNX files."""
+def _runs_files(library: str, formats: set[str]) -> bool:
+    """Whether a library under test runs files of these formats."""
     kind = LIBRARIES[library]
     tested = f"{library}:float64" not in FILE_FLOAT64
-    return issubclass(kind, FileLibrary) and kind.suffix == ".onnx" and tested
+    return tested and issubclass(kind, FileLibrary) and kind.suffix in formats
 
 
-def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
+def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:
     return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
 
 

@@ -14,7 +14,7 @@ from asterism.report.section import KeyFigure, ReportSection
 from asterism.report.templating import render_body, renderer
 from asterism.versions.beside import DEEDS, Deed
 from asterism.versions.blaming import Part
-from asterism.versions.subjects import Subject
+from asterism.versions.model_files import ModelFile
 
 _render = renderer("asterism.versions")
 
@@ -51,7 +51,7 @@ class Standing:
 
     left_out: Mapping[str, str]
     libraries: Sequence[str]
-    subjects: list[tuple[Subject, list[Deed]]] = field(default_factory=list)
+    subjects: list[tuple[ModelFile, list[Deed]]] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
 
     @property

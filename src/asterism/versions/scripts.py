@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from asterism.libraries.adapters.backends import (
-    FILE_PERTURBED,
-    FILE_REFERENCE,
     library_of,
     option_of,
     plugin_of,
@@ -40,7 +38,7 @@ def write_part(part: Part, target: Path, words: str, title: str, params: JudgePa
     place.mkdir()
     script = place / "repro.py"
     script.write_text(script_of(part, title, params), encoding="utf-8")
-    (place / "model.onnx").write_bytes(part.subject.content)
+    (place / f"model{part.subject.suffix}").write_bytes(part.subject.content)
     return script
 
 
@@ -55,13 +53,13 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         params: the oracle's tolerances.
     """
     change = part.change
-    library = plugin_of(library_of(change.culprit))()
+    library, references = plugin_of(library_of(change.culprit))(), part.subject.references
     assert isinstance(library, FileLibrary)
     expected = None
     if not change.said:
         outputs = part.result.outputs[change.referee][change.distribution]
-        moved = part.result.outputs.get(FILE_PERTURBED, {}).get(change.distribution)
-        moved = moved if change.referee == FILE_REFERENCE else None
+        moved = part.result.outputs.get(references.perturbed, {}).get(change.distribution)
+        moved = moved if change.referee == references.right else None
         bounds = tolerance_for(change.culprit, tolerance_of(part.subject, params))
         allowed = tolerated(
             outputs,
@@ -78,7 +76,7 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         part.inputs,
         expected,
         _finding(part),
-        "a float64 run" if change.referee == FILE_REFERENCE else "the other version",
+        "a float64 run" if change.referee == references.right else "the other version",
     )
 
 

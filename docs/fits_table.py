@@ -76,7 +76,9 @@ def rows() -> list[tuple[str, ...]]:
         ),
         (
             "[libraries](docs/libraries.md)",
-            f"{keras}; given `.onnx` files by [`compare-versions`](docs/versions.md)",
+            f"{keras}; given `.onnx` and `.pt2` files by "
+            "[`compare-libraries`](docs/libraries.md#your-own-files-as-they-are), `.onnx` by "
+            "[`compare-versions`](docs/versions.md)",
             "made by the stages; for given files your own batch too",
             "any that the layers take",
             f"of {listed(names_in(LIBRARIES))}, compared element by element",

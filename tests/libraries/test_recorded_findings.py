@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from asterism.core.files.artifacts import read_arrays, read_json
-from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
@@ -52,7 +52,7 @@ def is_called_wrong(name, facts, arrays):
     content = arrays[f"{name}|model"].tobytes()
     subject = subject_of(name, onnx.load_model_from_string(content), 4, {})
     (culprit,) = facts["backends"]
-    right = next(b for b in facts["right"] if b != FILE_REFERENCE)
+    right = next(b for b in facts["right"] if b != OF_ONNX.right)
     return change_of(subject, result, Pair(right, culprit), facts["inputs"], JUDGE).kind in (
         "now wrong",
         "both wrong",

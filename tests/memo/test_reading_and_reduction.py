@@ -14,6 +14,7 @@ from keras import layers
 from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.memo.graphs.input_sizes import InputSizes
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.store import read_weights, write_weights
@@ -29,6 +30,7 @@ from asterism.memo.reducing.reduce import (
 )
 from asterism.memo.reducing.reduction import _inference, _opened, reduce_models
 from asterism.memo.reducing.seeds import SEED_MODELS, make_seed_model
+from asterism.memo.reducing.user_models import UserModel
 from asterism.memo.universe.tensors import InvalidLayerError
 from asterism.models.keras_models.reading import load_keras
 from memo.coverage_twins import slow_pairs, slow_parameters, slow_types
@@ -203,7 +205,8 @@ def test_the_stage_takes_a_file_of_the_user_with_weights_and_without(tmp_path):
     script = (
         "import sys; from asterism.memo.reducing.params import ReduceParams as P\n"
         "from asterism.memo.reducing.reduction import reduce_models\n"
-        "p = P(models=['lenet5'], user_model=sys.argv[1], open_size=4, timing_runs=0)\n"
+        "p = P(models=['lenet5'], user_model=sys.argv[1], user_input_shape=None, "
+        "open_size=4, timing_runs=0)\n"
         "r = reduce_models(p, 0)\n"
         "print(list(r.models), sum(a.size for k in r.weights if k[:3] == 'old' "
         "for _, a in r.weights[k]))"
@@ -506,7 +509,7 @@ def test_a_file_with_a_layer_that_is_not_declared_is_rejected_by_its_type(
     else:
         model.save(path)
     with pytest.raises(UserError, match=rf"{kind}\b.*: (build|give)") as rejected:
-        _opened(path, 4, 0)
+        _opened(UserModel(path, {}), 4, 0)
     assert "\n" not in str(rejected.value)
 
 
@@ -514,6 +517,7 @@ def test_a_file_called_like_a_listed_model_is_rejected(tmp_path):
     params = ReduceParams(
         models=["lenet5"],
         user_model=str(tmp_path / "lenet5.keras"),
+        user_input_shape=None,
         open_size=4,
         timing_runs=0,
     )
@@ -530,8 +534,7 @@ def test_times_are_of_the_size_that_stands_for_open_axes():
         def __call__(self, given, training):
             shapes.append([array.shape for array in given])
 
-    params = ReduceParams(models=["lenet5"], user_model="conf/no_file", open_size=5, timing_runs=2)
-    _inference(Model(), params)
+    _inference(Model(), InputSizes(5), 2)
     assert shapes == [[(1, 5, 3), (1, 4)]] * 3
 
 

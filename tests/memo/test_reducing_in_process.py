@@ -18,11 +18,13 @@ from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduce import work
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.memo.reducing.seeds import make_seed_model
+from asterism.memo.reducing.user_models import UserModel, user_models
 from asterism.memo.universe.spec import universe
 
 
 def params(**changes):
     values = {"models": ["one"], "user_model": "conf/no_file", "open_size": 4, "timing_runs": 0}
+    values |= {"user_input_shape": None}
     return ReduceParams.model_validate(values | changes)
 
 
@@ -90,15 +92,67 @@ def test_times_are_measured_where_asked_for(backends):
     assert times["before"] > 0 and times["after"] > 0
 
 
+def free_length(crop):
+    """A convolution over a length that the model leaves open, of which both ends are cut off."""
+    given = keras.Input((None, 4), name="letters")
+    end = layers.Cropping1D(crop)(layers.Conv1D(3, 5, padding="same", name="first")(given))
+    return keras.Model(given, layers.Dense(2, name="second")(end))
+
+
+def test_models_of_a_folder_are_given_the_sizes_that_they_leave_open(backends, tmp_path):
+    for name, crop in (("b", 20), ("a", 40)):
+        free_length(crop).save(tmp_path / f"{name}.keras")
+    (tmp_path / "README.md").touch()
+
+    def lengths(shape):
+        found = reduce_models(params(user_model=str(tmp_path), user_input_shape=shape), 0)
+        assert list(found.models) == ["one", "a", "b"]
+        graphs = [found.models[name] for name in ("a", "b")]
+        assert all(key.split("/")[0] in found.models for key in found.weights)
+        return [graph.tensors[i].shape for graph in graphs for i in graph.inputs]
+
+    assert lengths([101, 4]) == [(101, 4), (101, 4)]
+    assert lengths({"a": [90, 4], "b": {"letters": [50, 4]}}) == [(90, 4), (50, 4)]
+    with pytest.raises(UserError, match=r"a\.keras: 'crop.*', a Cropping1D, .* leaves nothing"):
+        lengths(None)  # the open size is too short
+
+
+@pytest.mark.parametrize(
+    ("shape", "said"),
+    [
+        ([90], r"a\.keras: the input 'letters' has the shape \[free, 4\] without the batch, and"),
+        ([90, 5], r"\[90, 5\] is given for it"),
+        ({"c": [90, 4]}, r"a shape for 'c', which is no model of yours \(a\)"),
+        ({"a": {"word": [90, 4]}}, r"no input 'word', for which .* \(there are: letters\)"),
+    ],
+)
+def test_shapes_that_fit_no_input_are_rejected(backends, tmp_path, shape, said):
+    free_length(1).save(tmp_path / "a.keras")
+    given = params(user_model=str(tmp_path / "a.keras"), user_input_shape=shape)
+    with pytest.raises(UserError, match=said) as rejected:
+        reduce_models(given, 0)
+    assert "\n" not in str(rejected.value)
+
+
+def test_a_folder_without_models_or_with_two_of_one_name_is_rejected(tmp_path):
+    given = params(user_model=str(tmp_path))
+    with pytest.raises(UserError, match=r"holds no model \(\.keras, \.h5"):
+        user_models(given)
+    for name in ("m.h5", "m.keras"):
+        (tmp_path / name).touch()
+    with pytest.raises(UserError, match=r"two files of .* are called m: rename one"):
+        user_models(given)
+
+
 def test_an_architecture_without_weights_is_a_seed_model_and_one_beside_weights_is_not(tmp_path):
     path = tmp_path / "mine.json"
     path.write_text(small().to_json())
-    model, graph, arrays = reduction._opened(path, 4, 3)
+    model, graph, arrays = reduction._opened(UserModel(path, {}), 4, 3)
     assert arrays == {} and model.count_params() == small().count_params()
     assert [graph.nodes[at].type for at in graph.layers] == ["Conv2D"] * 3 + ["Flatten", "Dense"]
     path.with_suffix(".h5").touch()
     with pytest.raises(UserError, match=r"no stage would know of changes of .*mine\.h5"):
-        reduction._opened(path, 4, 3)
+        reduction._opened(UserModel(path, {}), 4, 3)
 
 
 def test_a_seed_model_of_keras_applications_has_drawn_weights(monkeypatch):

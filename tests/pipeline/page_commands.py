@@ -85,6 +85,7 @@ WAYS = [
         "elsewhere",
         "tests/versions/test_real_versions.py",
     ),
+    Way(r"asterism compare-libraries", "elsewhere", "tests/versions/test_compare_libraries.py"),
     Way(r"asterism compare-versions", "elsewhere", "docs/tutorials/check-an-upgrade.md"),
     Way(r"asterism campaign", "project", "--pieces 1 --size 1 --folder ../campaign"),
     Way(r"asterism call-functions$", "checkout", "--help"),

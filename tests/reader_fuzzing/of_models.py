@@ -286,8 +286,9 @@ def _read_user_model(path: Path) -> object:
     import keras
 
     from asterism.memo.reducing.reduction import _opened
+    from asterism.memo.reducing.user_models import UserModel
 
-    _, graph, arrays = _opened(path, 16, 0)
+    _, graph, arrays = _opened(UserModel(path, {}), 16, 0)
     keras.utils.clear_session(free_memory=False)
     return graph.outputs, sorted(arrays)
 

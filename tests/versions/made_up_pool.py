@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.adapters.onnx_float64 import in_float64
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
@@ -42,7 +42,7 @@ def pool(wrong=lambda kinds: (), fails=lambda kinds: "", faulty=PAIR.old, withou
         faulty: the backend with the faults.
         without: backends that cannot run a model.
     """
-    usable = [PAIR.old, PAIR.new, FILE_REFERENCE, FILE_PERTURBED]
+    usable = [PAIR.old, PAIR.new, OF_ONNX.right, OF_ONNX.perturbed]
     done = []
 
     def run(task):
@@ -57,7 +57,7 @@ def pool(wrong=lambda kinds: (), fails=lambda kinds: "", faulty=PAIR.old, withou
                 outcomes[backend] = outcome
                 continue
             outcomes[backend] = ExecutionOutcome(0, backend, "run", "ok")
-            double = backend in (FILE_REFERENCE, FILE_PERTURBED)
+            double = backend in (OF_ONNX.right, OF_ONNX.perturbed)
             outputs[backend] = {
                 name: evaluate(
                     in_float64(model) if double else model,

@@ -6,12 +6,12 @@ from made_up_pool import PAIR, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
-from asterism.versions.blaming import Blame, _fixed, _is_alike, _kinds, _reads, _Search
+from asterism.versions.blaming import Blame, _is_alike, _Search
 from asterism.versions.comparing import Change, change_of, run_subject
-from asterism.versions.subjects import subject_of
+from asterism.versions.subjects import _reads, subject_of
 
 PARAMS = JudgeParams(ulps=64, conditioning=8)
 X = np.array([[-2, -0.5, 0.25, 3], [1, 2, -3, 4]], np.float32)
@@ -36,7 +36,7 @@ def search(model, workers=None, steps=100, inputs=(X,)):
     workers = workers or pool(lambda kinds: ("Softplus",))
     subject = subject_of("m", model, 4, {})
     change = change_in(workers, subject, list(inputs))
-    found = _Search(workers, PARAMS, change, _fixed(subject, list(inputs)), list(inputs), steps)
+    found = _Search(workers, PARAMS, change, subject.fixed(list(inputs)), list(inputs), steps)
     found._values, suspect = found._exposed()
     return found, suspect
 
@@ -53,7 +53,7 @@ def test_a_wrong_node_is_found_at_once_with_what_reaches_it():
     assert (spec.name, spec.shape, spec.dtype) == ("v1", (2, 4), "float32")
     assert part.subject.outputs == ["v2"]
     assert part.change.kind == "now right" and part.change.old.kind == "values differ"
-    assert set(part.result.outputs) >= {PAIR.old, PAIR.new, FILE_REFERENCE}
+    assert set(part.result.outputs) >= {PAIR.old, PAIR.new, OF_ONNX.right}
     assert len(workers.done) == 2  # every tensor, and the part
 
 
@@ -99,7 +99,7 @@ def test_no_more_parts_are_tried_than_asked(steps, layers):
 
 
 def test_without_a_reference_the_whole_model_is_to_blame():
-    workers = pool(lambda kinds: ("Softplus",), without=(FILE_REFERENCE,))
+    workers = pool(lambda kinds: ("Softplus",), without=(OF_ONNX.right,))
     part = blamed(chain("Abs", "Softplus"), workers)
     assert part.change.kind == "differs"
     assert (len(part.layers), part.tried, part.finished) == (2, 0, True)
@@ -190,10 +190,14 @@ def test_values_have_the_types_that_the_model_computes_in():
 def test_types_inside_of_a_model_follow():
     nodes = [("Cast", ["x"], ["h"], {"to": TensorProto.FLOAT16}), ("Neg", ["h"], ["n"], {})]
     model = onnx_model(nodes, [("x", (2, 4))], [])
-    assert _kinds(model) == {"x": np.float32, "h": np.float16, "n": np.float16}
+    assert subject_of("m", model, 4, {}).kinds() == {
+        "x": np.float32,
+        "h": np.float16,
+        "n": np.float16,
+    }
     broken = onnx_model([("Add", ["x", "z"], ["y"], {})], [("x", (2, 4)), ("z", (3, 9))], ["y"])
     broken.opset_import[0].version = -1
-    assert _kinds(broken)["z"] == np.float32
+    assert subject_of("m", broken, 4, {}).kinds()["z"] == np.float32
 
 
 def test_shapes_are_fixed_in_a_copy():
@@ -201,7 +205,7 @@ def test_shapes_are_fixed_in_a_copy():
     model.graph.value_info.append(helper.make_tensor_value_info("v0", TensorProto.FLOAT, None))
     subject = subject_of("m", model, 4, {})
     before = model.SerializeToString()
-    fixed = _fixed(subject, [np.ones((7, 4), np.float32)])
+    fixed = subject.fixed([np.ones((7, 4), np.float32)])
     assert model.SerializeToString() == before
     assert fixed.name == "m" and fixed.inputs[0].shape == (7, 4)
     assert fixed.inputs[0].dtype == "float32" and not fixed.model.graph.value_info
@@ -213,7 +217,7 @@ def test_only_the_inputs_own_shapes_are_fixed():
     nodes = [("Add", ["x", "w"], ["y"], {})]
     inputs = [("w", (1,)), ("x", ("n", 4))]
     model = onnx_model(nodes, inputs, ["y"], {"w": np.float32([1])})
-    fixed = _fixed(subject_of("m", model, 4, {}), [X]).model.graph.input
+    fixed = subject_of("m", model, 4, {}).fixed([X]).model.graph.input
     sizes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in fixed}
     assert sizes == {"w": [1], "x": [2, 4]}
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_files import chain
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result
@@ -29,7 +29,7 @@ WRONG, TINY = RIGHT + 0.01, RIGHT + 1e-7
 
 def result(old, new, reference=RIGHT):
     """Outputs by backend; a text is what a backend failed with."""
-    given = {PAIR.old: old, PAIR.new: new, FILE_REFERENCE: reference, FILE_PERTURBED: reference}
+    given = {PAIR.old: old, PAIR.new: new, OF_ONNX.right: reference, OF_ONNX.perturbed: reference}
     outcomes, outputs = {}, {}
     for backend, value in given.items():
         if isinstance(value, str):

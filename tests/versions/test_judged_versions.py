@@ -6,7 +6,7 @@ from made_up_pool import PAIR, pool
 from onnx import TensorProto, helper
 from small_files import chain, onnx_model
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.versions.comparing import (
@@ -76,12 +76,12 @@ def test_workers_that_are_left_are_asked_with_the_references():
     subject, workers = subject_of("m", chain("Neg"), 4, {}), pool()
     result = run_subject(workers, subject, {"normal": [X]}, [PAIR.new])
     (task,) = workers.done
-    assert task.backends == (PAIR.new, FILE_REFERENCE, FILE_PERTURBED)
+    assert task.backends == (PAIR.new, OF_ONNX.right, OF_ONNX.perturbed)
     assert task.graph.content == subject.content and task.inputs["normal"][0] is X
     np.testing.assert_array_equal(result.outputs[PAIR.new]["normal"][0], -X)
-    workers.usable().remove(FILE_PERTURBED)
+    workers.usable().remove(OF_ONNX.perturbed)
     run_subject(workers, subject, {"normal": [X]}, [PAIR.old, "gone:file"])
-    assert workers.done[1].backends == (PAIR.old, FILE_REFERENCE)
+    assert workers.done[1].backends == (PAIR.old, OF_ONNX.right)
 
 
 def test_each_way_and_each_kind_of_inputs_is_judged():
@@ -95,7 +95,7 @@ def test_each_way_and_each_kind_of_inputs_is_judged():
         ("now right", "wide"),
     ]
     assert found[0].subject == "m" and found[0].apart == pytest.approx(0.1, rel=1e-4)
-    assert found[0].referee == FILE_REFERENCE and found[0].old.excess > 1
+    assert found[0].referee == OF_ONNX.right and found[0].old.excess > 1
 
 
 def test_what_rounding_moves_is_allowed():

@@ -6,8 +6,8 @@ import pytest
 from small_files import chain, onnx_model, table
 
 from asterism.core.messages.errors import UserError
+from asterism.versions.model_files import DISTRIBUTIONS
 from asterism.versions.subjects import (
-    DISTRIBUTIONS,
     parse_shapes,
     read_inputs,
     read_subject,

@@ -151,7 +151,7 @@ def test_facts():
     ],
 )
 def test_headlines(monkeypatch, kind, facts, said):
-    monkeypatch.setattr(app, "_title", lambda library: "old" if "@" in library else "new")
+    monkeypatch.setattr(app, "title_of", lambda library: "old" if "@" in library else "new")
     part = SimpleNamespace(change=Change("m", PAIR, "normal", kind, **facts), layers=list("ABCD"))
     assert app._headline(part) == said
 

@@ -6,7 +6,7 @@ import pytest
 from made_up_pool import PAIR
 from small_files import chain
 
-from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.versions.comparing import Change, Pair
@@ -172,7 +172,7 @@ def test_the_page(tmp_path):
 
 
 def test_a_page_without_changes(tmp_path):
-    found = comparison(change(kind="same", referee=FILE_REFERENCE))
+    found = comparison(change(kind="same", referee=OF_ONNX.right))
     write_versions_page(tmp_path / "p.html", found, JudgeParams(ulps=64, conditioning=8))
     page = (tmp_path / "p.html").read_text()
     assert "Nothing: no model computes something else" in page and "0 of 1" in page

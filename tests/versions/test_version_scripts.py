@@ -5,7 +5,7 @@ import pytest
 from made_up_pool import PAIR, pool
 from small_files import chain
 
-from asterism.libraries.adapters.backends import FILE_PERTURBED, FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
@@ -37,7 +37,7 @@ def asked(monkeypatch):
 def test_values_are_expected_as_the_reference_has_them(asked):
     off = Difference("values differ", 0, 9.0)
     part = part_of("now wrong", new=off)
-    moved = part.result.outputs[FILE_PERTURBED]["normal"]
+    moved = part.result.outputs[OF_ONNX.perturbed]["normal"]
     params = JudgeParams(ulps=64, conditioning=8)
     assert scripts.script_of(part, "title", params) == "text"
     title, library, option, content, inputs, expected, finding, source = asked[0]
@@ -54,8 +54,8 @@ def test_values_are_expected_as_the_reference_has_them(asked):
 
 
 def test_the_other_version_is_the_referee_without_a_reference(asked):
-    part = part_of("differs", pool(without=(FILE_REFERENCE,)), referee=PAIR.new)
-    part.result.outputs[FILE_PERTURBED]["normal"][0] += 1.0
+    part = part_of("differs", pool(without=(OF_ONNX.right,)), referee=PAIR.new)
+    part.result.outputs[OF_ONNX.perturbed]["normal"][0] += 1.0
     scripts.script_of(part, "title", JudgeParams(ulps=64, conditioning=8))
     _, _, _, _, _, expected, finding, source = asked[0]
     assert source == "the other version" and finding.backends == (PAIR.old,)

@@ -41,16 +41,16 @@ def signature(*inputs, format="keras", output=(None, 10), states=(), **facts):
         (signature(IMAGE, output=None), {VET, PAIR, COVERAGE, SEED}),
         (signature(IMAGE, output=()), {VET, PAIR, COVERAGE, SEED}),
         (signature(IMAGE, output=(None, 4, 10)), {VET, SEED}),
-        (signature((1, 3, None, 28), output=(1, 10)), {VET}),
+        (signature((1, 3, None, 28), output=(1, 10)), {VET, SEED}),
         (signature(IMAGE, IMAGE), {VET, SEED}),
         (signature(IMAGE, format="onnx"), {VET, PAIR}),
         (signature(IMAGE, format="tflite"), {VET, PAIR}),
         (signature(SEQUENCE), {VET, FUZZ, SEED}),
-        (signature((None, None, 8)), {VET, FUZZ}),
+        (signature((None, None, 8)), {VET, FUZZ, SEED}),
         (signature(SEQUENCE, format="onnx"), {VET, FUZZ}),
         (signature(SEQUENCE, format="tflite"), {VET}),
         (signature((None, 8)), {VET, SEED}),
-        (signature((4, 8), (4, None)), {VET}),
+        (signature((4, 8), (4, None)), {VET, SEED}),
         (signature((1, 8), format="onnx", states=(("x", "y"),)), set()),
         (signature((1, 8), format="keras", states=(("x", "y"),)), {SEED}),
         # The first input is a state: what is given is the second.
@@ -77,6 +77,8 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
         SEED: "reduce.user_model=m.onnx",
     }
     assert told(signature(SEQUENCE))[FUZZ] == "rnn=file rnn.path=m.onnx"
+    free = told(signature((4, None), (4, 2), (None, None)))[SEED]
+    assert free == "reduce.user_model=m.onnx 'reduce.user_input_shape={m:{x:[SIZE],z:[SIZE]}}'"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +93,6 @@ def test_a_lane_that_can_use_a_model_is_told_by_its_overrides():
         (signature(IMAGE, format="onnx"), COVERAGE, "relevance needs the layers of a Keras file"),
         (signature(SEQUENCE, format="tflite"), FUZZ, "states are read from Keras and ONNX files"),
         (signature(IMAGE, format="tflite"), SEED, "seeds are rebuilt from the layers of a Keras"),
-        (signature((4, None), (4, 2), (None, None)), SEED, "x, z has a free size; save the model"),
     ],
 )
 def test_a_lane_that_cannot_says_why(model, lane, why):

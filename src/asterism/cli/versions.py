@@ -11,6 +11,22 @@ import typer
 from asterism.cli.program import LIBRARIES, ShowPage, app, require_root, show_page
 from asterism.core.messages.errors import UserError
 
+#: Options of the commands that run a user's models as files.
+InputShapes = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="NAME=2,16,4: the shape of an input, the batch first; or MODEL/NAME; repeatable."
+    ),
+]
+Size = Annotated[int, typer.Option(min=1, help="What stands for other free sizes.")]
+OwnBatch = Annotated[
+    Path | None, typer.Option(help="An .npz with your own batch, by the inputs' names.")
+]
+Drawn = Annotated[
+    list[str] | None, typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable.")
+]
+Steps = Annotated[int, typer.Option(min=1, help="Parts of a model tried for each.")]
+
 
 @app.command(rich_help_panel=LIBRARIES)
 def environments(
@@ -56,22 +72,14 @@ def compare_versions(
     operators: Annotated[
         bool, typer.Option("--operators", help="Run a model of each ONNX operator as well.")
     ] = False,
-    input_shape: Annotated[
-        list[str] | None,
-        typer.Option(help="NAME=2,16,4: the shape of an input, the batch first; repeatable."),
-    ] = None,
-    size: Annotated[int, typer.Option(min=1, help="What stands for other free sizes.")] = 16,
-    inputs: Annotated[
-        Path | None, typer.Option(help="An .npz with your own batch, by the inputs' names.")
-    ] = None,
-    distribution: Annotated[
-        list[str] | None,
-        typer.Option(help="Inputs to draw: normal, wide, nan, infinity; repeatable."),
-    ] = None,
+    input_shape: InputShapes = None,
+    size: Size = 16,
+    inputs: OwnBatch = None,
+    distribution: Drawn = None,
     explain: Annotated[
         int, typer.Option(min=0, help="Changes whose nodes are looked for, the worst first.")
     ] = 20,
-    steps: Annotated[int, typer.Option(min=1, help="Parts of a model tried for each.")] = 60,
+    steps: Steps = 60,
     target: Annotated[
         Path | None, typer.Option(help="Folder of the page; default: compare-versions/NAME.")
     ] = None,
@@ -84,14 +92,9 @@ def compare_versions(
     The answer is a page, with a script for each change. Exit status 1: a change for the worse.
     """
     from asterism.versions.app import Request, compare_versions
-    from asterism.versions.subjects import DISTRIBUTIONS, parse_shapes
+    from asterism.versions.subjects import parse_shapes
 
     require_root("params.yaml")
-    drawn = distribution or ["normal", "wide"]
-    for name in drawn:
-        if name not in DISTRIBUTIONS:
-            known = ", ".join(DISTRIBUTIONS)
-            raise UserError(f"no distribution of inputs is called {name!r} (known: {known})")
     request = Request(
         library=library,
         old=old,
@@ -102,7 +105,7 @@ def compare_versions(
         inputs=inputs,
         generated=generated,
         operators=operators,
-        distributions=drawn,
+        distributions=_drawn(distribution),
         explained=explain,
         steps=steps,
         target=target or Path("compare-versions") / f"{library}-{old}-{new}",
@@ -116,3 +119,73 @@ def compare_versions(
     worse = ("no longer runs", "now wrong", "differs")
     if any(change.kind in worse for change in found.changes):
         sys.exit(1)
+
+
+@app.command("compare-libraries", rich_help_panel=LIBRARIES)
+def compare_libraries(
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(help="A model of yours, as it is: .onnx or .pt2; repeatable."),
+    ] = None,
+    library: Annotated[
+        list[str] | None, typer.Option(help="A library to run them; repeatable; all if none.")
+    ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(help="One more, in an environment of its own: mxnet@1.9.1; repeatable."),
+    ] = None,
+    input_shape: InputShapes = None,
+    size: Size = 16,
+    inputs: OwnBatch = None,
+    distribution: Drawn = None,
+    explain: Annotated[
+        int, typer.Option(min=0, help="Faults whose nodes are looked for, the worst first.")
+    ] = 20,
+    steps: Steps = 60,
+    target: Annotated[Path, typer.Option(help="Folder of the page.")] = Path("compare-libraries"),
+    show: ShowPage = None,
+) -> None:
+    """Say which libraries compute a model of yours wrongly or fail at it, and at which nodes.
+
+    Every library that reads the file runs it, in each of its configurations, beside a float64
+    reference. The answer is a page, with a script for each fault. Exit status 1: there is a fault.
+    """
+    from asterism.versions.libraries_app import Request, compare_libraries
+    from asterism.versions.subjects import parse_shapes
+
+    require_root("params.yaml")
+    request = Request(
+        models=model or [],
+        libraries=library or [],
+        environments=environment or [],
+        shapes=parse_shapes(input_shape or []),
+        size=size,
+        inputs=inputs,
+        distributions=_drawn(distribution),
+        explained=explain,
+        steps=steps,
+        target=target,
+    )
+    found = compare_libraries(request, typer.echo)
+    wrong = {name for name, _ in found.faults}
+    print(f"{len(wrong)} of {len(found.subjects)} models show a fault of a library")
+    for name, deed in found.faults:
+        print(f"  {name}, {deed.backend}, {deed.distribution}: {deed.kind}")
+    show_page(request.target / "index.html", show)
+    if wrong:
+        sys.exit(1)
+
+
+def _drawn(distributions: list[str] | None) -> list[str]:
+    """The inputs that are drawn.
+
+    Raises:
+        UserError: there are no such inputs.
+    """
+    from asterism.versions.model_files import DISTRIBUTIONS
+
+    for name in distributions or ():
+        if name not in DISTRIBUTIONS:
+            known = ", ".join(DISTRIBUTIONS)
+            raise UserError(f"no distribution of inputs is called {name!r} (known: {known})")
+    return distributions or ["normal", "wide"]

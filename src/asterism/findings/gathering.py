@@ -28,7 +28,7 @@ from asterism.findings.entry import Entry, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
 from asterism.findings.single_layers import single_layer_models
-from asterism.libraries.adapters.backends import FILE_FLOAT64
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.reporting.known_issues import read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.worker_pool import WorkerPool
@@ -192,7 +192,7 @@ def _of_operators(
     pairs = pairs_of(old, new)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
-    with WorkerPool([*backends, *FILE_FLOAT64], limits) as pool:
+    with WorkerPool([*backends, *OF_ONNX.all], limits) as pool:
         pool.start()
         rest = pairs, settings.judge, settings.seed, scratch
         found = list(write_candidates(chosen, pool, *rest))

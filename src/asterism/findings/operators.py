@@ -18,7 +18,7 @@ from asterism.findings.causes import Candidate
 from asterism.findings.checking import check_status
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
 from asterism.findings.entry import Entry, place_of
-from asterism.libraries.adapters.backends import FILE_REFERENCE, product_of
+from asterism.libraries.adapters.backends import OF_ONNX, product_of
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.markdown import block, code, shown
@@ -205,7 +205,7 @@ def write_candidates(
             layer=sighting.operator,
             parameters=needed,
             backends=(change.culprit,),
-            right=(other, FILE_REFERENCE),
+            right=(other, OF_ONNX.right),
             versions=versions_of_library(product_of(sighting.culprit)),
             statuses=(1,) * CONFIRMATIONS,
             models=1,

@@ -16,6 +16,7 @@ from asterism.core.parameters.registry import closest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
     FILE_FLOAT64,
+    OF_ONNX,
     library_of,
     plugin_of,
     reads_given,
@@ -34,15 +35,13 @@ from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduction import reduce_models
 from asterism.versions import making
-from asterism.versions.blaming import Arrays, Blame, Part
+from asterism.versions.blaming import Blame, Part
 from asterism.versions.comparing import Change, Pair, changes_of, run_subject
+from asterism.versions.model_files import Arrays, ModelFile
 from asterism.versions.operators import operator_subjects
 from asterism.versions.page import Comparison, Explained, models_of, write_versions_page
-from asterism.versions.scripts import script_of
-from asterism.versions.subjects import Subject, read_inputs, read_subject, subject_of
-
-#: Characters of a folder's name.
-_LONGEST = 60
+from asterism.versions.scripts import write_part
+from asterism.versions.subjects import Subject, given_inputs, read_subjects, subject_of
 
 #: The converter that makes files of generated models.
 CONVERTER = "tf2onnx"
@@ -105,15 +104,15 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     libraries = [version_of(request.library, v, say) for v in (request.old, request.new)]
     if libraries[0] == libraries[1]:
         raise UserError(f"{request.old} and {request.new} are both the {libraries[0]} that is here")
-    subjects = [read_subject(path, request.size, request.shapes) for path in request.models]
+    subjects: list[ModelFile] = read_subjects(request.models, request.size, request.shapes)
     pairs = pairs_of(*libraries)
     backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
     needed = [f"onnxruntime:{CONVERTER}"] if request.generated else []
     limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
-    old, new = (_title(library) for library in libraries)
-    versions = (_versions(libraries[0]), _versions(libraries[1]))
+    old, new = (title_of(library) for library in libraries)
+    versions = (package_versions(libraries[0]), package_versions(libraries[1]))
     found = Comparison(old, new, versions)
-    with WorkerPool([*backends, *needed, *FILE_FLOAT64], limits) as pool:
+    with WorkerPool([*backends, *needed, *OF_ONNX.all], limits) as pool:
         for backend, reason in pool.start().items():
             if reads_given(backend):
                 raise UserError(f"{backend} does not work: {reason}")
@@ -152,7 +151,7 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
         known = [name for name in known if f"{name}:float64" not in FILE_FLOAT64]
         hint = closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
-    if not version or f"{_installed(library)}.".startswith(f"{version}."):
+    if not version or f"{installed(library)}.".startswith(f"{version}."):
         return library
     wanted = environment(f"{library}@{version}")
     making.make(wanted, say)
@@ -180,7 +179,7 @@ def pairs_of(old: str, new: str) -> list[Pair]:
     ]
 
 
-def _installed(library: str) -> str:
+def installed(library: str) -> str:
     """The installed version of a library; nothing where it is not installed."""
     try:
         return versions_of(library)[plugin_of(library).packages[0]]
@@ -244,10 +243,8 @@ def _generated(
         yield subject_of(name, onnx.load_model_from_string(content), request.size, {})
 
 
-def _inputs(request: Request, params: _Params, subject: Subject) -> dict[str, Arrays]:
-    if request.inputs is not None and subject.name in {path.stem for path in request.models}:
-        return {request.inputs.stem: read_inputs(request.inputs, subject)}
-    return {d: subject.draw(params.seed, d) for d in request.distributions}
+def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:
+    return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
 
 
 def _explained(
@@ -265,15 +262,10 @@ def _explained(
         inputs = _inputs(request, params, subject)[change.distribution]
         part = blame.smallest(subject, inputs, change)
         words = f"{number:02d} {change.kind} {change.subject}"
-        name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
-        place = folder / name
-        place.mkdir()
-        script = place / "repro.py"
-        script.write_text(script_of(part, _headline(part), params.judge), encoding="utf-8")
-        (place / "model.onnx").write_bytes(part.subject.content)
+        script = write_part(part, folder, words, _headline(part), params.judge)
         libraries = (library_of(change.pair.old), library_of(change.pair.new))
         old, new = (exit_statuses(script, 1, interpreter_of(library))[0] for library in libraries)
-        yield Explained(change, part, name, (old, new))
+        yield Explained(change, part, script.parent.name, (old, new))
 
 
 def _headline(part: Part) -> str:
@@ -283,16 +275,16 @@ def _headline(part: Part) -> str:
     found = change.old if change.culprit == change.pair.old else change.new
     what = "fails" if change.said else found.kind if found is not None else change.kind
     right = "" if change.kind in ("both wrong", "differs") else " is right"
-    culprit, beside = (_title(library_of(backend)) for backend in (change.culprit, other))
+    culprit, beside = (title_of(library_of(backend)) for backend in (change.culprit, other))
     return f"{culprit}: {what} in {', '.join(part.layers[:3])} ({beside}{right})"
 
 
-def _versions(library: str) -> dict[str, str]:
+def package_versions(library: str) -> dict[str, str]:
     """The packages of a library's environment; of the installed one those that it names."""
     return environment(library).versions if "@" in library else plugin_of(library)().versions()
 
 
-def _title(library: str) -> str:
+def title_of(library: str) -> str:
     """A library with its full version."""
     plugin = plugin_of(library)
     return f"{plugin.name} {versions_of(library)[plugin.packages[0]]}"

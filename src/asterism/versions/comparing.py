@@ -13,10 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import (
-    FILE_FLOAT64,
-    FILE_PERTURBED,
-    FILE_PROBES,
-    FILE_REFERENCE,
+    OF_ONNX,
     option_of,
 )
 from asterism.libraries.judging.compare import (
@@ -32,7 +29,7 @@ from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.universe.tensors import EPSILON
-from asterism.versions.subjects import Subject
+from asterism.versions.model_files import ModelFile
 
 #: What an upgrade can do to a model, the worst first, and what each word means on the page.
 CHANGES = {
@@ -50,24 +47,6 @@ CHANGES = {
     "within rounding": "the outputs differ by no more than rounding explains",
     "same": "every output has the same bits",
 }
-#: Attributes that ONNX's reference evaluator passes over, or computes by another definition: its
-#: LpPool multiplies an average by the size of the whole window, also where it reaches outside, and
-#: reductions without axes take absolute values, squares or logarithms where nothing is reduced.
-_NOT_IN_REFERENCE = {
-    **dict.fromkeys(
-        ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
-        ("noop_with_empty_axes",),
-    ),
-    "GRU": ("clip",),
-    "LSTM": ("clip", "input_forget"),
-    "LpPool": ("ceil_mode",),
-    "RNN": ("clip",),
-}
-#: Operators whose definition says what comes of NaN: a comparison with it is false, and a branch
-#: that is called "otherwise" takes what no condition holds for.
-_DEFINED_FOR_NAN = frozenset(
-    ("Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Shrink")
-)
 #: Those that are no change of what the model computes.
 UNCHANGED = ("both off alike", "neither runs", "within rounding", "same")
 
@@ -115,7 +94,7 @@ class Change:
     new: Difference | None = None
     apart: float = 0.0
     said: str = ""
-    referee: str = FILE_REFERENCE
+    referee: str = OF_ONNX.right
 
     @property
     def is_change(self) -> bool:
@@ -130,18 +109,18 @@ class Change:
 
 def run_subject(
     pool: WorkerPool,
-    subject: Subject,
+    subject: ModelFile,
     inputs: dict[str, list[NDArray[Any]]],
     backends: Sequence[str],
 ) -> Result:
     """A model in these backends and the references."""
-    wanted = (*backends, *FILE_FLOAT64)
+    wanted = dict.fromkeys((*backends, *subject.references.all))
     chosen = tuple(b for b in wanted if b in pool.usable())
-    return pool.run(Task(0, GivenFile(subject.content), inputs, backends=chosen))
+    return pool.run(Task(0, GivenFile(subject.content, subject.suffix), inputs, backends=chosen))
 
 
 def changes_of(
-    subject: Subject, result: Result, pairs: Sequence[Pair], params: JudgeParams
+    subject: ModelFile, result: Result, pairs: Sequence[Pair], params: JudgeParams
 ) -> list[Change]:
     """What the upgrade does to a model, for each way to run it and each kind of inputs."""
     return [
@@ -153,12 +132,13 @@ def changes_of(
 
 
 def change_of(
-    subject: Subject, result: Result, pair: Pair, distribution: str, params: JudgeParams
+    subject: ModelFile, result: Result, pair: Pair, distribution: str, params: JudgeParams
 ) -> Change:
     """What the upgrade does to a model in one way to run it."""
 
     def change(kind: str, **facts: object) -> Change:
-        return Change(subject.name, pair, distribution, kind, **facts)  # type: ignore[arg-type]
+        referee = facts.pop("referee", subject.references.right)
+        return Change(subject.name, pair, distribution, kind, referee=referee, **facts)  # type: ignore[arg-type]
 
     before, after = result.outcomes[pair.old], result.outcomes[pair.new]
     if before.status != "ok" or after.status != "ok":
@@ -168,17 +148,14 @@ def change_of(
     old, new = (result.outputs[backend][distribution] for backend in (pair.old, pair.new))
     apart, bounds = _apart(old, new), tolerance_of(subject, params)
     both = tolerance_for(pair.old, tolerance_for(pair.new, bounds))
-    reference = result.outputs.get(FILE_REFERENCE, {}).get(distribution)
-    if reference is None or _is_not_in_reference(subject):
+    if not has_reference(subject, result, distribution):
         alike = off(old, new, None, dtypes_of(subject, new), both) is None
         kind = ("same" if _same(old, new) else "within rounding") if alike else "differs"
         return change(kind, apart=apart, referee=pair.new)
-    moved = result.outputs.get(FILE_PERTURBED, {}).get(distribution)
     probes = probes_of(subject, result, distribution)
 
     def judged(backend: str, given: Probes | None) -> Difference | None:
-        outputs, allowed = result.outputs[backend][distribution], tolerance_for(backend, bounds)
-        return off(outputs, reference, moved, dtypes_of(subject, outputs), allowed, given)
+        return off_reference(subject, result, backend, distribution, params, given)
 
     was, now = judged(pair.old, probes), judged(pair.new, probes)
     limit = (before.warned if was else "") or (after.warned if now else "")
@@ -197,12 +174,29 @@ def change_of(
     return change(kind, old=was, new=now, apart=apart)
 
 
-def _is_not_in_reference(subject: Subject) -> bool:
-    """Whether a node has an attribute that the reference evaluator passes over."""
-    return any(
-        attribute.name in _NOT_IN_REFERENCE.get(node.op_type, ()) and (attribute.i or attribute.f)
-        for node in subject.model.graph.node
-        for attribute in node.attribute
+def has_reference(subject: ModelFile, result: Result, distribution: str) -> bool:
+    """Whether a float64 run says what the model computes."""
+    ran = distribution in result.outputs.get(subject.references.right, {})
+    return ran and subject.is_in_reference
+
+
+def off_reference(
+    subject: ModelFile,
+    result: Result,
+    backend: str,
+    distribution: str,
+    params: JudgeParams,
+    probes: Probes | None,
+) -> Difference | None:
+    """How a backend that ran a model is off its reference, which ran it too; None: it is not."""
+    outputs = result.outputs[backend][distribution]
+    return off(
+        outputs,
+        result.outputs[subject.references.right][distribution],
+        result.outputs.get(subject.references.perturbed, {}).get(distribution),
+        dtypes_of(subject, outputs),
+        tolerance_for(backend, tolerance_of(subject, params)),
+        probes,
     )
 
 
@@ -220,10 +214,10 @@ def off(
     return first_difference(_numbers(outputs), _numbers(reference), kinds, spreads, bounds, probes)
 
 
-def probes_of(subject: Subject, result: Result, distribution: str) -> Probes | None:
+def probes_of(subject: ModelFile, result: Result, distribution: str) -> Probes | None:
     """What tells which elements are to be judged where inputs are special."""
-    letter = {node.op_type for node in subject.model.graph.node} <= _DEFINED_FOR_NAN
-    return Probes.of(result.outputs, FILE_PROBES, distribution, by_letter=letter)
+    probes = subject.references.probes
+    return Probes.of(result.outputs, probes, distribution, by_letter=subject.is_defined_for_nan)
 
 
 def spreads_of(
@@ -240,32 +234,24 @@ def _numbers(arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     return [a.astype(np.uint8) if a.dtype == bool else a for a in arrays]
 
 
-def tolerance_of(subject: Subject, params: JudgeParams) -> Tolerance:
+def tolerance_of(subject: ModelFile, params: JudgeParams) -> Tolerance:
     """What rounding explains: by the coarsest type of the file, and by its longest path."""
-    from onnx import TensorProto
-
-    graph = subject.model.graph
-    kinds = {constant.data_type for constant in graph.initializer}
-    kinds |= {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
-    kind = "float16" if TensorProto.FLOAT16 in kinds else "float32"
-    return Tolerance(params.ulps, params.conditioning, EPSILON[kind], depth_of(subject))
+    epsilon = EPSILON[subject.coarsest]
+    return Tolerance(params.ulps, params.conditioning, epsilon, depth_of(subject))
 
 
-def depth_of(subject: Subject) -> int:
+def depth_of(subject: ModelFile) -> int:
     """Number of nodes on the longest path."""
     depths: dict[str, int] = {}
-    for node in subject.model.graph.node:
-        depth = max((depths.get(name, 0) for name in node.input), default=0) + 1
-        depths |= dict.fromkeys(node.output, depth)
+    for node in subject.nodes:
+        depth = max((depths.get(name, 0) for name in node.reads), default=0) + 1
+        depths |= dict.fromkeys(node.makes, depth)
     return max(depths.values(), default=1)
 
 
-def dtypes_of(subject: Subject, outputs: Sequence[NDArray[Any]]) -> list[str]:
+def dtypes_of(subject: ModelFile, outputs: Sequence[NDArray[Any]]) -> list[str]:
     """The type that the file declares for each output, or what came where it declares none."""
-    from onnx import helper
-
-    declared = [value.type.tensor_type.elem_type for value in subject.model.graph.output]
-    known = [str(np.dtype(helper.tensor_dtype_to_np_dtype(kind))) for kind in declared if kind]
+    known = subject.declared
     return known if len(known) == len(outputs) else [str(output.dtype) for output in outputs]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from asterism.libraries.adapters.backends import FILE_REFERENCE
+from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.report.document import write_document
@@ -15,7 +15,7 @@ from asterism.report.section import KeyFigure, ReportSection
 from asterism.report.templating import render_body, renderer
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import CHANGES, Change
-from asterism.versions.subjects import Subject
+from asterism.versions.model_files import ModelFile
 
 _render = renderer("asterism.versions")
 
@@ -59,7 +59,7 @@ class Comparison:
     old: str
     new: str
     versions: tuple[Mapping[str, str], Mapping[str, str]]
-    subjects: list[tuple[Subject, list[Change]]] = field(default_factory=list)
+    subjects: list[tuple[ModelFile, list[Change]]] = field(default_factory=list)
     explained: list[Explained] = field(default_factory=list)
     rejected: list[tuple[str, str]] = field(default_factory=list)
 
@@ -70,7 +70,7 @@ class Comparison:
         found = [c for _, changes in self.subjects for c in changes if c.is_change]
         return sorted(found, key=lambda c: (order.index(c.kind), c.subject, c.pair.option))
 
-    def worst(self, subject: Subject, option: str) -> str:
+    def worst(self, subject: ModelFile, option: str) -> str:
         """What the upgrade does at worst to a model in one way to run it."""
         order = list(CHANGES)
         kinds = [
@@ -141,7 +141,7 @@ def models_of(found: Comparison) -> list[dict[str, Any]]:
     return [
         {
             "name": subject.name,
-            "nodes": len(subject.model.graph.node),
+            "nodes": len(subject.nodes),
             "kinds": {option: found.worst(subject, option) for option in options},
         }
         for subject, _ in found.subjects
@@ -207,7 +207,7 @@ def _times(difference: Difference | None, change: Change) -> str:
     if change.said:
         return "–"
     if difference is None:
-        return "within" if change.referee == FILE_REFERENCE else "no reference"
+        return "within" if change.referee == OF_ONNX.right else "no reference"
     return f"{difference.excess:.3g}" if difference.kind == "values differ" else difference.kind
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from asterism.libraries.adapters.backends import (
-    FILE_PERTURBED,
-    FILE_REFERENCE,
     library_of,
     option_of,
     plugin_of,
@@ -19,6 +19,28 @@ from asterism.libraries.reporting.reproducer import tolerated
 from asterism.versions.blaming import Part
 from asterism.versions.comparing import dtypes_of, probes_of, spreads_of, tolerance_of
 
+#: Characters of a folder's name.
+_LONGEST = 60
+
+
+def write_part(part: Part, target: Path, words: str, title: str, params: JudgeParams) -> Path:
+    """Write a part of a model and its script to a folder of their own; the script's path.
+
+    Args:
+        part: the smallest part that shows the change.
+        target: where the folder goes.
+        words: its name.
+        title: what the script is about, one line.
+        params: the oracle's tolerances.
+    """
+    name = "-".join("".join(c if c.isalnum() else " " for c in words).split())[:_LONGEST]
+    place = target / name
+    place.mkdir()
+    script = place / "repro.py"
+    script.write_text(script_of(part, title, params), encoding="utf-8")
+    (place / f"model{part.subject.suffix}").write_bytes(part.subject.content)
+    return script
+
 
 def script_of(part: Part, title: str, params: JudgeParams) -> str:
     """A script that exits 1 where a version shows the change, 0 where it does not, 2 otherwise.
@@ -31,13 +53,13 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         params: the oracle's tolerances.
     """
     change = part.change
-    library = plugin_of(library_of(change.culprit))()
+    library, references = plugin_of(library_of(change.culprit))(), part.subject.references
     assert isinstance(library, FileLibrary)
     expected = None
     if not change.said:
         outputs = part.result.outputs[change.referee][change.distribution]
-        moved = part.result.outputs.get(FILE_PERTURBED, {}).get(change.distribution)
-        moved = moved if change.referee == FILE_REFERENCE else None
+        moved = part.result.outputs.get(references.perturbed, {}).get(change.distribution)
+        moved = moved if change.referee == references.right else None
         bounds = tolerance_for(change.culprit, tolerance_of(part.subject, params))
         allowed = tolerated(
             outputs,
@@ -54,7 +76,7 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         part.inputs,
         expected,
         _finding(part),
-        "a float64 run" if change.referee == FILE_REFERENCE else "the other version",
+        "a float64 run" if change.referee == references.right else "the other version",
     )
 
 

@@ -2,51 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from asterism.core.files.artifacts import read_arrays
 from asterism.core.messages.errors import UserError
-from asterism.core.randomness.random_streams import stream
+from asterism.libraries.adapters.backends import OF_ONNX, FileReferences
 from asterism.libraries.running.inputs import BATCH
 from asterism.models.classifiers.onnx_files import read_onnx
+from asterism.versions.model_files import INTEGER_BOUND, Arrays, FileNode, InputSpec, ModelFile
 
 if TYPE_CHECKING:
     import onnx
 
-#: A bound of integers where nothing in the model tells one.
-_INTEGER_BOUND = 10
-
-#: Inputs that can be drawn, and the number that special ones hold.
-DISTRIBUTIONS = ("normal", "wide", "nan", "infinity")
-_SPECIAL = {"nan": np.nan, "infinity": np.inf}
-
-
-@dataclass(frozen=True)
-class InputSpec:
-    """An input of a model.
-
-    Args:
-        name: in the file.
-        shape: with the batch; every size is known.
-        dtype: NumPy's name of it.
-        bound: integers are drawn below it.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    bound: int = _INTEGER_BOUND
+#: Attributes that ONNX's reference evaluator passes over, or computes by another definition: its
+#: LpPool multiplies an average by the size of the whole window, also where it reaches outside, and
+#: reductions without axes take absolute values, squares or logarithms where nothing is reduced.
+_NOT_IN_REFERENCE = {
+    **dict.fromkeys(
+        ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare"),
+        ("noop_with_empty_axes",),
+    ),
+    "GRU": ("clip",),
+    "LSTM": ("clip", "input_forget"),
+    "LpPool": ("ceil_mode",),
+    "RNN": ("clip",),
+}
+#: Operators whose definition says what comes of NaN: a comparison with it is false, and a branch
+#: that is called "otherwise" takes what no condition holds for.
+_DEFINED_FOR_NAN = frozenset(
+    ("Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Shrink")
+)
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A model under test.
+class Subject(ModelFile):
+    """An ONNX model.
 
     Args:
         name: for the page.
@@ -54,45 +50,127 @@ class Subject:
         inputs: in the model's order.
     """
 
+    suffix: ClassVar[str] = ".onnx"
+    references: ClassVar[FileReferences] = OF_ONNX
+
     name: str
     model: onnx.ModelProto
     inputs: tuple[InputSpec, ...]
 
     @property
     def content(self) -> bytes:
-        """The file."""
+        """See :class:`ModelFile`."""
         return bytes(self.model.SerializeToString(deterministic=True))
+
+    @property
+    def nodes(self) -> Sequence[FileNode]:
+        """Each operator, with what the graphs inside of it read."""
+        return [
+            FileNode(
+                f"{n.op_type} {n.name}".strip(), tuple(_reads(n)), tuple(filter(None, n.output))
+            )
+            for n in self.model.graph.node
+        ]
 
     @property
     def outputs(self) -> list[str]:
         """Names of its outputs."""
         return [value.name for value in self.model.graph.output]
 
-    def draw(self, seed: int, distribution: str) -> list[NDArray[Any]]:
-        """A batch for each input.
+    @property
+    def declared(self) -> list[str]:
+        """See :class:`ModelFile`."""
+        from onnx import helper
 
-        Args:
-            seed: of the run.
-            distribution: one of :data:`DISTRIBUTIONS`; ``wide`` is uniform in [-10, 10], ``nan``
-                and ``infinity`` are normal with one such number in each item.
-        """
-        arrays: list[NDArray[Any]] = []
-        for spec in self.inputs:
-            rng = stream(seed, "given file", self.name, spec.name, distribution)
-            kind = np.dtype(spec.dtype)
-            if kind.kind == "b":
-                arrays.append(rng.integers(0, 2, spec.shape).astype(kind))
-            elif kind.kind in "iu":
-                arrays.append(rng.integers(0, spec.bound, spec.shape).astype(kind))
-            elif distribution == "wide":
-                arrays.append(rng.uniform(-10, 10, spec.shape).astype(kind))
-            else:
-                values = rng.normal(size=spec.shape)
-                if distribution in _SPECIAL and values.size:
-                    items = values.reshape(len(values) if values.ndim > 1 else 1, -1)
-                    items[:, int(rng.integers(items.shape[1]))] = _SPECIAL[distribution]
-                arrays.append(values.astype(kind))
-        return arrays
+        kinds = [value.type.tensor_type.elem_type for value in self.model.graph.output]
+        return [str(np.dtype(helper.tensor_dtype_to_np_dtype(kind))) for kind in kinds if kind]
+
+    @property
+    def coarsest(self) -> str:
+        """See :class:`ModelFile`."""
+        from onnx import TensorProto
+
+        graph = self.model.graph
+        kinds = {constant.data_type for constant in graph.initializer}
+        kinds |= {value.type.tensor_type.elem_type for value in (*graph.input, *graph.output)}
+        return "float16" if TensorProto.FLOAT16 in kinds else "float32"
+
+    @property
+    def is_in_reference(self) -> bool:
+        """Whether no node has an attribute that the reference evaluator passes over."""
+        return not any(
+            attribute.name in _NOT_IN_REFERENCE.get(node.op_type, ())
+            and (attribute.i or attribute.f)
+            for node in self.model.graph.node
+            for attribute in node.attribute
+        )
+
+    @property
+    def is_defined_for_nan(self) -> bool:
+        """See :class:`ModelFile`."""
+        return {node.op_type for node in self.model.graph.node} <= _DEFINED_FOR_NAN
+
+    def kinds(self) -> dict[str, np.dtype[Any]]:
+        """See :class:`ModelFile`."""
+        import onnx
+
+        try:
+            graph = onnx.shape_inference.infer_shapes(self.model).graph
+        except Exception:  # of a model that no runtime takes either
+            graph = self.model.graph
+        kinds = {
+            value.name: value.type.tensor_type.elem_type
+            for value in (*graph.input, *graph.value_info, *graph.output)
+        }
+        known = {name: kind for name, kind in kinds.items() if kind}
+        return {n: np.dtype(onnx.helper.tensor_dtype_to_np_dtype(k)) for n, k in known.items()}
+
+    def fixed(self, inputs: Arrays) -> Subject:
+        """See :class:`ModelFile`."""
+        model = _copy(self.model)
+        del model.graph.value_info[:]
+        for spec, array in zip(self.inputs, inputs, strict=True):
+            for at, value in enumerate(model.graph.input):
+                if value.name == spec.name:
+                    model.graph.input[at].CopyFrom(_value(spec.name, array))
+        specs = tuple(
+            InputSpec(s.name, a.shape, s.dtype) for s, a in zip(self.inputs, inputs, strict=True)
+        )
+        return Subject(self.name, model, specs)
+
+    def exposing(self) -> tuple[Subject, list[str]]:
+        """See :class:`ModelFile`."""
+        names = [name for node in self.nodes for name in node.makes]
+        model = _copy(self.model)
+        del model.graph.output[:]
+        model.graph.output.extend(_value(name) for name in names)
+        return Subject(self.name, model, self.inputs), names
+
+    def part(
+        self, chosen: Sequence[int], value: Callable[[str], NDArray[Any] | None]
+    ) -> tuple[Subject, Arrays] | None:
+        """See :class:`ModelFile`."""
+        graph, every = self.model.graph, self.nodes
+        nodes = [every[i] for i in chosen]
+        made = [name for node in nodes for name in node.makes]
+        constants = {constant.name: constant for constant in graph.initializer}
+        read = list(dict.fromkeys(name for node in nodes for name in node.reads))
+        outside = [n for n in read if n not in made and n not in constants]
+        others = [node for i, node in enumerate(every) if i not in chosen]
+        wanted = {*self.outputs, *(name for node in others for name in node.reads)}
+        outputs = [n for n in made if n in wanted or n not in read]
+        values = {n: array for n in (*outside, *outputs) if (array := value(n)) is not None}
+        if not outputs or len(values) < len({*outside, *outputs}):
+            return None
+        model = _copy(self.model)
+        for field in ("node", "initializer", "input", "output", "value_info"):
+            del getattr(model.graph, field)[:]
+        model.graph.node.extend(graph.node[i] for i in chosen)
+        model.graph.initializer.extend(constants[n] for n in read if n in constants)
+        model.graph.input.extend(_value(n, values[n]) for n in outside)
+        model.graph.output.extend(_value(n, values[n]) for n in outputs)
+        specs = [InputSpec(n, values[n].shape, str(values[n].dtype)) for n in outside]
+        return Subject(self.name, model, tuple(specs)), [values[n] for n in outside]
 
 
 def subject_of(
@@ -129,7 +207,68 @@ def read_subject(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> 
     return subject_of(path.stem, read_onnx(path), size, shapes)
 
 
-def read_inputs(path: Path, subject: Subject) -> list[NDArray[Any]]:
+#: What reads a model file with shapes for its inputs.
+Reader = Callable[[Path, int, Mapping[str, Sequence[int]]], ModelFile]
+
+
+def read_subjects(
+    paths: Sequence[Path],
+    size: int,
+    shapes: Mapping[str, Sequence[int]],
+    read: Reader = read_subject,
+) -> list[ModelFile]:
+    """A user's model files.
+
+    Args:
+        paths: of the files.
+        size: stands for free sizes.
+        shapes: of inputs, by ``NAME`` in every model that has such an input, or by ``MODEL/NAME``.
+        read: opens each file.
+
+    Raises:
+        UserError: two models have one name, or a shape is of no input.
+    """
+    found: list[ModelFile] = []
+    used: set[str] = set()
+    for path in paths:
+        if path.stem in (subject.name for subject in found):
+            raise UserError(f"two models are called {path.stem}: rename one of the files")
+        subject = read(path, size, {})
+        given: dict[str, Sequence[int]] = {}
+        for spec in subject.inputs:
+            key = next((k for k in (f"{path.stem}/{spec.name}", spec.name) if k in shapes), None)
+            if key is not None:
+                given[spec.name] = shapes[key]
+                used.add(key)
+        found.append(read(path, size, given) if given else subject)
+    for name in shapes.keys() - used:
+        known = ", ".join(spec.name for subject in found for spec in subject.inputs)
+        raise UserError(f"no model has an input {name!r} (there are: {known})")
+    return found
+
+
+def given_inputs(
+    subject: ModelFile,
+    own: Sequence[Path],
+    batch: Path | None,
+    distributions: Iterable[str],
+    seed: int,
+) -> dict[str, list[NDArray[Any]]]:
+    """What a model is run with, by the name of the inputs: the user's batch, or what is drawn.
+
+    Args:
+        subject: the model.
+        own: the user's model files; other models have no batch of the user's.
+        batch: an ``.npz``, or None for none.
+        distributions: to be drawn.
+        seed: of the run.
+    """
+    if batch is not None and subject.name in {path.stem for path in own}:
+        return {batch.stem: read_inputs(batch, subject)}
+    return {name: subject.draw(seed, name) for name in distributions}
+
+
+def read_inputs(path: Path, subject: ModelFile) -> list[NDArray[Any]]:
     """A user's own batch for a model: the arrays of an ``.npz`` by the names of its inputs.
 
     Raises:
@@ -179,7 +318,7 @@ def _spec(
     dtype = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.elem_type))
     if dtype.kind not in "fiub":
         raise UserError(f"{name}: the input {value.name!r} is of the type {dtype}, no numbers")
-    stated = [d.dim_value if d.HasField("dim_value") else 0 for d in tensor.shape.dim]
+    stated = [max(d.dim_value, 0) for d in tensor.shape.dim]  # some write -1 for a free size
     if shape is None:
         shape = [s or (size if at else BATCH) for at, s in enumerate(stated)]
     elif len(shape) != len(stated) or any(s and s != g for s, g in zip(stated, shape, strict=True)):
@@ -198,4 +337,30 @@ def _bound(model: onnx.ModelProto, name: str) -> int:
             same |= set(node.output)
         elif node.op_type == "Gather" and node.input[1] in same and sizes.get(node.input[0]):
             bounds.append(int(sizes[node.input[0]][0]))
-    return min(bounds, default=_INTEGER_BOUND)
+    return min(bounds, default=INTEGER_BOUND)
+
+
+def _reads(node: Any) -> Iterator[str]:
+    """Names that a node reads, those inside of its graphs too."""
+    yield from filter(None, node.input)
+    for attribute in node.attribute:
+        for inner in attribute.g.node if attribute.HasField("g") else ():
+            yield from _reads(inner)
+
+
+def _copy(model: onnx.ModelProto) -> onnx.ModelProto:
+    import onnx
+
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    return copy
+
+
+def _value(name: str, array: NDArray[Any] | None = None) -> onnx.ValueInfoProto:
+    """A value's declaration; of an unknown one its name alone, which runtimes complete."""
+    import onnx
+
+    if array is None:
+        return onnx.ValueInfoProto(name=name)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(array.dtype)
+    return onnx.helper.make_tensor_value_info(name, kind, array.shape)

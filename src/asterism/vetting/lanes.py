@@ -74,10 +74,14 @@ def _recurrent(path: Path, signature: Signature) -> tuple[bool, str]:
 def _libraries(path: Path, signature: Signature) -> tuple[bool, str]:
     if signature.format != "keras":
         return False, "seeds are rebuilt from the layers of a Keras file (.keras, .h5)"
-    free = [spec.name for spec in signature.inputs if None in spec.shape[1:]]
-    if free:
-        return False, f"{', '.join(free)} has a free size; save the model with a fixed one"
-    return True, f"reduce.user_model={path}"
+    free = {
+        spec.name: ",".join("SIZE" if size is None else str(size) for size in spec.shape[1:])
+        for spec in signature.inputs
+        if None in spec.shape[1:]
+    }
+    shapes = ",".join(f"{name}:[{sizes}]" for name, sizes in free.items())
+    more = f" 'reduce.user_input_shape={{{path.stem}:{{{shapes}}}}}'" if free else ""
+    return True, f"reduce.user_model={path}{more}"
 
 
 def _no_image_classifier(signature: Signature) -> str:

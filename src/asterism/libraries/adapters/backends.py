@@ -7,6 +7,7 @@ version that is installed here.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import closest
@@ -28,11 +29,46 @@ PERTURBED, PERTURBED_FROM = "pytorch:perturbed", "pytorch:float64"
 PROBES = ("pytorch:probe_high", "pytorch:probe_low")
 #: All that runs in float64.
 FLOAT64 = (*REFERENCES, PERTURBED, *PROBES)
-#: The same for models that are given as a file: nothing but the file tells what they compute.
-FILE_REFERENCE = "onnx_reference:float64"
-FILE_PERTURBED = "onnx_reference:perturbed"
-FILE_PROBES = ("onnx_reference:probe_high", "onnx_reference:probe_low")
-FILE_FLOAT64 = (FILE_REFERENCE, FILE_PERTURBED, *FILE_PROBES)
+
+
+@dataclass(frozen=True)
+class FileReferences:
+    """The float64 runs of models that are given as a file: the file alone tells what they compute.
+
+    Args:
+        library: whose backends they are.
+        kin: a library under test that shares its kernels with them; nothing where there is none.
+    """
+
+    library: str
+    kin: str = ""
+
+    @property
+    def right(self) -> str:
+        """What the model computes."""
+        return f"{self.library}:float64"
+
+    @property
+    def perturbed(self) -> str:
+        """The same with inputs and weights that are off by rounding."""
+        return f"{self.library}:perturbed"
+
+    @property
+    def probes(self) -> tuple[str, str]:
+        """The same with finite numbers in place of special ones."""
+        return f"{self.library}:probe_high", f"{self.library}:probe_low"
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Each of them."""
+        return self.right, self.perturbed, *self.probes
+
+
+#: Those of ONNX files, and of programs that ``torch.export.save`` wrote.
+OF_ONNX = FileReferences("onnx_reference")
+OF_PROGRAMS = FileReferences("program_reference", "pytorch_program")
+FILE_PROBES = (*OF_ONNX.probes, *OF_PROGRAMS.probes)
+FILE_FLOAT64 = (*OF_ONNX.all, *OF_PROGRAMS.all)
 
 
 def library_of(backend: str) -> str:
@@ -70,10 +106,10 @@ def reads_given(backend: str) -> bool:
     return option_of(backend).startswith(GIVEN) or backend in FILE_FLOAT64
 
 
-def reads_onnx(backend: str) -> bool:
-    """Whether a backend reads ONNX files."""
+def suffix_of(backend: str) -> str:
+    """The suffix of the files that a backend reads; nothing where it builds from Keras."""
     kind = plugin_of(library_of(backend))
-    return issubclass(kind, FileLibrary) and kind.suffix == ".onnx"
+    return kind.suffix if issubclass(kind, FileLibrary) else ""
 
 
 def under_test(backends: Iterable[str]) -> list[str]:

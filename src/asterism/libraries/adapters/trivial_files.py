@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
+
 
 def trivial_onnx() -> bytes:
     """An ONNX model that adds its input of three numbers to itself, for a batch of any size."""
@@ -18,3 +21,20 @@ def trivial_onnx() -> bytes:
     opset = [helper.make_opsetid("", 11)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=6)
     return bytes(model.SerializeToString())
+
+
+def trivial_program() -> bytes:
+    """The same as a program of ``torch.export``, for the batch of one that it is tried with."""
+    import torch
+
+    class Twice(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x + x
+
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(Twice(), (torch.zeros(1, 3),)), file)
+    return file.getvalue()
+
+
+#: The file that each format is tried with, by its suffix.
+TRIVIAL_FILES: dict[str, Callable[[], bytes]] = {".onnx": trivial_onnx, ".pt2": trivial_program}

@@ -26,12 +26,12 @@ from asterism.libraries.adapters.backends import (
     option_of,
     plugin_of,
     reads_given,
-    reads_onnx,
+    suffix_of,
     under_test,
 )
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
-from asterism.libraries.adapters.trivial_files import trivial_onnx
+from asterism.libraries.adapters.trivial_files import TRIVIAL_FILES
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
     GivenFile,
@@ -169,8 +169,10 @@ class WorkerPool:
         if built := tuple(b for b in self.backends if not reads_given(b)):
             dense = Node("Dense", {"units": 2, "dtype": "float32"})
             yield sequential(Tensor((3,)), [lambda _: dense]), built
-        if given := tuple(b for b in self.backends if reads_given(b) and reads_onnx(b)):
-            yield GivenFile(trivial_onnx()), given
+        for suffix, content in TRIVIAL_FILES.items():
+            readers = (b for b in self.backends if suffix_of(b) == suffix)
+            if given := tuple(filter(reads_given, readers)):
+                yield GivenFile(content(), suffix), given
 
     def renew(self, workers: Iterable[str]) -> None:
         """End some workers, by name. Each begins as a fresh process with its next request."""

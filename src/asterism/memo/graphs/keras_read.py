@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from asterism.core.files.limits import parse_json
 from asterism.core.messages.errors import UserError
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node, output_of
+from asterism.memo.graphs.input_sizes import InputSizes, Shapes
 from asterism.memo.graphs.keras_config import declared_config
 from asterism.memo.graphs.weights import Arrays, named_arrays_of
 from asterism.memo.universe.spec import universe
@@ -27,13 +28,16 @@ _TENSORS = ("inputs", "query", "value", "key")
 _Reference = tuple[str, int, int]
 
 
-def graph_of(model: keras.Model, open_size: int, seed: int = 0) -> tuple[Graph, Arrays]:
+def graph_of(
+    model: keras.Model, open_size: int, seed: int = 0, shapes: Shapes | None = None
+) -> tuple[Graph, Arrays]:
     """A Keras model as a graph, with its weights.
 
     Args:
         model: Functional or Sequential; models inside it are flattened.
         open_size: stands for the axes that the model leaves open.
         seed: of layers without stored weights.
+        shapes: of inputs, in place of the open size.
 
     Returns:
         The graph, and the arrays that its nodes name.
@@ -42,13 +46,15 @@ def graph_of(model: keras.Model, open_size: int, seed: int = 0) -> tuple[Graph, 
         UserError: it has a layer that the universe does not declare, or one that does something
             that no graph can say.
     """
-    reader = _Reader(open_size, seed)
+    reader = _Reader(InputSizes(open_size, shapes or {}), seed)
     outputs = reader.read(model.get_config(), model, type(model).__name__, [])
     _compare(model, [reader.tensors[i] for i in outputs])
     return reader.graph(outputs), reader.arrays
 
 
-def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> Graph:
+def graph_of_json(
+    text: str | dict[str, Any], open_size: int, seed: int = 0, shapes: Shapes | None = None
+) -> Graph:
     """A model's JSON, as ``to_json`` of Keras 2 or Keras 3 writes it; without weights.
 
     Raises:
@@ -57,7 +63,7 @@ def graph_of_json(text: str | dict[str, Any], open_size: int, seed: int = 0) -> 
     document = parse_json(text, "the model's JSON") if isinstance(text, str) else text
     if not isinstance(document, dict) or not {"class_name", "config"} <= document.keys():
         raise UserError("this JSON is no Keras model: it has no class_name and config")
-    reader = _Reader(open_size, seed)
+    reader = _Reader(InputSizes(open_size, shapes or {}), seed)
     try:
         return reader.graph(reader.read(document["config"], None, document["class_name"], []))
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
@@ -79,12 +85,13 @@ def _compare(model: keras.Model, outputs: Sequence[Tensor]) -> None:
 
 
 class _Reader:
-    def __init__(self, open_size: int, seed: int) -> None:
+    def __init__(self, sizes: InputSizes, seed: int) -> None:
         self.nodes: dict[int, Node] = {}
         self.tensors: dict[int, Tensor] = {}
         self.arrays: Arrays = {}
-        self._open_size = open_size
+        self._sizes = sizes
         self._seed = seed
+        self._names: list[str] = []  # of inputs
 
     def graph(self, outputs: Sequence[int]) -> Graph:
         """What was read, with these outputs and no others.
@@ -94,6 +101,7 @@ class _Reader:
         """
         if len(outputs) == 0:
             raise UserError("the model has no output")
+        self._sizes.require_known(self._names)
         reads = Counter(source for node in self.nodes.values() for source in node.inputs)
         times = Counter(outputs)
         ends = list(outputs)
@@ -160,7 +168,8 @@ class _Reader:
         shape = config.get("batch_shape") or config.get("batch_input_shape")
         if shape is None:
             raise UserError("a Sequential model must say its input shape (build it first)")
-        sizes = [self._open_size if size is None else int(size) for size in shape[1:]]
+        self._names.append(name)
+        sizes = self._sizes.of(name, shape[1:])
         given = config.get("dtype") or "float32"
         dtype = INTEGER if given.startswith(("int", "uint")) else given
         if dtype not in (*FLOATS, INTEGER):

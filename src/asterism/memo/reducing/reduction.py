@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from asterism.core.files.artifacts import read_json
-from asterism.core.files.user_files import NO_FILE
 from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError, naming
 from asterism.memo.graphs.coverage import elements_of
 from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.graphs.input_sizes import InputSizes
 from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.light_keras import import_keras
@@ -22,6 +21,7 @@ from asterism.memo.graphs.weights import Arrays
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduce import reduce_model, renumbered, work
 from asterism.memo.reducing.seeds import make_seed_model
+from asterism.memo.reducing.user_models import UserModel, user_models
 from asterism.models.keras_models.reading import load_keras
 
 if TYPE_CHECKING:
@@ -49,19 +49,14 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         UserError: a model cannot be read, has what the universe does not declare, or is called
             like a listed one.
     """
-    user = None if params.user_model == NO_FILE else Path(params.user_model)
-    if user is not None and user.stem in params.models:
-        raise UserError(
-            f"the seed model {user} has the name of a listed one, {user.stem}: rename the file, "
-            "or take that name out of reduce.models"
-        )
+    users = user_models(params)
     # NumPy's backend is there in a third of the time, but its own times tell nothing.
     keras = import_keras("tensorflow" if params.timing_runs else "numpy")
     result = Reduction({}, {}, [], [])
-    names = [*params.models, *([] if user is None else [user.stem])]
-    for name in progress(names, label="reduce", unit="model"):
-        if user is not None and name == user.stem:
-            model, original, arrays = _opened(user, params.open_size, seed)
+    own = {user.name: user for user in users}
+    for name in progress([*params.models, *own], label="reduce", unit="model"):
+        if name in own:
+            model, original, arrays = _opened(own[name], params.open_size, seed)
         else:
             model = make_seed_model(name, seed)
             original, arrays = graph_of(model, params.open_size, seed)
@@ -74,18 +69,20 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         smaller = build(reduced, named)
         result.rows.append(_row(name, original, reduced, model, smaller))
         if params.timing_runs:
-            before, after = (_inference(m, params) for m in (model, smaller))
+            sizes = InputSizes(params.open_size, own[name].shapes if name in own else {})
+            before, after = (_inference(m, sizes, params.timing_runs) for m in (model, smaller))
             result.seconds.append({"model": name, "before": before, "after": after})
         keras.backend.clear_session()
     return result
 
 
-def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
+def _opened(user: UserModel, open_size: int, seed: int) -> tuple[keras.Model, Graph, Arrays]:
     """A model file of the user's; an architecture without weights gets drawn ones.
 
     Raises:
         UserError: an architecture with weights beside it, or a file that cannot be read.
     """
+    path = user.path
     if path.suffix == ".json":
         if (weights := path.with_suffix(".h5")).exists():
             raise UserError(
@@ -93,11 +90,11 @@ def _opened(path: Path, open_size: int, seed: int) -> tuple[keras.Model, Graph, 
                 "save both as one .keras or .h5 file, or move the weights away"
             )
         with naming(path):
-            graph = graph_of_json(read_json(path), open_size, seed)
+            graph = graph_of_json(read_json(path), open_size, seed, user.shapes)
         return build(graph), graph, {}
     model = load_keras(path)
     with naming(path):
-        return model, *graph_of(model, open_size, seed)
+        return model, *graph_of(model, open_size, seed, user.shapes)
 
 
 def _named(node: Node, model: str) -> Node:
@@ -125,14 +122,14 @@ def _row(
     }
 
 
-def _inference(model: keras.Model, params: ReduceParams) -> float:
+def _inference(model: keras.Model, sizes: InputSizes, runs: int) -> float:
     """Seconds of one inference on a batch of one, the best of several."""
-    shapes = [tuple(s or params.open_size for s in i.shape[1:]) for i in model.inputs]
+    shapes = [sizes.of(i.name, i.shape[1:]) for i in model.inputs]
     inputs = [np.zeros((1, *s), i.dtype) for s, i in zip(shapes, model.inputs, strict=True)]
     given = inputs if len(inputs) > 1 else inputs[0]
     model(given, training=False)
     times = []
-    for _ in range(params.timing_runs):
+    for _ in range(runs):
         started = time.perf_counter()
         model(given, training=False)
         times.append(time.perf_counter() - started)

@@ -1,0 +1,70 @@
+"""Exported PyTorch programs in float64: what a given ``.pt2`` file computes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from asterism.libraries.adapters.library import GIVEN, LIBRARIES, Arrays, FileLibrary
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
+from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
+
+
+@LIBRARIES.register("program_reference")
+class ProgramReference(FileLibrary):
+    """PyTorch's eager kernels in float64 on an exported program; no compiler enters."""
+
+    name = "program_reference"
+    packages = ("torch",)
+    suffix = ".pt2"
+
+    @classmethod
+    def all_options(cls) -> tuple[str, ...]:
+        """The program in float64; off by float32's rounding; without special numbers in inputs."""
+        return ("float64", "perturbed", *STAND_INS)
+
+    def _written(self, option: str) -> str:
+        return GIVEN
+
+    def start(self) -> None:
+        """One thread, and float64 for steps that name no type."""
+        import torch
+
+        torch.set_num_threads(1)
+        torch.set_default_dtype(torch.float64)
+
+    def script(self, option: str) -> str:
+        """Source of a function that runs a program in its own types."""
+        return """
+def run(path, inputs):
+    import torch
+
+    module = torch.export.load(path).module(check_guards=False)
+    with torch.no_grad():
+        outputs = module(*(torch.from_numpy(i) for i in inputs))
+    return [o.numpy() for o in torch.utils._pytree.tree_leaves(outputs)]
+"""
+
+    def compile(self, model_under_test: ModelUnderTest, option: str) -> Any:
+        """The module in float64, and the option, which changes its inputs."""
+        import torch
+
+        module = in_float64(module_of(self.path(model_under_test, option)))
+        if option == "perturbed":
+            for tensor in constants_of(module):
+                if tensor.is_floating_point():
+                    tensor.data = torch.from_numpy(perturbed(tensor.detach().numpy()))
+        return module, option
+
+    def run(self, compiled: Any, inputs: Sequence[NDArray[Any]]) -> Arrays:
+        """Outputs as arrays."""
+        module, option = compiled
+        given = list(inputs)
+        if option == "perturbed":
+            given = [perturbed(i) for i in inputs]
+        if option in STAND_INS:
+            given = [probed(i, option) for i in inputs]
+        return run_module(module, given)

@@ -1,0 +1,173 @@
+"""Comparing all libraries that read a model's file, on the file as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from asterism.core.files.artifacts import replacing, write_json
+from asterism.core.messages.console import progress
+from asterism.core.messages.errors import UserError
+from asterism.core.parameters.params import ParameterSection, Seed, read_params
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import (
+    FILE_FLOAT64,
+    library_of,
+    plugin_of,
+    product_of,
+    reads_given,
+    suffix_of,
+)
+from asterism.libraries.adapters.environments import interpreter_of
+from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_statuses
+from asterism.libraries.running.params import ExecuteParams
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.versions.app import installed, title_of, version_of
+from asterism.versions.beside import Deed, deeds_of
+from asterism.versions.blaming import Blame
+from asterism.versions.comparing import run_subject
+from asterism.versions.libraries_page import Shown, Standing, facts_of, write_libraries_page
+from asterism.versions.model_files import Arrays, ModelFile
+from asterism.versions.scripts import write_part
+from asterism.versions.subjects import given_inputs, read_subject, read_subjects
+
+
+class _Params(ParameterSection):
+    """What is read of ``params.yaml``."""
+
+    seed: Seed
+    execute: ExecuteParams
+    judge: JudgeParams
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks.
+
+    Args:
+        models: files.
+        libraries: to run them, with an environment where one is named; none: all installed ones.
+        environments: libraries beside these, in environments of their own: ``mxnet@1.9.1``.
+        shapes: of inputs by name.
+        size: stands for free sizes.
+        inputs: an ``.npz`` with a batch for each model; None: inputs are drawn.
+        distributions: inputs to draw.
+        explained: faults whose nodes are looked for.
+        steps: parts tried for each of them.
+        target: folder of the page; replaced.
+    """
+
+    models: Sequence[Path]
+    libraries: Sequence[str]
+    environments: Sequence[str]
+    shapes: dict[str, tuple[int, ...]]
+    size: int
+    inputs: Path | None
+    distributions: Sequence[str]
+    explained: int
+    steps: int
+    target: Path
+
+
+def compare_libraries(request: Request, say: Callable[[str], None]) -> Standing:
+    """Run every model in every library that reads its file, explain faults, and write the page.
+
+    Raises:
+        UserError: a library or a model is not to be had.
+    """
+    params = read_params(_Params)
+    if not request.models:
+        raise UserError("give --model FILE, as often as there are models")
+    subjects = read_subjects(request.models, request.size, request.shapes, _read)
+    formats = {subject.suffix for subject in subjects}
+    libraries = _libraries(request, formats, say)
+    backends = [
+        backend
+        for library in libraries
+        for option in plugin_of(library).all_options()
+        if reads_given(backend := f"{library}:{option}")
+    ]
+    references = [r for subject in subjects for r in subject.references.all]
+    limits = Limits(params.execute.hang_seconds, params.execute.memory_mb)
+    with WorkerPool([*backends, *dict.fromkeys(references)], limits) as pool:
+        found = Standing(pool.start(), [title_of(library) for library in libraries])
+        for subject in progress(subjects, label="run", unit="model"):
+            inputs = _inputs(request, params, subject)
+            readers = [b for b in backends if suffix_of(b) == subject.suffix]
+            result = run_subject(pool, subject, inputs, readers)
+            found.subjects.append((subject, deeds_of(subject, result, params.judge)))
+        with replacing(request.target) as folder:
+            folder.mkdir()
+            found.shown.extend(_shown(request, params, pool, found, folder))
+            write_libraries_page(folder / "index.html", found, params.judge)
+            write_json(folder / "findings.json", facts_of(found))
+    return found
+
+
+def _read(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ModelFile:
+    """A model file of one of the formats that are run as they are.
+
+    Raises:
+        UserError: it is of another format, or cannot be read.
+    """
+    if path.suffix == ".pt2":
+        from asterism.versions.programs import read_program
+
+        return read_program(path, size, shapes)
+    if path.suffix != ".onnx":
+        raise UserError(
+            f"{path} is no .onnx and no .pt2 file: export the model to ONNX, or by torch.export"
+        )
+    return read_subject(path, size, shapes)
+
+
+def _libraries(request: Request, formats: set[str], say: Callable[[str], None]) -> list[str]:
+    """The libraries that are asked for; each environment is made where it is missing."""
+    own = [name for name in LIBRARIES if _runs_files(name, formats) and installed(name)]
+    names = [*(request.libraries or own), *request.environments]
+    return list(dict.fromkeys(version_of(product_of(n), n.partition("@")[2], say) for n in names))
+
+
+def _runs_files(library: str, formats: set[str]) -> bool:
+    """Whether a library under test runs files of these formats."""
+    kind = LIBRARIES[library]
+    tested = f"{library}:float64" not in FILE_FLOAT64
+    return tested and issubclass(kind, FileLibrary) and kind.suffix in formats
+
+
+def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:
+    return given_inputs(subject, request.models, request.inputs, request.distributions, params.seed)
+
+
+def _shown(
+    request: Request, params: _Params, pool: WorkerPool, found: Standing, folder: Path
+) -> Iterator[Shown]:
+    """The nodes to blame for the worst faults, one for each model, library and kind of fault."""
+    subjects = {subject.name: subject for subject, _ in found.subjects}
+    chosen: dict[tuple[str, ...], tuple[str, Deed]] = {}
+    for name, deed in found.faults:
+        key = (name, library_of(deed.backend), deed.kind, *deed.said.split()[:2])
+        if deed.change is not None:
+            chosen.setdefault(key, (name, deed))
+    blame = Blame(pool, params.judge, request.steps)
+    some = list(chosen.values())[: request.explained]
+    for number, (name, deed) in enumerate(progress(some, label="blame", unit="fault"), 1):
+        assert deed.change is not None
+        inputs = _inputs(request, params, subjects[name])[deed.distribution]
+        part = blame.smallest(subjects[name], inputs, deed.change)
+        library = library_of(deed.backend)
+        words = f"{number:02d} {library} {deed.kind} {name}"
+        title = f"{title_of(library)}: {_what(deed)} in {', '.join(part.layers[:3])}"
+        script = write_part(part, folder, words, title, params.judge)
+        (status,) = exit_statuses(script, 1, interpreter_of(library))
+        yield Shown(name, deed, part, script.parent.name, status)
+
+
+def _what(deed: Deed) -> str:
+    """What is wrong, in a script's first line."""
+    assert deed.change is not None
+    difference = deed.change.new or deed.change.old
+    return deed.kind if difference is None else difference.kind

@@ -1,0 +1,159 @@
+"""The command that runs a user's files in every library, with real libraries and their faults."""
+
+import json
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import onnx
+import pytest
+from made_up_pool import PAIR, pool
+from small_files import chain, onnx_model
+from small_programs import save_pooling
+from typer.testing import CliRunner
+
+from asterism.cli import app
+from asterism.core.messages.errors import UserError
+from asterism.versions import libraries_app
+
+REDUCED = {"axes": [1], "keepdims": 1}
+
+
+def compare(*arguments):
+    return CliRunner().invoke(app, ["compare-libraries", *arguments])
+
+
+def faulty_model():
+    """OpenVINO gives ReduceLogSumExp a wrong shape where its axes are an attribute."""
+    nodes = [
+        ("Abs", ["x"], ["a"], {}),
+        ("ReduceLogSumExp", ["a"], ["b"], REDUCED),
+        ("Neg", ["b"], ["y"], {}),
+    ]
+    return onnx_model(nodes, [("x", ("batch", "length", 4))], ["y"])
+
+
+@pytest.mark.slow
+def test_a_library_that_is_wrong_is_named_with_the_node_and_a_script(project):
+    onnx.save(faulty_model(), project / "faulty.onnx")
+    onnx.save(chain("Abs", "Sqrt"), project / "sound.onnx")
+    models = ("--model", "faulty.onnx", "--model", "sound.onnx")
+    done = compare(*models, "--distribution", "normal", "--input-shape", "faulty/x=2,3,4")
+    assert done.exit_code == 1, done.output
+    assert "1 of 2 models show a fault" in done.output
+    folder = project / "compare-libraries"
+    found = json.loads((folder / "findings.json").read_text())
+    (fault,) = found["faults"]
+    assert (fault["model"], fault["library"], fault["kind"]) == ("faulty", "openvino", "wrong")
+    assert fault["backends"] == ["openvino:file", "openvino:file_f16", "openvino:file_bf16"]
+    (part,) = fault["parts"]
+    assert part["layers"] == ["ReduceLogSumExp node1"] and part["of"] == 3 and part["status"] == 1
+    script = folder / part["script"]
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, check=False)
+    assert done.returncode == 1
+    faulty, sound = (model["deeds"] for model in found["models"])
+    assert set(sound.values()) == {"right"}
+    for backend in ("onnxruntime:file", "onnxruntime:file_optimised", "onnx2torch:file"):
+        assert faulty[backend] == "right"
+    page = (folder / "index.html").read_text()
+    assert "ReduceLogSumExp node1" in page and part["script"] in page
+
+
+@pytest.mark.slow
+def test_a_program_runs_as_it_is_in_every_library_that_reads_it(project):
+    save_pooling(project / "pooling.pt2")
+    done = compare("--model", "pooling.pt2", "--distribution", "normal", "--size", "9")
+    assert done.exit_code == 1, done.output
+    folder = project / "compare-libraries"
+    found = json.loads((folder / "findings.json").read_text())
+    (model,) = found["models"]
+    assert found["left_out"] == {} and set(model["deeds"]) == {
+        *(f"pytorch_program:file{e}" for e in ("", "_aot", "_compile", "_compile_dynamic")),
+        *(f"openvino_program:file{e}" for e in ("", "_f16", "_bf16")),
+        *(f"onnx_program:file{e}" for e in ("", "_optimised")),
+    }
+    wrong = {backend for backend, kind in model["deeds"].items() if kind != "right"}
+    assert wrong == {"openvino_program:file"}  # the other two round so that it does not show
+    (fault,) = found["faults"]
+    (part,) = fault["parts"]
+    assert fault["library"] == "openvino_program" and fault["kind"] == "wrong"
+    assert part["layers"] == ["aten.avg_pool2d avg_pool2d"]
+    assert (part["of"], part["status"]) == (6, 1)
+    assert (folder / part["script"]).with_name("model.pt2").exists()
+
+
+@pytest.fixture
+def workers(project, monkeypatch):
+    """Made-up workers, of which one computes Softplus wrongly."""
+    monkeypatch.setattr(libraries_app, "_libraries", lambda request, formats, say: ["onnxruntime"])
+    monkeypatch.setattr(libraries_app, "title_of", lambda library: f"{library} 1")
+    monkeypatch.setattr(libraries_app, "interpreter_of", lambda library: library)
+    monkeypatch.setattr(libraries_app, "exit_statuses", lambda script, n, python: [1])
+    made = pool(lambda kinds: ("Softplus",))
+    made.start = lambda: {"openvino:file": "no such library"}
+    monkeypatch.setattr(libraries_app, "WorkerPool", lambda backends, limits: nullcontext(made))
+    run = made.run
+
+    def asked(task):
+        chosen = tuple(b for b in (*made.usable(),) if b in task.backends or b == PAIR.old)
+        return run(libraries_app_task(task, chosen))
+
+    made.run = asked
+    return made
+
+
+def libraries_app_task(task, backends):
+    """The task in these backends: the made-up pool has a second version in place of a library."""
+    return type(task)(task.index, task.graph, task.inputs, backends=backends)
+
+
+def test_what_is_found_is_on_the_page_and_in_the_facts(workers, project):
+    onnx.save(chain("Abs", "Softplus", "Neg"), project / "off.onnx")
+    done = compare("--model", "off.onnx", "--distribution", "normal", "--target", "page")
+    assert done.exit_code == 1
+    assert f"off, {PAIR.old}, normal: wrong" in done.output
+    found = json.loads((project / "page/findings.json").read_text())
+    assert found["left_out"] == {"openvino:file": "no such library"}
+    (fault,) = found["faults"]
+    (part,) = fault["parts"]
+    assert part["layers"] == ["Softplus node1"] and (part["of"], part["status"]) == (3, 1)
+    page = (project / "page/index.html").read_text()
+    assert "no such library" in page and "1 of 3 nodes show it by themselves" in page
+    done = compare("--model", "off.onnx", "--distribution", "normal", "--explain", "0")
+    assert done.exit_code == 1
+    folder = project / "compare-libraries"
+    assert json.loads((folder / "findings.json").read_text())["faults"][0]["parts"] == []
+
+
+def test_no_fault_is_said_and_ends_with_0(workers, project):
+    onnx.save(chain("Abs"), project / "good.onnx")
+    done = compare("--model", "good.onnx", "--distribution", "normal", "--target", "page")
+    assert done.exit_code == 0, done.output
+    assert "0 of 1 models show a fault" in done.output
+    assert "every library that runs a model" in (project / "page/index.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "give --model FILE"),
+        (["--model", "none.onnx"], "there is no model file none.onnx"),
+        (["--model", "text.onnx"], "text.onnx is no ONNX model"),
+        (["--model", "m.keras"], "m.keras is no .onnx and no .pt2 file"),
+        (["--model", "text.pt2"], "text.pt2 is no archive of torch.export.save"),
+        (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
+        (["--model", "m.onnx", "--environment", "mxnet@0.1"], "no environment 'mxnet@0.1'"),
+        (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
+        (["--model", "m.onnx", "--input-shape", "m/x=1,7"], "the input 'x' has the shape ?,4"),
+        (["--model", "m.onnx", "--model", "other/m.onnx"], "two models are called m"),
+    ],
+)
+def test_errors_of_the_command_are_one_line(project, arguments, said):
+    (project / "other").mkdir()
+    for place in ("m.onnx", "other/m.onnx"):
+        onnx.save(chain("Neg"), project / place)
+    for name in ("text.onnx", "text.pt2"):
+        (project / name).write_text("no model")
+    done = compare(*arguments)
+    assert isinstance(done.exception, UserError), done.output
+    assert said in str(done.exception) and "\n" not in str(done.exception)

@@ -1,0 +1,155 @@
+"""Programs of torch.export as they are: their steps, their parts, and how they are run."""
+
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from small_programs import Pooling, save_pooling
+
+from asterism.core.messages.errors import UserError
+from asterism.libraries.adapters.backends import OF_PROGRAMS, is_backend, precision_of, suffix_of
+from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.model_under_test import ModelUnderTest
+from asterism.libraries.adapters.programs import constants_of, in_float64, module_of, run_module
+from asterism.versions.programs import read_program
+
+X = np.random.default_rng(0).normal(size=(2, 2, 8, 8)).astype(np.float32)
+#: PyTorch says so of the exporter that needs no other package.
+pytestmark = pytest.mark.filterwarnings("ignore:You are using the legacy")
+STEPS = ["conv2d", "tanh", "avg_pool2d", "sum_1", "zeros", "add"]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """A file of the small program."""
+    target = tmp_path_factory.mktemp("programs") / "file.pt2"
+    save_pooling(target)
+    return target
+
+
+@pytest.fixture
+def program(path):
+    return read_program(path, 9, {})
+
+
+def run(given, inputs, folder, library="pytorch_program", option="file"):
+    """What a library computes of a program."""
+    (folder / "file.pt2").write_bytes(given.content)
+    adapter = LIBRARIES[library]()
+    compiled = adapter.compile(ModelUnderTest(folder, None, None), option)
+    return adapter.run(compiled, inputs)
+
+
+def right():
+    with torch.no_grad():
+        return [o.numpy() for o in Pooling().eval()(torch.from_numpy(X))]
+
+
+def test_a_program_has_steps_and_inputs_with_sizes(program, path):
+    (spec,) = program.inputs
+    assert (spec.name, spec.shape, spec.dtype) == ("pictures", (2, 2, 8, 8), "float32")
+    (spec,) = read_program(path, 9, {"pictures": (5, 2, 8, 8)}).inputs
+    assert spec.shape == (5, 2, 8, 8)
+    names = [name for node in program.nodes for name in node.makes]
+    assert names == STEPS
+    assert program.nodes[2].label == "aten.avg_pool2d avg_pool2d"
+    assert program.nodes[0].reads == ("pictures",) and program.nodes[5].reads == ("sum_1", "zeros")
+    assert program.declared == ["float32"] * 2 and program.coarsest == "float32"
+    assert program.kinds()["tanh"] == np.float32
+    assert program.references == OF_PROGRAMS and program.fixed([X]) is program
+
+
+def test_every_value_is_put_out(program, path):
+    every, names = read_program(path, 7, {}).exposing()
+    assert names == STEPS
+    outputs = run_module(every.module, [X])
+    assert len(outputs) == len(STEPS)
+    np.testing.assert_array_equal(outputs[2], right()[1])
+
+
+def test_a_part_is_a_program_of_its_own(program):
+    values = {"tanh": np.tanh(X).astype(np.float32), "pictures": X}
+    part, inputs = program.part([2, 3], values.get)
+    kinds = [node.label.split()[0] for node in part.nodes]
+    assert kinds == ["aten.avg_pool2d", "aten.sum.dim_IntList"]
+    assert [spec.name for spec in part.inputs] == ["tanh"] and inputs[0] is values["tanh"]
+    pooled = torch.nn.functional.avg_pool2d(torch.from_numpy(inputs[0]), 3, 2, 1, True, True)
+    outputs = run_module(part.module, inputs)
+    np.testing.assert_array_equal(outputs[0], pooled)  # the whole program puts it out too
+    np.testing.assert_array_equal(outputs[1], pooled.sum((2, 3)))
+    first, _ = program.part([0], values.get)  # with its weights
+    assert len(constants_of(first.module)) == 2
+    assert program.part([3], values.get) is None  # what it reads is not known
+
+
+def test_the_program_in_float64(path):
+    module = in_float64(module_of(path))
+    assert all(c.dtype == torch.float64 for c in constants_of(module) if c.is_floating_point())
+    outputs = run_module(module, [X.astype(np.float64)])
+    assert [o.dtype for o in outputs] == [np.float64] * 2
+    for ours, theirs in zip(outputs, right(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_the_perturbed_run_is_off_by_little(program, tmp_path):
+    wide = [X.astype(np.float64)]
+    exact, moved = (
+        run(program, wide, tmp_path, "program_reference", option)
+        for option in ("float64", "perturbed")
+    )
+    distance = np.abs(exact[0] - moved[0]).max()
+    assert 0 < distance < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("library", "option"),
+    [
+        ("pytorch_program", "file"),
+        pytest.param("pytorch_program", "file_aot", marks=pytest.mark.slow),
+        ("onnx_program", "file"),
+        ("onnx_program", "file_optimised"),
+    ],
+)
+def test_libraries_run_programs(program, tmp_path, library, option):
+    assert is_backend(f"{library}:{option}") and suffix_of(f"{library}:{option}") == ".pt2"
+    for ours, theirs in zip(run(program, [X], tmp_path, library, option), right(), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_scripts_of_libraries_run_programs(path):
+    for backend in ("pytorch_program:file", "onnx_program:file", "program_reference:float64"):
+        library, option = backend.split(":")
+        scope = {}
+        exec(LIBRARIES[library]().script(option), scope)
+        for ours, theirs in zip(scope["run"](str(path), [X]), right(), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_hints_are_coarse():
+    assert precision_of("openvino_program:file") is None
+    assert precision_of("openvino_program:file_f16") == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("shapes", "said"),
+    [
+        ({"pictures": (2, 2, 9, 9)}, r"the input 'pictures' has the shape \?,2,8,8"),
+        ({"pictures": (2, 2)}, r"the input 'pictures' has the shape"),
+    ],
+)
+def test_shapes_that_a_program_cannot_have_are_rejected(path, shapes, said):
+    with pytest.raises(UserError, match=said):
+        read_program(path, 9, shapes)
+
+
+def test_files_that_are_no_programs_are_rejected(tmp_path):
+    text = tmp_path / "text.pt2"
+    text.write_text("no archive")
+    other = tmp_path / "other.pt2"
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("other/data.pkl", b"")
+    for path in (text, other):
+        with pytest.raises(UserError, match=r"is no archive of torch\.export\.save") as rejected:
+            read_program(path, 9, {})
+        assert "\n" not in str(rejected.value)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -180,5 +181,7 @@ def serve(channel: Channel, name: str) -> None:
     worker = Worker(library)
     meter = BranchMeter() if os.environ.get(SWITCH) else None
     for request in channel.requests():
+        before = time.process_time()
         answer = worker.answer(json.loads(bytes(request)))
+        answer["seconds"] = time.process_time() - before
         send(answer if meter is None else {**answer, "news": meter.news()})

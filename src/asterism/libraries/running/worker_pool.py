@@ -186,7 +186,7 @@ class WorkerPool:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Time that each step took in all, for logs and benchmarks."""
+        """Processor time of each step in all, for logs and benchmarks."""
         return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
 
     def news(self) -> Iterator[dict[str, Any]]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.converters.tflite import _without_default_signature
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of
@@ -52,6 +53,25 @@ def test_a_task_knows_the_size_of_its_batches(size, distribution):
     task = Task(0, TWO_INPUTS, {distribution: sample_inputs(TWO_INPUTS, 0, 0, distribution)})
     assert task.batch == size
     assert Task(0, TWO_INPUTS, {}).batch is None
+
+
+def test_no_default_signature_is_made_while_a_model_is_written():
+    class Layer:
+        made = 0
+
+        @property
+        def _default_save_signature(self):
+            Layer.made += 1
+            return "signature"
+
+    class Model(Layer):
+        pass
+
+    with pytest.raises(OSError), _without_default_signature(Model()):
+        assert Layer()._default_save_signature is None
+        raise OSError
+    assert Layer.made == 0
+    assert Model()._default_save_signature == "signature"
 
 
 @pytest.mark.slow

@@ -1,6 +1,8 @@
 """What workers do and how pools are made, without a process for each."""
 
 import json
+import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,8 +15,15 @@ from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.running import branch_reward as rewarding
 from asterism.libraries.running import execution, worker_client
 from asterism.libraries.running.branches import SWITCH
+from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
-from asterism.libraries.running.tasks import Task, task_request, worker_of
+from asterism.libraries.running.tasks import (
+    INPUTS,
+    Task,
+    outputs_file,
+    task_request,
+    worker_of,
+)
 from asterism.libraries.running.worker import Worker, _describe, _of_free_length
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import variables
@@ -103,6 +112,64 @@ def test_a_conversion_is_asked_of_its_worker(tmp_path):
     assert (found.exception, found.message, found.frame) == ("E", "m", "f")
 
 
+class NotedPool(WorkerPool):
+    """A pool without processes: it notes its conversions and runs, and gives inputs as outputs."""
+
+    def __init__(self, folder):
+        self.backends, self.left_out, self.noted = ("onnxruntime:tf2onnx",), {}, []
+        self._scratch, self._submitted = folder, 0
+        self._threads = {name: ThreadPoolExecutor(1) for name in ("onnxruntime", "tf2onnx")}
+
+    def _convert(self, task, folder, converter):
+        self.noted.append((task.index, converter, folder.name))
+        return ExecutionOutcome(task.index, converter, "convert", "ok")
+
+    def _step(self, task, folder, arrays, backend, after):
+        after.result()
+        self.noted.append((task.index, *task.inputs, folder.name))
+        shutil.copy(arrays / INPUTS, arrays / outputs_file(backend))
+        return ExecutionOutcome(task.index, backend, "run", "ok")
+
+
+def test_tasks_of_one_model_share_what_is_converted_of_it(tmp_path):
+    pool, other = NotedPool(tmp_path), sequential(Tensor((2,)), [layer("ReLU")])
+    arrays = {d: [np.full((2, 4), i, np.float32)] for i, d in enumerate(("normal", "nan"))}
+    larger = {"resized": [np.ones((5, 4), np.float32)]}
+    tasks = [Task(0, GRAPH, {d: a}) for d, a in arrays.items()]
+    tasks += [Task(0, GRAPH, larger), Task(1, other, {"normal": arrays["normal"]})]
+    results = list(pool.run_all(tasks))
+    assert sorted(pool.noted) == sorted(
+        [
+            *((0, "tf2onnx", "task1"), (0, "normal", "task1"), (0, "nan", "task1")),
+            *((0, "tf2onnx", "task2"), (0, "resized", "task2")),
+            *((1, "tf2onnx", "task3"), (1, "normal", "task3")),
+        ]
+    )
+    assert [set(result.outcomes) for result in results] == [{"tf2onnx", "onnxruntime:tf2onnx"}] * 4
+    for task, result in zip(tasks, results, strict=True):
+        for distribution, given in task.inputs.items():
+            (found,) = result.outputs["onnxruntime:tf2onnx"][distribution]
+            np.testing.assert_array_equal(found, given[0])
+    assert not list(tmp_path.iterdir()), "no file is left"
+
+
+@pytest.mark.parametrize(
+    "more", [{"opset": 15}, {"disabled": ("pass",)}, {"changed": {"units": 0}}, {"outputs": (1,)}]
+)
+def test_tasks_of_other_settings_share_nothing(more):
+    task = Task(0, GRAPH, {})
+    assert task.has_model_of(Task(1, GRAPH, {}))
+    assert not task.has_model_of(Task(0, GRAPH, {}, **more))
+    assert not task.has_model_of(Task(0, sequential(Tensor((2,)), [layer("ReLU")]), {}))
+
+
+def test_inputs_of_the_same_compiled_model_follow_each_other():
+    named = ["resized", "wide", "split", "overwritten", "normal", "empty", "gradient"]
+    assert list(execution._groups(named)) == [
+        *(["wide", "normal"], ["overwritten"], ["gradient"], ["resized"], ["split"], ["empty"]),
+    ]
+
+
 def raised(kind, message, where):
     """An exception that a file raised."""
     names = {"kind": kind, "message": message}
@@ -167,7 +234,8 @@ def request_of(tmp_path):
     facts = {"folder": str(tmp_path), "weights": None, "outputs": None, "opset": 15, "batch": 2}
     facts |= {"step": "run", "backend": "b", "option": "o", "distributions": ["normal"]}
     facts |= {"disabled": [], "form": "", "changed": {}}
-    return lambda **more: facts | {"dtype": None, "target": "out.npz"} | more
+    facts |= {"dtype": None, "arrays": str(tmp_path), "target": "out.npz"}
+    return lambda **more: facts | more
 
 
 def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tmp_path):
@@ -189,6 +257,27 @@ def test_a_worker_runs_a_model_and_keeps_it_while_it_is_asked_for(request_of, tm
     assert (first.folder, first.opset, first.batch, first.outputs) == (tmp_path, 15, 2, None)
     assert (first._weights, last._weights) == (None, tmp_path / "w.npz")
     assert other.outputs == [1]
+
+
+@pytest.mark.parametrize(("limits", "compiled"), [((), 1), (("might differ",), 2)])
+def test_what_is_compiled_is_kept_for_more_inputs_of_the_model(request_of, limits, compiled):
+    library = Twice()
+    library.stated_limits = limits  # its warnings are those of compiling, too
+    worker = Worker(library)
+    for distribution in ("normal", "wide"):
+        assert worker.answer(request_of(distributions=[distribution]))["status"] == "ok"
+    assert len(library.opened) == compiled
+
+
+def test_what_has_failed_is_compiled_anew(request_of):
+    library = Twice()
+    worker = Worker(library)
+    worker.answer(request_of())
+    assert worker.answer(request_of(distributions=["gradient"]))["status"] == "unsupported"
+    worker.answer(request_of())
+    worker.answer(request_of(dtype="float64"))
+    worker.answer(request_of(dtype="float64"))
+    assert len(library.opened) == 3
 
 
 @pytest.mark.parametrize(

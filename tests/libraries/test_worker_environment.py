@@ -65,6 +65,7 @@ def request(folder, option):
         "form": "",
         "changed": {},
         "dtype": None,
+        "arrays": str(folder),
         "target": "out.npz",
     }
 

@@ -354,3 +354,11 @@ def test_a_graph_is_as_deep_as_its_longest_path_and_as_exact_as_its_coarsest_dty
     node = Node("Dense", {"units": 2, "dtype": "float32"}, (0,), seed=1)
     assert not node.is_special and not replace(node, edits=(ordinary,)).is_special
     assert replace(node, edits=(ordinary, special)).is_special
+
+
+def test_weights_do_not_depend_on_what_they_are_built_with():
+    wrapped = sequential(Tensor((5, 3)), [layer("Bidirectional", layer="GRU", units=2)])
+    plain, zeros = (build(wrapped, zero_initializers=zeros).get_weights() for zeros in (0, 1))
+    for one, other in zip(plain, zeros, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert np.any(plain[0])

@@ -224,11 +224,14 @@ def _groups(distributions: Sequence[str]) -> Iterator[list[str]]:
     """The inputs that a model is run with at a time.
 
     What is special is a task of its own: where it makes a library fail, the rest still stands.
+    Inputs of the same compiled model follow each other, so that it is compiled once.
     """
     alone = (*QUESTIONS, RESIZED, OVERWRITTEN, *FORMS, OUTSIDE, *SPECIAL_DISTRIBUTIONS)
     if together := [d for d in distributions if d not in alone]:
         yield together
-    yield from ([d] for d in distributions if d in alone)
+    others = (RESIZED, "empty", *FORMS, OUTSIDE)  # of another size, or for another model
+    yield from ([d] for d in distributions if d in alone and d not in others)
+    yield from ([d] for d in distributions if d in others)
 
 
 def _planned(

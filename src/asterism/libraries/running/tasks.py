@@ -21,6 +21,9 @@ from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
 
+#: The file of a task's inputs, below the folder of its arrays.
+INPUTS = "inputs.npz"
+
 
 @dataclass(frozen=True)
 class GivenFile:
@@ -62,6 +65,14 @@ class Task:
     weights: Path | None = None
     disabled: tuple[str, ...] = ()
     changed: Config = field(default_factory=dict)
+
+    def has_model_of(self, other: Task) -> bool:
+        """Whether another task builds, converts and compiles the very same thing."""
+        mine, theirs = (
+            (*(t.outputs, t.seconds, t.opset, t.weights, t.disabled), t.changed, t.form, t.batch)
+            for t in (self, other)
+        )
+        return self.graph is other.graph and mine == theirs
 
     @property
     def form(self) -> str:
@@ -111,7 +122,7 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
 
     Args:
         task: the model.
-        folder: of its files.
+        folder: of the model's files.
         weights: file of the arrays that nodes may name, where the task has none of its own.
     """
     arrays = weights if task.weights is None else task.weights
@@ -128,7 +139,7 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
 
 
 def outputs_file(backend: str) -> str:
-    """The file of a backend's outputs, below the task's folder."""
+    """The file of a backend's outputs, below the folder of the task's arrays."""
     return f"{library_of(backend)}-{option_of(backend)}.npz"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import traceback
 import warnings
 from pathlib import Path
@@ -24,18 +25,23 @@ from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.messages import is_internal, is_unsupported, steady
+from asterism.libraries.running.tasks import INPUTS
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]
 
 
 class Worker:
-    """Answers requests. It keeps the latest model, so that its backends build it once."""
+    """Answers requests. It keeps the latest model, so that its backends build it once.
+
+    What a backend has compiled and run is kept, too, for other inputs of the same model.
+    """
 
     def __init__(self, library: Library) -> None:
         self.library = library
         self._key: tuple[Any, ...] = ()
         self._subject: ModelUnderTest | None = None
+        self._compiled: dict[tuple[str, str | None], Any] = {}
 
     def answer(self, request: dict[str, Any]) -> Answer:
         """The end of one step, and a limit that the library states of it."""
@@ -70,14 +76,19 @@ class Worker:
             if request["step"] == "passes":
                 passes = self.library.passes(model_under_test, request["option"])
                 return {"status": "ok", "stage": "compile", "passes": passes}
-            if self.library.keras_backend is not None:
+            made = (request["option"], request["dtype"])
+            compiled = self._compiled.pop(made, None)
+            if compiled is None and self.library.keras_backend is not None:
                 progress["stage"] = "build"
                 zeros = self.library.zero_initializers
-                model_under_test.keras(dtype=request.get("dtype"), zero_initializers=zeros)
+                model_under_test.keras(dtype=request["dtype"], zero_initializers=zeros)
                 progress["stage"] = "compile"
-            compiled = self.library.compile(model_under_test, request["option"])
+            if compiled is None:
+                compiled = self.library.compile(model_under_test, request["option"])
             progress["stage"] = "run"
             self._run(compiled, request)
+            if not self.library.stated_limits:  # or what it warns of is not said again
+                self._compiled[made] = compiled  # nothing that has failed
             return {"status": "ok", "stage": "run"}
         except MemoryError as error:
             return {"status": "memory", "stage": progress["stage"], "message": steady(str(error))}
@@ -102,10 +113,11 @@ class Worker:
                 request["changed"],
             )
             self._key = key
+            self._compiled = {}
         return self._subject
 
     def _run(self, compiled: Any, request: dict[str, Any]) -> None:
-        distributions = read_arrays(Path(request["folder"]) / "inputs.npz")
+        distributions = read_arrays(Path(request["arrays"]) / INPUTS)
         results: dict[str, Any] = {}
         for distribution in request["distributions"]:
             count = sum(name.startswith(f"{distribution}/") for name in distributions)
@@ -127,7 +139,7 @@ class Worker:
                 given = self.library.run(compiled, inputs)
             for at, array in enumerate(given):
                 results[f"{distribution}/{at}"] = array
-        np.savez(Path(request["folder"]) / request["target"], **results)
+        np.savez(Path(request["arrays"]) / request["target"], **results)
 
 
 def _longer(array: NDArray[Any]) -> NDArray[Any]:
@@ -191,5 +203,7 @@ def serve(channel: Channel, name: str) -> None:
     worker = Worker(library)
     meter = BranchMeter() if os.environ.get(SWITCH) else None
     for request in channel.requests():
+        before = time.process_time()
         answer = worker.answer(json.loads(bytes(request)))
+        answer["seconds"] = time.process_time() - before
         send(answer if meter is None else {**answer, "news": meter.news()})

@@ -47,7 +47,7 @@ class WorkerClient:
     ) -> None:
         self.library = library
         self.broken: str | None = None
-        #: Time spent by step, for logs and benchmarks.
+        #: Processor time by step, for logs and benchmarks; of a step with no answer, its time.
         self.seconds: dict[str, float] = {}
         #: What the worker's meter of branches has told, where it has one.
         self.news: list[dict[str, Any]] = []
@@ -131,9 +131,8 @@ class WorkerClient:
             return self._ask(request, seconds)
         except WorkerDied as death:
             answer = self._told(death)
-        self.seconds[request["backend"]] = (
-            self.seconds.get(request["backend"], 0.0) + time.monotonic() - started
-        )
+        spent = answer.pop("seconds", time.monotonic() - started)
+        self.seconds[request["backend"]] = self.seconds.get(request["backend"], 0.0) + spent
         if "news" in answer:
             self.news.append(answer.pop("news"))
         return {"stage": "convert" if request["step"] == "convert" else "run", **answer}

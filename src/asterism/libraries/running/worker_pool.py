@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -34,6 +34,7 @@ from asterism.libraries.adapters.library import CONVERTERS, GIVEN
 from asterism.libraries.adapters.trivial_files import TRIVIAL_FILES
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
+    INPUTS,
     GivenFile,
     Result,
     Task,
@@ -67,6 +68,30 @@ class LayerDescription:
 
     arguments: Config
     variables: list[Variable]
+
+
+@dataclass(frozen=True)
+class _Submitted:
+    """A task whose steps are queued.
+
+    Args:
+        task: what is to be run.
+        folder: the model's files, shared by the tasks of one model.
+        number: of the task among them.
+        conversions: how each conversion of the model ends, shared likewise.
+        steps: how each step of the task ends.
+    """
+
+    task: Task
+    folder: Path
+    number: int
+    conversions: dict[str, Future[ExecutionOutcome]]
+    steps: dict[str, Future[ExecutionOutcome]] = field(default_factory=dict)
+
+    @property
+    def arrays(self) -> Path:
+        """The folder of the task's inputs and outputs."""
+        return self.folder / f"arrays{self.number}"
 
 
 class WorkerPool:
@@ -194,7 +219,7 @@ class WorkerPool:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Time that each step took in all, for logs and benchmarks."""
+        """Processor time of each step in all, for logs and benchmarks."""
         return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
 
     def news(self) -> Iterator[dict[str, Any]]:
@@ -266,15 +291,25 @@ class WorkerPool:
         return result
 
     def run_all(self, tasks: Iterable[Task]) -> Iterator[Result]:
-        """Models in every backend, in order; the next ones start while earlier ones still run."""
-        waiting: list[tuple[Task, Path, dict[str, Future[ExecutionOutcome]]]] = []
+        """Models in every backend, in order; the next ones start while earlier ones still run.
+
+        Tasks of one model that follow each other share what is built and converted of it.
+        """
+        waiting: list[_Submitted] = []
         for task in tasks:
-            folder = self._folder(task.graph)
-            waiting.append((task, folder, self._submit(task, folder)))
+            waiting.append(self._submit(task, waiting[-1] if waiting else None))
             if len(waiting) == _WINDOW:
-                yield self._collect(*waiting.pop(0))
+                yield self._first_of(waiting)
         while waiting:
-            yield self._collect(*waiting.pop(0))
+            yield self._first_of(waiting)
+
+    def _first_of(self, waiting: list[_Submitted]) -> Result:
+        """Take the first task out when it has ended; the last one of a model removes its files."""
+        first = waiting.pop(0)
+        result = self._collect(first)
+        if not waiting or waiting[0].folder != first.folder:
+            shutil.rmtree(first.folder)
+        return result
 
     def _folder(self, graph: Graph | GivenFile) -> Path:
         """A folder for one task. A worker keeps what it built by folder, so none is used twice."""
@@ -287,20 +322,28 @@ class WorkerPool:
             write_json(folder / "graph.json", graph.to_json())
         return folder
 
-    def _submit(self, task: Task, folder: Path) -> dict[str, Future[ExecutionOutcome]]:
+    def _submit(self, task: Task, before: _Submitted | None) -> _Submitted:
+        same = before if before is not None and task.has_model_of(before.task) else None
+        folder = self._folder(task.graph) if same is None else same.folder
+        number = 0 if same is None else same.number + 1
+        submitted = _Submitted(task, folder, number, {} if same is None else same.conversions)
+        submitted.arrays.mkdir()
         arrays = {f"{d}/{i}": a for d, many in task.inputs.items() for i, a in enumerate(many)}
-        np.savez(folder / "inputs.npz", **arrays)  # type: ignore[arg-type]
-        steps: dict[str, Future[ExecutionOutcome]] = {}
+        np.savez(submitted.arrays / INPUTS, **arrays)  # type: ignore[arg-type]
         backends = self._asked(task)
         for converter in sorted({c for c in map(converter_of, backends) if c is not None}):
-            worker = self._threads[worker_of(converter)]
-            steps[converter] = worker.submit(self._convert, task, folder, converter)
+            if converter not in submitted.conversions:
+                worker = self._threads[worker_of(converter)]
+                ended = worker.submit(self._convert, task, folder, converter)
+                submitted.conversions[converter] = ended
+            submitted.steps[converter] = submitted.conversions[converter]
         for backend in backends:
             source = converter_of(backend)
-            after = steps[source] if source is not None else None
+            after = submitted.steps[source] if source is not None else None
             worker = self._threads[library_of(backend)]
-            steps[backend] = worker.submit(self._step, task, folder, backend, after)
-        return steps
+            step = worker.submit(self._step, task, folder, submitted.arrays, backend, after)
+            submitted.steps[backend] = step
+        return submitted
 
     def _convert(self, task: Task, folder: Path, converter: str) -> ExecutionOutcome:
         request = {
@@ -313,7 +356,12 @@ class WorkerPool:
         )
 
     def _step(
-        self, task: Task, folder: Path, backend: str, after: Future[ExecutionOutcome] | None
+        self,
+        task: Task,
+        folder: Path,
+        arrays: Path,
+        backend: str,
+        after: Future[ExecutionOutcome] | None,
     ) -> ExecutionOutcome:
         if after is not None and after.result().status != "ok":
             return ExecutionOutcome(task.index, backend, "convert", "blocked")
@@ -324,15 +372,15 @@ class WorkerPool:
             "option": option_of(backend),
             "distributions": list(task.inputs),
             "dtype": "float64" if not under_test([backend]) else None,
+            "arrays": str(arrays),
             "target": outputs_file(backend),
         }
         return outcome_of(
             task, backend, self._clients[library_of(backend)].ask(request, task.seconds)
         )
 
-    def _collect(
-        self, task: Task, folder: Path, steps: dict[str, Future[ExecutionOutcome]]
-    ) -> Result:
+    def _collect(self, submitted: _Submitted) -> Result:
+        task, steps = submitted.task, submitted.steps
         result = Result(
             task.index,
             tuple(task.inputs),
@@ -341,7 +389,7 @@ class WorkerPool:
         )
         for backend in self._asked(task):
             if result.outcomes[backend].status == "ok":
-                arrays = read_arrays(folder / outputs_file(backend))
+                arrays = read_arrays(submitted.arrays / outputs_file(backend))
                 result.outputs[backend] = {
                     distribution: [
                         arrays[f"{distribution}/{i}"]
@@ -349,5 +397,5 @@ class WorkerPool:
                     ]
                     for distribution in task.inputs
                 }
-        shutil.rmtree(folder)
+        shutil.rmtree(submitted.arrays)
         return result

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments, layer_name
@@ -108,4 +111,17 @@ def _throughout(config: Config, change: Callable[[Config], Config]) -> Config:
 
 def _with_zeros(config: Config) -> Config:
     """Every initializer replaced by zeros."""
-    return {k: "zeros" if k.endswith("_initializer") else v for k, v in config.items()}
+    return {k: _zeros() if k.endswith("_initializer") else v for k, v in config.items()}
+
+
+@cache
+def _zeros() -> Any:
+    """An initializer of zeros by NumPy. JAX compiles its own zeros anew for every shape."""
+    import keras
+
+    @keras.saving.register_keras_serializable("asterism")
+    class Zeros(keras.initializers.Initializer):  # type: ignore[misc]
+        def __call__(self, shape: tuple[int, ...], dtype: str | None = None) -> Any:
+            return np.zeros(shape, keras.backend.standardize_dtype(dtype))
+
+    return Zeros()

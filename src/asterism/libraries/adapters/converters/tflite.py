@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from asterism.libraries.adapters.library import CONVERTERS, Converter
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
+
+#: Keras' own name of a model's default signature.
+_SIGNATURE = "_default_save_signature"
 
 
 @CONVERTERS.register("tflite")
@@ -49,7 +54,8 @@ def convert(model, path):
         import tensorflow as tf
 
         model = _of_batches(model_under_test.keras(), model_under_test.batch)
-        target.write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
+        with _without_default_signature(model):
+            target.write_bytes(tf.lite.TFLiteConverter.from_keras_model(model).convert())
 
 
 def _of_batches(model: Any, size: int | None) -> Any:
@@ -61,3 +67,19 @@ def _of_batches(model: Any, size: int | None) -> Any:
         for at, i in enumerate(model.inputs)
     ]
     return keras.Model(given, model(given if len(given) > 1 else given[0]))
+
+
+@contextmanager
+def _without_default_signature(model: Any) -> Iterator[None]:
+    """Inside the block, Keras' models have no default signature, which takes a trace to make.
+
+    While a SavedModel is written, TensorFlow walks over all that the model holds, in search of
+    tables. It makes the default signatures of this model and of the one inside, and drops them.
+    """
+    kind = next(k for k in type(model).__mro__ if _SIGNATURE in vars(k))
+    kept = vars(kind)[_SIGNATURE]
+    setattr(kind, _SIGNATURE, None)
+    try:
+        yield
+    finally:
+        setattr(kind, _SIGNATURE, kept)

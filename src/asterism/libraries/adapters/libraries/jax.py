@@ -22,6 +22,9 @@ from asterism.libraries.adapters.questions import (
     squared_error,
 )
 
+#: Settings of XLA that leave its optimisations out.
+_UNOPTIMISED = {"xla_backend_optimization_level": 0}
+
 
 @dataclass(frozen=True)
 class JaxFunction(KerasFunction):
@@ -109,7 +112,9 @@ class Jax(Library):
                 lambda inputs, training: over(trainable, inputs),
                 *(model, layers, over, alone, None),
             )
-        compiled = jax.jit(lambda inputs: call(trainable, inputs))
+        # A reference need not run fast: to optimise it takes longer than to run it.
+        settings = {"compiler_options": _UNOPTIMISED} if option == "float64" else {}
+        compiled = jax.jit(lambda inputs: call(trainable, inputs), **settings)
         return JaxFunction(lambda inputs, training: compiled(inputs), model, layers, jax.jit(call))
 
     def run(self, compiled: Callable[[Any], Any], inputs: Sequence[NDArray[Any]]) -> Arrays:

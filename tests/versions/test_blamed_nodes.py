@@ -1,6 +1,7 @@
 """The smallest part of a model that shows a change, with libraries whose faults are known."""
 
 import numpy as np
+import onnx
 import pytest
 from made_up_pool import PAIR, pool
 from onnx import TensorProto, helper
@@ -98,9 +99,27 @@ def test_no_more_parts_are_tried_than_asked(steps, layers):
     assert PAIR.old in part.result.outcomes
 
 
-def test_without_a_reference_the_whole_model_is_to_blame():
+def test_without_a_reference_the_other_configuration_says_what_reaches_a_part():
     workers = pool(lambda kinds: ("Softplus",), without=(OF_ONNX.right,))
-    part = blamed(chain("Abs", "Softplus"), workers)
+    part = blamed(chain("Abs", "Softplus", "Neg"), workers)
+    assert part.change.kind == "differs" and part.layers == ["Softplus node1"]
+    np.testing.assert_array_equal(part.inputs[0], np.abs(X))
+
+
+def test_where_nothing_says_what_reaches_a_part_the_whole_model_is_to_blame():
+    workers = pool(lambda kinds: ("Softplus",), without=(OF_ONNX.right,))
+    run = workers.run
+
+    def no_values(task):
+        result = run(task)
+        if len(onnx.load_model_from_string(task.graph.content).graph.output) > 1:
+            result.outputs.clear()
+        return result
+
+    model = chain("Abs", "Softplus")
+    change = change_in(workers, subject_of("m", model, 4, {}), [X])
+    workers.run = no_values
+    part = Blame(workers, PARAMS, 100).smallest(subject_of("m", model, 4, {}), [X], change)
     assert part.change.kind == "differs"
     assert (len(part.layers), part.tried, part.finished) == (2, 0, True)
     assert part.inputs[0] is X

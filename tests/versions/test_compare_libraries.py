@@ -142,6 +142,8 @@ def test_no_fault_is_said_and_ends_with_0(workers, project):
         (["--model", "m.keras"], "m.keras is no .onnx and no .pt2 file"),
         (["--model", "text.pt2"], "text.pt2 is no archive of torch.export.save"),
         (["--model", "m.onnx", "--library", "jax"], "no files are run by 'jax'"),
+        (["--model", "m.onnx", "--library", "pytorch_program"], "no files are run by"),
+        (["--model", "m.onnx", "--library", "litert"], "(known: "),
         (["--model", "m.onnx", "--environment", "mxnet@0.1"], "no environment 'mxnet@0.1'"),
         (["--model", "m.onnx", "--input-shape", "z=1,2"], "no model has an input 'z'"),
         (["--model", "m.onnx", "--input-shape", "m/x=1,7"], "the input 'x' has the shape ?,4"),

@@ -7,7 +7,7 @@ from small_files import chain
 from asterism.libraries.adapters.backends import OF_ONNX
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.tasks import Result
+from asterism.libraries.running.tasks import GivenFile, Result, Task
 from asterism.versions.app import pairs_of
 from asterism.versions.comparing import (
     CHANGES,
@@ -126,3 +126,11 @@ def test_no_version_is_blamed_by_attributes_that_the_reference_passes_over(name,
     for outputs in told.outputs.values():
         outputs["normal"] *= len(subject.outputs)
     assert change_of(subject, told, PAIR, "normal", PARAMS).kind == kind
+
+
+def test_the_batch_is_that_of_an_input_that_has_one():
+    def batch(*arrays):
+        return Task(0, GivenFile(b""), {"normal": list(arrays)}).batch
+
+    assert batch(np.float32(1), np.zeros((3, 2))) == 3
+    assert batch(np.array(1)) is None and batch() is None

@@ -58,7 +58,7 @@ def test_the_other_version_is_the_referee_without_a_reference(asked):
     part.result.outputs[OF_ONNX.perturbed]["normal"][0] += 1.0
     scripts.script_of(part, "title", JudgeParams(ulps=64, conditioning=8))
     _, _, _, _, _, expected, finding, source = asked[0]
-    assert source == "the other version" and finding.backends == (PAIR.old,)
+    assert source == PAIR.new and finding.backends == (PAIR.old,)
     np.testing.assert_array_equal(expected[0][0], part.result.outputs[PAIR.new]["normal"][0])
     assert (expected[1][0] < 0.01).all()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
@@ -131,7 +131,19 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     return found
 
 
-def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
+def readers_of(formats: Container[str]) -> list[str]:
+    """The libraries under test that run files of these formats, by the files' suffixes."""
+    tested = [name for name in LIBRARIES if f"{name}:float64" not in FILE_FLOAT64]
+    kinds = {name: LIBRARIES[name] for name in tested}
+    return [n for n, k in kinds.items() if issubclass(k, FileLibrary) and k.suffix in formats]
+
+
+def version_of(
+    library: str,
+    version: str,
+    say: Callable[[str], None],
+    formats: Container[str] = frozenset((".onnx",)),
+) -> str:
     """The name of a library in a version: the installed one has none of its own.
 
     The environment of another one is made where it is missing.
@@ -140,15 +152,15 @@ def version_of(library: str, version: str, say: Callable[[str], None]) -> str:
         library: by name.
         version: of it, or another library: ``openvino``, ``openvino@2024.6``.
         say: told what making an environment costs.
+        formats: suffixes of the files that it is to run.
 
     Raises:
-        UserError: the library reads no files, or there is no such environment.
+        UserError: the library reads no such files, or there is no such environment.
     """
     if "@" in version or version in LIBRARIES:
         library, _, version = version.partition("@")
-    if library not in LIBRARIES or not issubclass(LIBRARIES[library], FileLibrary):
-        known = [name for name in LIBRARIES if issubclass(LIBRARIES[name], FileLibrary)]
-        known = [name for name in known if f"{name}:float64" not in FILE_FLOAT64]
+    known = readers_of(formats)
+    if library not in known:
         hint = closest(library, known)
         raise UserError(f"no files are run by {library!r}{hint} (known: {', '.join(known)})")
     if not version or f"{installed(library)}.".startswith(f"{version}."):

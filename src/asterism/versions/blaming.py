@@ -105,13 +105,17 @@ class _Search:
     def _exposed(self) -> tuple[dict[str, NDArray[Any]], int | None] | None:
         """The value of every tensor, and the first node that is off although its inputs are not.
 
-        None where the reference cannot run the model; the node is None where none is off as long
+        Where the reference cannot run the model, values are those of the other configuration. None
+        where neither can; the node is None where none is off as long
         as every value is put out (which forbids to fuse nodes).
         """
         every, names = self._subject.exposing()
         culprit, name = self._change.culprit, self._change.distribution
-        result = run_subject(self._pool, every, {name: self._inputs}, [culprit])
-        reference = result.outputs.get(every.references.right, {}).get(name)
+        pair = self._change.pair
+        other = pair.old if culprit == pair.new else pair.new
+        result = run_subject(self._pool, every, {name: self._inputs}, [culprit, other])
+        known = (result.outputs.get(b, {}).get(name) for b in (every.references.right, other))
+        reference = next((outputs for outputs in known if outputs is not None), None)
         if reference is None:
             return None
         values = dict(zip(names, reference, strict=True))

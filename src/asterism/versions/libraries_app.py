@@ -12,7 +12,6 @@ from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection, Seed, read_params
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import (
-    FILE_FLOAT64,
     library_of,
     plugin_of,
     product_of,
@@ -20,12 +19,11 @@ from asterism.libraries.adapters.backends import (
     suffix_of,
 )
 from asterism.libraries.adapters.environments import interpreter_of
-from asterism.libraries.adapters.library import LIBRARIES, FileLibrary
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.confirming import exit_statuses
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.versions.app import installed, title_of, version_of
+from asterism.versions.app import installed, readers_of, title_of, version_of
 from asterism.versions.beside import Deed, deeds_of
 from asterism.versions.blaming import Blame
 from asterism.versions.comparing import run_subject
@@ -126,16 +124,10 @@ def _read(path: Path, size: int, shapes: Mapping[str, Sequence[int]]) -> ModelFi
 
 def _libraries(request: Request, formats: set[str], say: Callable[[str], None]) -> list[str]:
     """The libraries that are asked for; each environment is made where it is missing."""
-    own = [name for name in LIBRARIES if _runs_files(name, formats) and installed(name)]
+    own = [name for name in readers_of(formats) if installed(name)]
     names = [*(request.libraries or own), *request.environments]
-    return list(dict.fromkeys(version_of(product_of(n), n.partition("@")[2], say) for n in names))
-
-
-def _runs_files(library: str, formats: set[str]) -> bool:
-    """Whether a library under test runs files of these formats."""
-    kind = LIBRARIES[library]
-    tested = f"{library}:float64" not in FILE_FLOAT64
-    return tested and issubclass(kind, FileLibrary) and kind.suffix in formats
+    pairs = [(product_of(name), name.partition("@")[2]) for name in names]
+    return list(dict.fromkeys(version_of(*pair, say, formats) for pair in pairs))
 
 
 def _inputs(request: Request, params: _Params, subject: ModelFile) -> dict[str, Arrays]:

@@ -76,7 +76,7 @@ def script_of(part: Part, title: str, params: JudgeParams) -> str:
         part.inputs,
         expected,
         _finding(part),
-        "a float64 run" if change.referee == references.right else "the other version",
+        "a float64 run" if change.referee == references.right else change.referee,
     )
 
 

@@ -89,8 +89,9 @@ class Task:
 
     @property
     def batch(self) -> int | None:
-        """Items in a batch, the same in every distribution; None without inputs."""
-        return next((len(array) for arrays in self.inputs.values() for array in arrays), None)
+        """Items in a batch, the same in every distribution; None without inputs that have one."""
+        arrays = (array for arrays in self.inputs.values() for array in arrays if array.ndim)
+        return next(map(len, arrays), None)
 
 
 @dataclass

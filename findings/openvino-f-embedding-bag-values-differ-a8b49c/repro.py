@@ -10,10 +10,8 @@ inputs = [
     torch.tensor(np.linspace(-1, 1, 20).reshape((5, 4)).astype('float32')),
 ]
 
-
 def f(x, y):
     return F.embedding_bag(x, y, mode='mean', padding_idx=0)
-
 
 expected = f(*inputs)
 print('expected', expected)

@@ -10,10 +10,8 @@ inputs = [
     torch.tensor(np.random.default_rng(1).normal(size=(3, 4)).astype('float32')),
 ]
 
-
 def f(x, y):
     return F.pairwise_distance(x, y, p=1.0, keepdim=False)
-
 
 expected = f(*inputs)
 print('expected', expected)

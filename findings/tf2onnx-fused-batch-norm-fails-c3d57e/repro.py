@@ -13,10 +13,8 @@ inputs = [
     tf.constant(np.ones((3,), 'float32')),
 ]
 
-
 def f(x, y, z, v, w):
     return tf.raw_ops.FusedBatchNormV3(x=x, scale=y, offset=z, mean=v, variance=w, epsilon=0.1, is_training=True, exponential_avg_factor=1.0)[:3]
-
 
 expected = f(*inputs)
 print('expected', expected)

@@ -10,10 +10,8 @@ inputs = [
     tf.constant(np.random.default_rng(1).normal(size=(3, 5)).astype('float32')),
 ]
 
-
 def f(x, y):
     return tf.raw_ops.TruncateDiv(x=x, y=y)
-
 
 expected = f(*inputs)
 print('expected', expected)

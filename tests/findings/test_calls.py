@@ -8,6 +8,7 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
+from asterism.core.messages.errors import UserError
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call, Family, Input
 from asterism.findings.calls.campaign import Shown, file_of, run_calls, totals
@@ -103,6 +104,7 @@ def test_a_worker_gives_results_failures_and_its_end():
         (failed(), ok([1.0]), ACCEPTS),
         (failed("not implemented for 'Half'"), ok([1.0]), "invalid"),
         (failed(), failed(), "invalid"),
+        (failed(), Ran("crash", exception="SIGFPE"), DIES),
     ],
 )
 def test_a_result_is_judged_by_the_plain_one(plain, indirect, word):
@@ -116,6 +118,29 @@ def test_what_float64_excuses_is_no_finding():
     assert judge(PLAIN, plain, exact, exact, indirect, PARAMS)[0] == "eager is off"
     moved = ok([1.005])
     assert judge(PLAIN, ok(np.float32([1.0])), exact, moved, plain, PARAMS)[0] == AGREES
+
+
+def test_a_narrow_dtype_in_between_rounds_more():
+    plain, off = ok([1.0]), ok([1.001])
+    nothing = Ran("error")
+    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS)[0] == "values differ"
+    narrow = Call("torch", "sum", "x.half().sum() + y.to(torch.bfloat16)", (floats(2),)).narrow
+    assert narrow == ("bfloat16", "float16")
+    assert judge(PLAIN, plain, nothing, nothing, off, PARAMS, narrow)[0] == AGREES
+    assert Call("torch", "sum", "x.sum()", (floats(2),)).narrow == ()
+
+
+def test_tables_are_chosen_by_name():
+    chosen = calls_of("torch", ["torch:casts"])
+    assert {call.family.split()[0] for call in chosen.values()} == {
+        "accumulated",
+        "bits",
+        "float8",
+        "mixed",
+        "unsigned",
+    }
+    with pytest.raises(UserError, match="no table 'torch:nothing'"):
+        calls_of("torch", ["torch:nothing"])
 
 
 def shown_by(calls, wrong, word="values differ", **facts):
@@ -145,6 +170,21 @@ def test_failures_that_say_the_same_are_one_finding_in_all_functions():
         shown = Shown(call.name, FAILS, details, "ValueError", "torch/x.py:f")
         found.append(CallSighting(call, "torch:aot", shown, {}))
     assert [first.call.family for first, _ in distinct(found)] == ["one", "three"]
+
+
+def test_reductions_share_a_cause_and_deaths_have_that_of_their_function():
+    found = []
+    for name, word, details in (
+        ("sum", FAILS, "ReduceSum node has no axes"),
+        ("mean", FAILS, "ReduceMean node has no axes"),
+        ("pool1d", DIES, "SIGFPE: words of a log"),
+        ("pool2d", DIES, "SIGFPE: other words"),
+        ("fold", DIES, "SIGFPE: words of a log"),
+    ):
+        call = Call("torch", name, f"{name}(x)", (floats(2),))
+        shown = Shown(call.name, word, details, "Error")
+        found.append(CallSighting(call, "torch:aot", shown, {}))
+    assert [first.call.family for first, _ in distinct(found)] == ["sum", "fold", "pool1d"]
 
 
 def test_calls_that_have_run_are_not_run_again_here_or_elsewhere(tmp_path):
@@ -204,8 +244,10 @@ def test_a_short_script_holds_the_call_and_what_is_expected():
     assert len(text.splitlines()) <= 25
     assert "import openvino as ov" in text
     assert "print('expected', expected)" in text
-    text = short_text(Program(call, WAYS["torch:aot"], "ramp"), ACCEPTS, "s", "v 1")
-    assert "except Exception as error" in text
+    program = Program(call, WAYS["torch:aot"], "ramp")
+    assert "except Exception as error" in short_text(program, ACCEPTS, "s", "v 1")
+    assert "except Exception as error" not in short_text(program, DIES, "s", "v 1")
+    assert "except Exception as error" in short_text(program, DIES, "s", "v 1", plain_fails=True)
 
 
 @pytest.mark.slow

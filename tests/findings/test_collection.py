@@ -9,6 +9,7 @@ from asterism.core.messages.errors import UserError
 from asterism.findings.causes import same_place
 from asterism.findings.collecting import Collected, collect
 from asterism.findings.entry import Entry, place_of, read_entries
+from asterism.findings.gathering import note_links
 from asterism.findings.page import (
     Verdict,
     campaign_page,
@@ -16,6 +17,7 @@ from asterism.findings.page import (
     read_verdicts,
     write_pages,
 )
+from asterism.libraries.reporting.known_issues import KnownIssue
 
 FACTS = {
     "pieces": [
@@ -111,8 +113,44 @@ def test_the_index_has_a_line_for_each_finding_and_counts_false_alarms_apart():
     assert "2 distinct findings" in text
     assert "1 show on ordinary inputs" in text
     _, alarms = text.split("## False alarms")
-    assert "1 difference that" in alarms and alarms.count("/report.md") == 1
-    assert "(three/report.md)" in alarms
+    today, earlier = alarms.split("that earlier oracles called so")
+    assert "1 difference that" in today and "(three/report.md)" in today
+    assert earlier.count("/report.md") == 0
+    text = index_page(found, {"three": Verdict(True, "it is not", mended=True)})
+    today, earlier = text.split("## False alarms")[1].split("that earlier oracles called so")
+    assert "0 differences that" in today and "(three/report.md)" in earlier
+
+
+def test_the_index_counts_failures_by_phase_and_those_of_compiled_code():
+    failed = {"symptom": "fails"}
+    found = [
+        entry("one", library="openvino", phase="compiling", **failed),
+        entry("two", library="tf2onnx", phase="compiling", **failed),
+        entry("three", library="openvino", phase="converting", **failed),
+        entry("four", library="torch", phase="running", **failed),
+        entry("five", library="tensorflow", phase="plain", **failed),
+    ]
+    text = index_page(found, {})
+    assert "2 are crashes, failures or hangs of compiled code" in text
+    assert "| compiling | 1 | 1 |" in text
+    assert "| running as it is, uncompiled | 0 | 1 |" in text
+    assert "[fails, converting](three/report.md)" in text
+
+
+def test_findings_are_linked_to_the_issues_that_are_known(tmp_path):
+    for name, inputs in (("one", "nan"), ("two", "normal"), ("three", "nan")):
+        (tmp_path / name).mkdir()
+        entry(name, inputs=inputs).write(tmp_path / name)
+    known = {
+        "| three": KnownIssue("https://there/3", limit="it is documented"),
+        "| jax |": KnownIssue("https://there/issues/12", inputs="nan"),
+    }
+    note_links(tmp_path, {**known, "| three ": KnownIssue("https://there/3")})
+    links = {e.name: e.known for e in read_entries(tmp_path)}
+    assert links == {"one": known["| jax |"].link, "two": "", "three": known["| jax |"].link}
+    text = index_page(read_entries(tmp_path), {})
+    assert "2 are linked to an issue" in text
+    assert text.count("[12](https://there/issues/12)") == 2
 
 
 def test_the_page_of_figures_says_what_the_campaign_took():
@@ -120,7 +158,10 @@ def test_the_page_of_figures_says_what_the_campaign_took():
     assert "| models an hour, while they ran | 120 |" in text
     assert "| models an hour, with triage | 60 |" in text
     assert "| not confirmed, left out | 1 |" in text
-    assert "1 of these are false alarms" in text
+    assert "1 of these are false alarms, 100.0%" in text
+    text = campaign_page([entry()], {"one": Verdict(True, "no", mended=True)}, FACTS)
+    assert "calls 0 differences a wrong result" in text
+    assert "Earlier oracles had 1 more false alarms" in text
 
 
 def test_verdicts_get_into_the_reports_once(tmp_path):

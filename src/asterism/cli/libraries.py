@@ -72,6 +72,10 @@ def collect_findings(
         list[str] | None,
         typer.Option(help="Of `asterism call-functions`: torch, tensorflow, jax; repeatable."),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(help="Of calls, those with this in their signature; repeatable."),
+    ] = None,
 ) -> None:
     """Give each distinct confirmed finding of a campaign a folder, and write the pages.
 
@@ -81,7 +85,7 @@ def collect_findings(
     from asterism.findings.gathering import gather
 
     require_root("conf")
-    outcome = gather(folder, pieces, operators or [], calls or [])
+    outcome = gather(folder, pieces, operators or [], calls or [], only or [])
     for name in outcome.new:
         print(name)
     print(
@@ -187,6 +191,9 @@ def call_functions(
     way: Annotated[
         list[str] | None, typer.Option(help="As torch:inductor; repeatable; default: all.")
     ] = None,
+    table: Annotated[
+        list[str] | None, typer.Option(help="As torch:casts; repeatable; default: all.")
+    ] = None,
     most: Annotated[int, typer.Option(min=1, help="Run at most so many now.")] = 1000,
     experiment: Annotated[
         str, typer.Option(help="Of conf/experiment: tolerances and limits.")
@@ -215,7 +222,8 @@ def call_functions(
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     elsewhere = facts_of(collection).get("calls", {})
     with Runners(framework, limits, settings.judge) as runners:
-        shown = run_calls(calls_of(framework), names, runners, state_root() / CALLS, elsewhere)
+        calls = calls_of(framework, table or [])
+        shown = run_calls(calls, names, runners, state_root() / CALLS, elsewhere)
         for number, (name, one) in enumerate(shown, 1):
             if one.word in FINDINGS:
                 print(f"{name:20} {one.word:22} {one.call}  {one.details[:160]}", flush=True)

@@ -10,6 +10,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import write_json
 from asterism.core.files.records import ShortText, read_record
+from asterism.findings.calls.judging import ACCEPTS
 from asterism.libraries.judging.compare import DIFFERENCES
 from asterism.libraries.judging.finding import ODD_REFERENCE
 
@@ -40,6 +41,7 @@ class Entry:
         lines: of ``repro.py``.
         minimal: whether nothing smaller was left to try.
         also: signatures of findings with the same cause.
+        phase: of a failure, as :mod:`asterism.findings.phase` found it; empty where it is none.
         known: link to an issue; empty where none is known.
         elsewhere: whether other versions have it, by environment.
         finding: as the oracle has it, where a layer showed it.
@@ -62,6 +64,7 @@ class Entry:
     lines: int
     minimal: bool = True
     also: tuple[ShortText, ...] = ()
+    phase: ShortText = ""
     known: ShortText = ""
     elsewhere: dict[str, ShortText] = field(default_factory=dict)
     finding: dict[str, Any] = field(default_factory=dict)
@@ -70,6 +73,11 @@ class Entry:
     def by_values(self) -> bool:
         """Whether a result is wrong, rather than something failing."""
         return self.symptom in (*DIFFERENCES, ODD_REFERENCE)
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether something ends by an exception or a signal, or does not end."""
+        return not self.by_values and self.symptom != ACCEPTS
 
     @property
     def is_ordinary(self) -> bool:

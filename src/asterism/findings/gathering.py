@@ -19,6 +19,7 @@ from asterism.core.settings.yaml_files import parse_yaml
 from asterism.core.workers.worker import Limits
 from asterism.findings.calls.campaign import CALLS, Runners, totals
 from asterism.findings.calls.candidates import write_call_candidates
+from asterism.findings.calls.judging import HANGS
 from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
 from asterism.findings.causes import Candidate, have_one_cause
 from asterism.findings.checking import elsewhere
@@ -27,9 +28,10 @@ from asterism.findings.entry import FACTS as ENTRY
 from asterism.findings.entry import Entry, read_entries
 from asterism.findings.operators import distinct, sightings_of, signature_of, write_candidates
 from asterism.findings.page import read_verdicts, write_pages
+from asterism.findings.phase import phase_of
 from asterism.findings.single_layers import single_layer_models
 from asterism.libraries.adapters.backends import OF_ONNX
-from asterism.libraries.reporting.known_issues import read_known_issues
+from asterism.libraries.reporting.known_issues import KnownIssue, read_known_issues
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.reproduction import Reproduction
@@ -53,6 +55,7 @@ def gather(
     pieces: Path | None,
     comparisons: Sequence[str],
     frameworks: Sequence[str] = (),
+    only: Sequence[str] = (),
 ) -> Collected:
     """Add what is new to a collection and write its pages.
 
@@ -61,6 +64,7 @@ def gather(
         pieces: of a campaign; None for those below ``state.root``.
         comparisons: of libraries on single operators, as ``FOLDER:OLD:NEW``.
         frameworks: whose calls are looked through.
+        only: parts of signatures, one of which a finding of a call must have; none for all.
 
     Raises:
         UserError: a folder is missing or damaged.
@@ -95,13 +99,15 @@ def gather(
             judge = partial(have_one_cause, show)
             collect(fresh, known, collection, judge, outcome)
             for framework in frameworks:
-                made = _of_calls(framework, settings, Path(scratch), noted, outcome)
+                made = _of_calls(framework, settings, Path(scratch), noted, outcome, only)
                 for candidate in made:
                     known = collected(collection, read_entries(collection))
                     collect([candidate], known, collection, judge, outcome)
     for name in outcome.new:
         entry = read_record(Entry, collection / name / ENTRY)
         replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
+    note_phases(collection)
+    note_links(collection, read_known_issues(settings.triage.known_issues))
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
@@ -122,18 +128,46 @@ def gather(
     return outcome
 
 
+def note_phases(collection: Path) -> None:
+    """Run the script of each failure whose phase is not known, and note the phase."""
+    for entry in read_entries(collection):
+        if entry.is_failure and not entry.phase:
+            folder = collection / entry.name
+            replace(entry, phase=phase_of(folder, entry.symptom == HANGS)).write(folder)
+
+
+def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:
+    """Link each finding to the issue of its library, where one is known.
+
+    Args:
+        collection: its folder.
+        known: issues and limits by a part of the signature.
+    """
+    issues = {part: issue for part, issue in known.items() if not issue.limit}
+    for entry in read_entries(collection):
+        fits = (
+            issue.link
+            for part, issue in issues.items()
+            if part in entry.signature and issue.inputs in ("", entry.inputs)
+        )
+        link = next(fits, "")
+        if link and link != entry.known:
+            replace(entry, known=link).write(collection / entry.name)
+
+
 def _of_calls(
     framework: str,
     settings: Settings,
     scratch: Path,
     noted: Set[str],
     outcome: Collected,
+    only: Sequence[str],
 ) -> Iterator[Candidate]:
     """New confirmed findings of a framework's calls, as each is confirmed."""
     limits = Limits(settings.execute.hang_seconds, settings.execute.memory_mb)
     with Runners(framework, limits, settings.judge) as runners:
         parts, folder = _documented(settings), state_root() / CALLS
-        made = write_call_candidates(folder, framework, runners, noted, parts, scratch)
+        made = write_call_candidates(folder, framework, runners, noted, parts, scratch, only)
         for found in made:
             if found is None:
                 outcome.unconfirmed += 1

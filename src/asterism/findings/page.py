@@ -14,6 +14,7 @@ from asterism.core.messages.counting import counted
 from asterism.core.messages.errors import UserError
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.findings.entry import VERDICTS, Entry
+from asterism.findings.phase import CONVERTING_LIBRARIES, PHASES, PLAIN, is_of_compiled_code
 from asterism.libraries.reporting.markdown import cell
 
 INDEX, CAMPAIGN = "README.md", "campaign.md"
@@ -29,10 +30,12 @@ class Verdict:
     Args:
         false_alarm: whether the library does nothing wrong.
         reason: why, in a sentence or two.
+        mended: whether the oracle of today no longer reports such a false alarm.
     """
 
     false_alarm: bool
     reason: str
+    mended: bool = False
 
 
 def read_verdicts(collection: Path) -> dict[str, Verdict]:
@@ -83,9 +86,13 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
     """All findings, and below them those that turned out to be false alarms."""
     real = _real(entries, verdicts)
     alarms = [entry for entry in entries if entry not in real]
+    today = [entry for entry in alarms if not verdicts[entry.name].mended]
+    earlier = [entry for entry in alarms if entry not in today]
     ordinary = sum(entry.is_ordinary for entry in real)
     wrong = sum(entry.is_ordinary and entry.by_values for entry in real)
     known = sum(bool(entry.known) for entry in real)
+    failures = [entry for entry in real if entry.is_failure]
+    compiled = sum(is_of_compiled_code(entry.library, entry.phase) for entry in failures)
     lines = [
         "# Findings",
         "",
@@ -96,9 +103,15 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
         f"{known} are linked to an issue of",
         "the library. [What they took](campaign.md).",
         "",
+        f"{compiled} are crashes, failures or hangs of compiled code: a compiler ends so, or what "
+        "it made,",
+        "and no converter is to blame.",
+        "",
         *_counts("library or converter", (e.library for e in real)),
         "",
         *_counts("symptom", (e.symptom for e in real)),
+        "",
+        *_phases(failures),
         "",
         "`python FOLDER/repro.py` shows one. `python FOLDER/check.py` exits with 1 while the bug",
         "lives, with 0 when it is gone, and with 2 when something else fails. `make findings` runs",
@@ -108,11 +121,17 @@ def index_page(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> str
         "",
         "## False alarms",
         "",
-        f"{counted(len(alarms), 'difference')} that the oracle called a wrong result, and that a "
-        "person found",
+        f"{counted(len(today), 'difference')} that the oracle of today calls a wrong result, and "
+        "that a person found",
         "to be none. Each report says why.",
         "",
-        *_table(alarms, verdicts),
+        *(_table(today, verdicts) if today else ()),
+        *([""] if today else ()),
+        f"{counted(len(earlier), 'difference')} that earlier oracles called so. What they led to "
+        "is mended: the oracle of",
+        "today does not report them.",
+        "",
+        *_table(earlier, verdicts),
     ]
     return "\n".join(lines) + "\n"
 
@@ -121,12 +140,13 @@ def _table(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[st
     """Findings on ordinary inputs first, then by library and symptom."""
     order = sorted(entries, key=lambda e: (not e.is_ordinary, e.library, e.symptom, e.name))
     rows = [
-        f"| [{e.symptom}]({e.name}/report.md) | {e.library} | {_versions(e)} | {cell(e.where)} | "
-        f"{_inputs(e)} | {_elsewhere(e)} | {'yes' if e.name in verdicts else ''} |"
+        f"| [{_symptom(e)}]({e.name}/report.md) | {e.library} | {_versions(e)} | {cell(e.where)} | "
+        f"{_inputs(e)} | {_elsewhere(e)} | {'yes' if e.name in verdicts else ''} | {_issue(e)} |"
         for e in order
     ]
     heads = ("symptom", "library", "version", "layer and parameters", "inputs", "other versions")
-    return [f"| {' | '.join((*heads, 'looked at'))} |", "|---|---|---|---|---|---|---|", *rows]
+    last = ("looked at", "issue")
+    return [f"| {' | '.join((*heads, *last))} |", f"|{'---|' * 8}", *rows]
 
 
 def _real(entries: Sequence[Entry], verdicts: Mapping[str, Verdict]) -> list[Entry]:
@@ -153,6 +173,8 @@ def campaign_page(
     real = _real(entries, verdicts)
     layers = [entry for entry in real if entry.source == "layer"]
     wrong = [entry for entry in entries if entry.by_values]
+    earlier = [e for e in wrong if e.name in verdicts and verdicts[e.name].mended]
+    wrong = [entry for entry in wrong if entry not in earlier]
     looked = [entry for entry in wrong if entry.name in verdicts]
     alarms = sum(verdicts[entry.name].false_alarm for entry in looked)
     apart = _apart(pieces)
@@ -190,8 +212,11 @@ def campaign_page(
         "|---|---|---|",
         "| " + " | ".join(f"{facts['coverage'][k]:.0%}" for k in _COVERED) + " |",
         "",
-        f"{len(wrong)} differences are called a wrong result. {len(looked)} of them were looked at",
-        f"by hand, with the reason in the report: {alarms} of these are false alarms.",
+        f"The oracle of today calls {len(wrong)} differences a wrong result. {len(looked)} of "
+        "them were looked at",
+        f"by hand, with the reason in the report: {alarms} of these are false alarms, "
+        f"{alarms / max(len(looked), 1):.1%}.",
+        f"Earlier oracles had {len(earlier)} more false alarms, which led to repairs.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -258,6 +283,21 @@ def _counts(title: str, words: Iterable[str]) -> list[str]:
     return [f"| {title} | findings |", "|---|---|", *rows]
 
 
+def _phases(failures: Sequence[Entry]) -> list[str]:
+    """How many failures each phase has: those of converters stand apart."""
+    lines = ["| failures while | of converters' making | others |", "|---|---|---|"]
+    for phase in PHASES:
+        here = [entry for entry in failures if entry.phase == phase]
+        others = sum(entry.library not in CONVERTING_LIBRARIES for entry in here)
+        word = "running as it is, uncompiled" if phase == PLAIN else phase
+        lines.append(f"| {word} | {len(here) - others} | {others} |")
+    return lines
+
+
+def _symptom(entry: Entry) -> str:
+    return f"{entry.symptom}, {entry.phase}" if entry.phase else entry.symptom
+
+
 def _versions(entry: Entry) -> str:
     return ", ".join(f"{package} {v}" for package, v in sorted(entry.versions.items()))
 
@@ -267,6 +307,10 @@ def _inputs(entry: Entry) -> str:
         return entry.inputs
     ordinary = entry.inputs in ("normal", "wide")
     return f"{entry.inputs}, special weights" if ordinary else entry.inputs
+
+
+def _issue(entry: Entry) -> str:
+    return f"[{entry.known.rpartition('/')[2]}]({entry.known})" if entry.known else ""
 
 
 def _elsewhere(entry: Entry) -> str:

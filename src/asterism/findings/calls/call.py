@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -62,6 +63,16 @@ class Call:
     def is_empty(self) -> bool:
         """Whether an input has no elements."""
         return any(0 in given.shape for given in self.inputs)
+
+    @property
+    def narrow(self) -> tuple[str, ...]:
+        """Dtypes named in its text that round more than float32: what it computes is that coarse.
+
+        A compiler may keep a wider dtype between two steps, as their documentation says.
+        """
+        text = f"{self.setup} {self.expression}".replace(".half()", "float16")
+        found = set(re.findall(r"float8_\w+|bfloat16|(?<!b)float16", text))
+        return tuple(sorted(found))
 
     @property
     def facts(self) -> dict[str, str]:

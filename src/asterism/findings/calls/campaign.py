@@ -17,8 +17,8 @@ from asterism.core.workers.worker import Limits
 from asterism.findings.calls.call import Call
 from asterism.findings.calls.judging import INVALID, judge
 from asterism.findings.calls.program import Program, imports_of
-from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.calls.running import Ran, TextRunner
+from asterism.findings.calls.way import WAYS, Way
 from asterism.libraries.judging.params import JudgeParams
 
 #: The folder of the ways' files, below the root of the state.
@@ -64,9 +64,7 @@ class Runners:
         """Run a text in the worker of a way; None for plain calls."""
         name = "" if way is None else way.imports
         if name not in self._runners:
-            first = next(
-                r for r in map(WAYS.__getitem__, WAYS) if r.framework == self.framework
-            )
+            first = next(r for r in map(WAYS.__getitem__, WAYS) if r.framework == self.framework)
             imports = imports_of([first if way is None else way])
             runner = TextRunner(self.framework, imports, self._limits)
             self._runners[name] = self._stack.enter_context(runner)
@@ -173,7 +171,8 @@ def _show(program: Program, plains: tuple[Ran, Ran, Ran], runners: Runners, bega
     if plain.status in ("crash", "hang", "memory"):
         return Shown(program.call.name, INVALID, f"{plain.status}: {plain.message}")
     indirect = runners.run(program.way, program.indirect, "actual")
-    word, details = judge(program.way, plain, exact, moved, indirect, runners.params)
+    narrow = program.call.narrow
+    word, details = judge(program.way, plain, exact, moved, indirect, runners.params, narrow)
     odd = plain if plain.status == "error" else indirect
     seconds = round(time.monotonic() - began, 3)
     return Shown(program.call.name, word, details[:600], odd.exception, odd.frame, seconds)

@@ -9,12 +9,12 @@ import numpy as np
 
 from asterism.findings.calls.campaign import Runners, read_shown
 from asterism.findings.calls.distinct import CallSighting, distinct, sightings_of
-from asterism.findings.calls.judging import ACCEPTS, judge, tolerance
+from asterism.findings.calls.judging import judge, tolerance
 from asterism.findings.calls.program import FILLS, Program
-from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.calls.running import Ran
 from asterism.findings.calls.scripts import check_text, short_text
 from asterism.findings.calls.table import calls_of
+from asterism.findings.calls.way import WAYS, Way
 from asterism.findings.causes import Candidate
 from asterism.findings.checking import check_status
 from asterism.findings.collecting import REPORT, name_of, versions_of_library
@@ -47,6 +47,7 @@ def write_call_candidates(
     noted: Set[str],
     limits: Collection[str],
     scratch: Path,
+    only: Collection[str] = (),
 ) -> Iterator[Candidate | None]:
     """Scripts and a report for each cause; None for one that three fresh processes do not show.
 
@@ -57,11 +58,14 @@ def write_call_candidates(
         noted: signatures that the collection knows.
         limits: parts of signatures of what a library documents not to do.
         scratch: for the results.
+        only: parts of signatures, one of which a finding must have; none for all.
     """
     for sighting, others in distinct(all_sightings(folder, [framework])):
         if noted & {sighting.signature, *others}:
             continue
         if any(part in sighting.signature for part in limits):
+            continue
+        if only and not any(part in sighting.signature for part in only):
             continue
         yield _candidate(sighting, others, runners, scratch)
 
@@ -79,8 +83,10 @@ def _candidate(
     place.mkdir(parents=True, exist_ok=True)
     versions = _versions(sighting)
     said = ", ".join(f"{package} {version}" for package, version in versions.items())
-    (place / REPRO).write_text(short_text(program, word, signature, said), encoding="utf-8")
-    allowed = _allowed(plains, program.way, runners) if word in DIFFERENCES else []
+    text = short_text(program, word, signature, said, not plains[0].is_ok)
+    (place / REPRO).write_text(text, encoding="utf-8")
+    narrow = sighting.call.narrow
+    allowed = _allowed(plains, program.way, runners, narrow) if word in DIFFERENCES else []
     check = check_text(word, signature, indirect, plains[0], allowed)
     (place / CHECK).write_text(check, encoding="utf-8")
     statuses = tuple(check_status(place / CHECK) or 0 for _ in range(CONFIRMATIONS))
@@ -123,12 +129,17 @@ def _simplest(
         program = Program(sighting.call, way, fill)
         plains = runners.plain(program)
         indirect = runners.run(way, program.indirect, "actual")
-        if judge(way, *plains, indirect, runners.params)[0] == sighting.shown.word:
+        if (
+            judge(way, *plains, indirect, runners.params, sighting.call.narrow)[0]
+            == sighting.shown.word
+        ):
             return program, plains, indirect
     return None
 
 
-def _allowed(plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners) -> list[float]:
+def _allowed(
+    plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners, narrow: Sequence[str]
+) -> list[float]:
     """The largest deviation of each output that rounding explains."""
     plain, exact, moved = plains
     found = []
@@ -138,7 +149,7 @@ def _allowed(plains: tuple[Ran, Ran, Ran], way: Way, runners: Runners) -> list[f
             continue
         parts = [run.arrays[at] if at < len(run.arrays) else None for run in (exact, moved)]
         real = [np.abs(p) if p is not None and p.shape == expected.shape else None for p in parts]
-        dtypes = plain.dtypes[at], way.finest
+        dtypes = plain.dtypes[at], way.finest, *narrow
         given = tolerance(np.abs(expected), real[0], real[1], dtypes, runners.params)
         found.append(float(np.max(given, initial=0.0)))
     return found
@@ -156,7 +167,7 @@ def _report(entry: Entry, place: Path, sighting: CallSighting) -> str:
     """In the shape that the libraries' bug templates ask for."""
     versions = "\n".join(f"- {name} {version}" for name, version in entry.versions.items())
     plain = f"What {sighting.call.framework} gives when it calls the function plainly."
-    if entry.symptom == ACCEPTS:
+    if "except Exception" in (place / REPRO).read_text(encoding="utf-8"):
         plain = "An exception, as of the plain call."
     return f"""# {shown(entry.library)}: {shown(entry.symptom)} ({shown(entry.where)})
 

@@ -23,8 +23,8 @@ _KIN = (
     ("torch.fft.fft", "torch.fft.ifft", "torch.fft.rfft", "torch.fft.irfft", "torch.fft.hfft"),
     ("f.interpolate", "tf.image.resize"),
 )
-#: What has a message that tells its cause.
-_TOLD = (FAILS, DIES)
+#: Operators that share their code, in messages.
+_REDUCTIONS = re.compile(r"Reduce(Sum|Mean|Max|Min|Prod|L1|L2|LogicalAnd|LogicalOr)")
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,17 @@ class CallSighting:
     def place(self) -> tuple[str, ...]:
         """Where its cause lies: of failures the frame and words, of values the function."""
         shown = self.shown
-        if shown.word in _TOLD:
+        if shown.word == FAILS:
             return self.library, shown.exception, shown.frame, _words(shown.details)
-        if shown.word == HANGS:
-            return self.library, HANGS, family_of(self.call.family)
+        if shown.word in (DIES, HANGS):
+            return self.library, shown.word, shown.exception, family_of(self.call.family)
         if "outputs in place of" in shown.details:
             return self.library, "number of outputs"
         kind = ACCEPTS if shown.word == ACCEPTS else "wrong"
         return self.library, kind, family_of(self.call.family)
 
 
-def sightings_of(
-    calls: Mapping[str, Call], way: str, shown: Sequence[Shown]
-) -> list[CallSighting]:
+def sightings_of(calls: Mapping[str, Call], way: str, shown: Sequence[Shown]) -> list[CallSighting]:
     """What a way has shown, with what decides, in the order of the calls."""
     by_name = {s.call: s for s in shown if s.call in calls}
     rows: dict[tuple[str, int], list[str]] = {}
@@ -112,7 +110,7 @@ def distinct(sightings: Sequence[CallSighting]) -> list[tuple[CallSighting, list
             (
                 known
                 for known in here
-                if sighting.shown.word in (*_TOLD, HANGS)
+                if sighting.shown.word in (FAILS, DIES, HANGS)
                 or not mine
                 or not _options(known[0])
                 or mine & _options(known[0])
@@ -152,5 +150,5 @@ def _options(sighting: CallSighting) -> frozenset[str]:
 
 def _words(message: str) -> str:
     """The words of a message without numbers and names of nodes."""
-    text = re.sub(r"['\"`].*?['\"`]|%\S+|\S*\d\S*", "", message)
+    text = re.sub(r"['\"`].*?['\"`]|%\S+|\S*\d\S*", "", _REDUCTIONS.sub("Reduce", message))
     return " ".join(re.findall(r"[A-Za-z_]{3,}", text)[:14])

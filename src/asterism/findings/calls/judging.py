@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from asterism.findings.calls.way import Way
 from asterism.findings.calls.running import Ran
+from asterism.findings.calls.way import Way
 from asterism.libraries.judging.difference import difference
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.messages import is_unsupported
@@ -21,7 +21,14 @@ FAILS, DIES, HANGS, ACCEPTS = "fails", "crashes", "hangs", "runs what must fail"
 #: What is no finding.
 AGREES, INVALID, UNSUPPORTED, ROUNDING = "agrees", "invalid", "unsupported", "eager is off"
 
-_EPSILON = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float64": 2.0**-52, "complex128": 2.0**-52}
+_EPSILON = {
+    "float8_e4m3fn": 2.0**-3,
+    "float8_e5m2": 2.0**-2,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+}
 #: A function is computed in several steps, each of which rounds.
 _STEPS = 4
 #: By which a way says that it does not do something: no defect.
@@ -37,7 +44,13 @@ _LIMITS = (
 
 
 def judge(
-    way: Way, plain: Ran, exact: Ran, moved: Ran, indirect: Ran, params: JudgeParams
+    way: Way,
+    plain: Ran,
+    exact: Ran,
+    moved: Ran,
+    indirect: Ran,
+    params: JudgeParams,
+    narrow: Sequence[str] = (),
 ) -> tuple[str, str]:
     """What is wrong with a way's result, or one of the words for nothing; and details.
 
@@ -48,7 +61,10 @@ def judge(
         moved: the same with inputs moved by one rounding.
         indirect: the result of the way.
         params: tolerances.
+        narrow: dtypes that the call computes in between.
     """
+    if plain.status == "error" and indirect.status == "crash":
+        return DIES, f"{indirect.exception}: {indirect.message}"
     if not plain.is_ok:
         must_fail = way.checks and plain.status == "error" and not _says_limit(plain, ())
         if not must_fail or not indirect.is_ok:
@@ -64,7 +80,7 @@ def judge(
     if len(plain.arrays) != len(indirect.arrays):
         return "wrong shape", f"{len(indirect.arrays)} outputs in place of {len(plain.arrays)}"
     found = [
-        _difference(plain, exact, moved, indirect, at, way.finest, params)
+        _difference(plain, exact, moved, indirect, at, (way.finest, *narrow), params)
         for at in range(len(plain.arrays))
     ]
     return next((f for f in found if f[0] != AGREES), (AGREES, ""))
@@ -83,7 +99,7 @@ def tolerance(
         expected: what the plain call gives.
         exact: the same in float64.
         moved: the same with inputs moved by one rounding.
-        dtypes: of the plain call's result, and the finest one that the way computes in.
+        dtypes: of the plain call's result, and those that the call and the way compute in.
         params: tolerances.
     """
     spread = 0.0
@@ -99,7 +115,13 @@ def tolerance(
 
 
 def _difference(
-    plain: Ran, exact: Ran, moved: Ran, indirect: Ran, at: int, finest: str, params: JudgeParams
+    plain: Ran,
+    exact: Ran,
+    moved: Ran,
+    indirect: Ran,
+    at: int,
+    dtypes: Sequence[str],
+    params: JudgeParams,
 ) -> tuple[str, str]:
     expected, actual, dtype = plain.arrays[at], indirect.arrays[at], plain.dtypes[at]
     if expected.shape != actual.shape:
@@ -118,7 +140,7 @@ def _difference(
         others = [_real(r) if r is not None else None for r in references]
         for number, (mine, right) in enumerate(parts):
             given = [o[number] if o is not None else None for o in others]
-            allowed = tolerance(right, given[0], given[1], (dtype, finest), params)
+            allowed = tolerance(right, given[0], given[1], (dtype, *dtypes), params)
             found = difference(mine, right.astype(np.float64), allowed, str(mine.dtype))
             if found is not None:
                 kinds.append((found[0], reference is expected))

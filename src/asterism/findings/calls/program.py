@@ -79,7 +79,7 @@ class Program:
         whole = f"inputs = [{', '.join(tensors)}]"
         if len(whole) > 100:
             whole = "inputs = [\n" + "".join(f"    {t},\n" for t in tensors) + "]"
-        return f"{setup}{whole}\n\n\ndef f({names}):\n    return {self.call.expression}\n\n\n"
+        return f"{setup}{whole}\n\ndef f({names}):\n    return {self.call.expression}\n\n"
 
     @property
     def plain(self) -> str:

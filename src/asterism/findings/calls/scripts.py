@@ -14,7 +14,9 @@ _HANG_SECONDS = 120
 _TEMPLATE = "check_call.py.txt"
 
 
-def short_text(program: Program, word: str, signature: str, versions: str) -> str:
+def short_text(
+    program: Program, word: str, signature: str, versions: str, plain_fails: bool = False
+) -> str:
     """The short script: it prints what is expected and what comes.
 
     Args:
@@ -22,10 +24,11 @@ def short_text(program: Program, word: str, signature: str, versions: str) -> st
         word: the symptom.
         signature: the finding's name.
         versions: of the packages, in words.
+        plain_fails: whether the plain call raises an exception.
     """
     way = program.way
     expected = f"{way.expected}\nprint('expected', expected)\n"
-    if word == ACCEPTS:
+    if word == ACCEPTS or plain_fails:
         lines = "\n".join(f"    {line}" for line in way.expected.split("\n"))
         expected = (
             f"try:\n{lines}\nexcept Exception as error:\n"

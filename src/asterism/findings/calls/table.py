@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
+from asterism.core.messages.errors import UserError
 from asterism.core.parameters.registry import Registry
 from asterism.findings.calls.call import Call, Family, Input
 
@@ -14,9 +15,20 @@ Table = Callable[[], list[Family]]
 TABLES: Registry[Table] = Registry("table of functions", "asterism.findings.calls.tables")
 
 
-def calls_of(framework: str) -> dict[str, Call]:
-    """All calls of a framework by name: families take turns, the usual call of each first."""
+def calls_of(framework: str, chosen: Collection[str] = ()) -> dict[str, Call]:
+    """All calls of a framework by name: families take turns, the usual call of each first.
+
+    Args:
+        framework: whose functions.
+        chosen: names of tables; none for all.
+
+    Raises:
+        UserError: the framework has no such table.
+    """
     names = [name for name in TABLES if name.split(":")[0] == framework]
+    if odd := sorted(set(chosen) - set(names)):
+        raise UserError(f"there is no table {odd[0]!r}; {framework} has {', '.join(names)}")
+    names = [name for name in names if not chosen or name in chosen]
     rows = [list(family.calls(framework)) for name in names for family in TABLES[name]()]
     longest = max((len(row) for row in rows), default=0)
     turns = [row[at] for at in range(longest) for row in rows if at < len(row)]

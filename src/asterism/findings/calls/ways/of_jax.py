@@ -49,12 +49,13 @@ way(
         "model = ov.convert_model(jax.make_jaxpr(f)(*inputs))\n"
         'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
         'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([np.asarray(x) for x in inputs]).values())",
+        "actual = list(compiled([np.array(x) for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
         finest="float32",
         unsupported=(
-            r"This is OpenVINO internal type", r"Incorrect input parameters",
+            r"This is OpenVINO internal type",
+            r"Incorrect input parameters",
             r"No conversion rule",
             r"No translator",
             r"[Uu]nsupported",

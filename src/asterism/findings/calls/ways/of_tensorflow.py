@@ -12,7 +12,12 @@ way(
         "tensorflow",
         "tensorflow",
         "actual = tf.function(f, jit_compile=True)(*inputs)",
-        unsupported=(r"unsupported operations", r"not compilable", r"No registered"),
+        unsupported=(
+            r"unsupported operations",
+            r"not compilable",
+            r"No registered",
+            r"Negative dimension size",
+        ),
     ),
 )
 way(
@@ -28,18 +33,19 @@ way(
     Way(
         "tensorflow",
         "litert",
-        f"{_SIGNATURE}concrete = [tf.function(f, input_signature=signature).get_concrete_function()]\n"
-        "content = tf.lite.TFLiteConverter.from_concrete_functions(concrete).convert()\n"
+        f"{_SIGNATURE}traced = tf.function(f, input_signature=signature).get_concrete_function()\n"
+        "content = tf.lite.TFLiteConverter.from_concrete_functions([traced]).convert()\n"
         "interpreter = Interpreter(model_content=content)\n"
         "interpreter.allocate_tensors()\n"
         "for given, x in zip(interpreter.get_input_details(), inputs):\n"
-        '    interpreter.set_tensor(given["index"], x.numpy())\n'
+        '    interpreter.set_tensor(given["index"], np.array(x))\n'
         "interpreter.invoke()\n"
         'actual = [interpreter.get_tensor(y["index"]) for y in interpreter.get_output_details()]',
         imports="from ai_edge_litert.interpreter import Interpreter",
         packages=("ai-edge-litert",),
         unsupported=(
-            r"Invalid tensor size", r"Negative dimension size",
+            r"Invalid tensor size",
+            r"Negative dimension size",
             r"flex",
             r"Flex",
             r"custom op",
@@ -81,7 +87,7 @@ way(
         "model = ov.convert_model(function)\n"
         'hints = {"INFERENCE_PRECISION_HINT": "f32"}\n'
         'compiled = ov.Core().compile_model(model, "CPU", hints)\n'
-        "actual = list(compiled([x.numpy() for x in inputs]).values())",
+        "actual = list(compiled([np.array(x) for x in inputs]).values())",
         imports="import openvino as ov",
         packages=("openvino",),
         finest="float32",

@@ -13,10 +13,18 @@ _GRADIENTS = """def gradients(f):
     total = sum(torch.cos(y).sum() for y in torch.utils._pytree.tree_leaves(f(*leaves)))
     return torch.autograd.grad(total, [x for x in leaves if x.requires_grad])
 """
+#: What an exporter says where shapes or steps depend on values.
+_OF_VALUES = (
+    r"DynamicOutputShape",
+    r"DataDependentOutput",
+    r"UnbackedSymbol",
+    r"data-dependent",
+    r"GuardOnDataDependent",
+)
 #: How OpenVINO runs a converted model.
-_OPENVINO_RUN = '''hints = {"INFERENCE_PRECISION_HINT": "f32"}
+_OPENVINO_RUN = """hints = {"INFERENCE_PRECISION_HINT": "f32"}
 compiled = ov.Core().compile_model(model, "CPU", hints)
-actual = list(compiled([x.numpy() for x in inputs]).values())'''
+actual = list(compiled([x.numpy() for x in inputs]).values())"""
 #: What OpenVINO says where it does not know an operator.
 _OPENVINO_UNSUPPORTED = (
     r"This is OpenVINO internal type",
@@ -25,6 +33,7 @@ _OPENVINO_UNSUPPORTED = (
     r"No conversion rule",
     r"[Uu]nsupported",
     r"OpConversionFailure.*not support",
+    *_OF_VALUES,
 )
 
 way(
@@ -46,6 +55,16 @@ way(
     ),
 )
 way(
+    "torch:scalars",
+    Way(
+        "torch",
+        "torch",
+        "with torch._dynamo.config.patch(capture_scalar_outputs=True):\n"
+        "    actual = torch.compile(f, dynamic=True)(*inputs)",
+        unsupported=_OF_VALUES,
+    ),
+)
+way(
     "torch:gradient",
     Way(
         "torch",
@@ -61,6 +80,7 @@ way(
         "torch",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs)).run_decompositions()\n"
         "actual = program.module()(*inputs)",
+        unsupported=_OF_VALUES,
     ),
 )
 way(
@@ -71,6 +91,7 @@ way(
         "actual = torch.vmap(f)(*[torch.stack([x, x]) for x in inputs])",
         expected="first = f(*inputs)\n"
         "expected = torch.utils._pytree.tree_map(lambda y: torch.stack([y, y]), first)",
+        unsupported=(r"do not (yet )?support", r"cannot support", r"randomness", r"Dynamo"),
     ),
 )
 way(
@@ -92,8 +113,7 @@ way(
         "torch",
         "openvino",
         f"{_MODULE}program = torch.export.export(Model(), tuple(inputs))\n"
-        "model = ov.convert_model(program)\n"
-        + _OPENVINO_RUN,
+        "model = ov.convert_model(program)\n" + _OPENVINO_RUN,
         imports="import openvino as ov",
         packages=("openvino",),
         finest="float32",

@@ -1,0 +1,188 @@
+"""Small programs of TensorFlow: a few operators, sizes of one and none, loops, and casts."""
+
+from __future__ import annotations
+
+from asterism.findings.calls.call import Family
+from asterism.findings.calls.table import TABLES, floats, ints
+
+
+@TABLES.register("tensorflow:programs")
+def programs() -> list[Family]:
+    """Views and shapes, sizes of none, orders and places, layers at their edges, whole numbers."""
+    given = floats(4, 6), floats(4, 6)
+    named = {**_SHAPES, **_EMPTY, **_ORDERS, **_LAYERS, **_LOOPS}
+    whole = (ints(3, 4, below=9, dtype="int32"), ints(3, 4, below=2, dtype="int32"))
+    return [
+        *(Family(f"program {name}", text, (given,)) for name, text in named.items()),
+        *(Family(f"whole {name}", text, (whole,)) for name, text in _WHOLE.items()),
+    ]
+
+
+_SHAPES = {
+    "reverse of no axes": "tf.reverse(x, []) + y",
+    "transpose of no axes": "tf.transpose(tf.reduce_sum(x), []) + y",
+    "sum over no axes": "tf.reduce_sum(x, []) + tf.reduce_max(y, [])",
+    "mean over no axes": "tf.reduce_mean(x, []) * y",
+    "tile by none": "tf.concat([tf.tile(x, [0, 1]), y], 0)",
+    "tile of a scalar": "tf.tile(tf.reduce_sum(x), []) + y",
+    "pad of a scalar": "tf.pad(tf.reduce_sum(x), tf.zeros((0, 2), tf.int32)) + y",
+    "concat of one": "tf.concat([x], 1) + tf.stack([y], 0)[0]",
+    "strides back": "x[::-1, 5:0:-2] + y[:, :3]",
+    "new axes": "x[:, tf.newaxis, ..., tf.newaxis] + y[0, 0]",
+    "slice of none": "x[2:2] + y[0]",
+    "squeeze all": "tf.squeeze(tf.reduce_sum(x, keepdims=True)) + y",
+    "split unevenly": "tf.split(x, [0, 1, 5], 1)[2] + tf.split(y, [5, 0, 1], 1)[0]",
+    "unstack": "tf.add_n(tf.unstack(x, axis=1)) + y[:, 0]",
+    "roll both": "tf.roll(x, [1, -2], [0, 1]) + tf.roll(y, 9, 1)",
+    "repeat": "tf.repeat(x, [0, 2, 1, 1], 0) + y",
+    "many axes": "tf.reduce_sum(tf.reshape(x, (1,) * 6 + (4, 6)), (0, 2, 6)) + y[0]",
+    "transpose of six axes": "tf.transpose(tf.reshape(x, (2, 2, 1, 2, 3, 1)), (4, 5, 2, 0, 3, 1))",
+    "broadcast of a scalar": "tf.broadcast_to(tf.reduce_sum(x), (2, 1, 6)) + y[:2, None]",
+    "bits": "tf.bitcast(tf.bitcast(x, tf.int32) // 2, tf.float32) + y * 0",
+    "bytes": "tf.cast(tf.bitcast(x, tf.uint8), tf.float32)",
+    "spaces": "tf.space_to_batch(x[None, :, :, None], [2, 3], [[0, 0], [0, 0]])",
+    "batches": "tf.batch_to_space(tf.reshape(x, (6, 2, 2, 1)), [2, 3], [[0, 1], [1, 0]])",
+    "depth": "tf.nn.depth_to_space(tf.reshape(x, (1, 2, 3, 4)), 2) + 1",
+    "mirror": "tf.pad(x, [[3, 3], [0, 5]], 'REFLECT') + tf.pad(y, [[4, 2], [5, 0]], 'SYMMETRIC')",
+    "diagonals": "tf.linalg.diag_part(x, k=(-2, 1))",
+    "set diagonals": "tf.linalg.set_diag(x, y[:2, :4], k=(0, 1))",
+    "band": "tf.linalg.band_part(x, -1, 2) + tf.linalg.band_part(y, 0, -1)",
+    "shape of a shape": "tf.cast(tf.shape(tf.shape(x)) + tf.rank(y), tf.float32)",
+    "identity of n": "tf.identity_n([x, y])[1] + x",
+    "dynamic stitch": "tf.dynamic_stitch([[0, 2], [1, 3, 2]], [x[:2], y[:3]])",
+}
+_EMPTY = {
+    "product over none": "tf.matmul(x[:, :0], y[:0]) + 1",
+    "relu of a product over none": "tf.nn.relu(tf.matmul(x[:, :0], y[:0]) - 1)",
+    "sum of none": "tf.reduce_sum(x[:0], 0) + tf.reduce_prod(y[:, :0], 1)[0]",
+    "largest of none": "tf.reduce_max(x[:0], 0) + y[0]",
+    "softmax of none": "tf.concat([tf.nn.softmax(x[:, :0]), y], 1)",
+    "scan of none": "tf.concat([tf.cumsum(x[:0]), y], 0)",
+    "gather of none": "tf.gather(x, tf.zeros((0,), tf.int32), axis=1) + y[:, :1]",
+    "gather nd of none": "tf.gather_nd(x, tf.zeros((2, 0), tf.int32)) + y",
+    "scatter of none": "tf.tensor_scatter_nd_add(x, tf.zeros((0, 1), tf.int32), y[:0])",
+    "convolution of none": "tf.nn.conv2d(x[:0, :, None, None], y[:3, :3, None, None], 1, 'SAME')",
+    "pool of none": "tf.nn.max_pool2d(x[None, :, :, None][:0], 2, 2, 'SAME')",
+    "average of none": "tf.nn.avg_pool2d(x[None, :, :, None][:0], 2, 2, 'SAME')",
+    "resize of none": "tf.image.resize(x[None, :, :, None][:0], (2, 2))",
+    "normal of none": "tf.nn.l2_normalize(x[:0], 1) + y[:1]",
+    "top of none": "tf.math.top_k(x, 0)[0] + y[:, :1]",
+    "one hot of none": "tf.one_hot(tf.zeros((0,), tf.int32), 6) + x[:1]",
+    "segments of none": "tf.math.unsorted_segment_max(x[:0], tf.zeros((0,), tf.int32), 2)",
+    "no segments": "tf.math.unsorted_segment_sum(x, tf.zeros((4,), tf.int32) - 1, 0)",
+    "split of none": "tf.add_n(tf.split(x[:0], 3, 1)) + y[:1, :2]",
+    "einsum of none": "tf.einsum('ij,jk->ik', x[:, :0], y[:0])",
+    "fft of none": "tf.math.real(tf.signal.fft(tf.complex(x[:0], y[:0])))",
+    "matrices of none": "tf.linalg.inv(tf.zeros((0, 3, 3))) + x[0, 0]",
+    "determinant of none": "tf.linalg.det(tf.zeros((2, 0, 0))) + x[0, :2]",
+    "where of none": "tf.where(x > 99)",
+    "embedding of none": "tf.nn.embedding_lookup(x, tf.zeros((2, 0), tf.int32))",
+    "reverse of none": "tf.reverse_sequence(x[:0], tf.zeros((0,), tf.int32), seq_axis=1)",
+    "mean of none": "tf.reduce_mean(x[:0], 0) * 0 + tf.math.reduce_std(y[:, :0], 1)[0]",
+}
+_ORDERS = {
+    "argmax of ties": "tf.argmax(tf.round(x), 1) + tf.argmin(tf.round(y), 1)",
+    "sort of rounded": "tf.argsort(tf.round(x), 1, stable=True) + tf.cast(y > 0, tf.int32)",
+    "sort down": "tf.sort(x, 0, 'DESCENDING') + tf.sort(y, 1)",
+    "top of ties": "tf.math.top_k(tf.round(tf.transpose(x)), 2)[1]",
+    "in top": "tf.math.in_top_k(tf.cast(tf.abs(y[:, 0]), tf.int32), tf.round(x), 2)",
+    "searched": "tf.searchsorted(tf.sort(x), tf.round(y), side='right')",
+    "bucketized": "tf.raw_ops.Bucketize(input=x, boundaries=[-0.5, 0.0, 0.5])",
+    "histogram": "tf.histogram_fixed_width(x, [-1.0, 1.0], 4)",
+    "counted": "tf.math.bincount(tf.cast(tf.abs(x[0]), tf.int32), minlength=3, maxlength=4)",
+    "scattered twice": "tf.tensor_scatter_nd_add(x, [[1], [1], [2]], y[:3])",
+    "scattered largest": "tf.tensor_scatter_nd_max(x, [[1], [1], [2]], y[:3])",
+    "scattered last": "tf.scatter_nd([[0], [2]], y[:2], [4, 6]) + x",
+    "updated": "tf.tensor_scatter_nd_update(x, [[0, 1], [3, 5]], y[0, :2])",
+    "gathered in batches": "tf.gather(x, tf.argsort(y, 1), batch_dims=1)",
+    "gathered by several": "tf.gather_nd(x, [[[0, 1], [3, 5]]]) + y[0, :2]",
+    "scan both ways": "tf.cumsum(x, 1, exclusive=True, reverse=True) + tf.math.cumprod(y, 0, True)",
+    "scan of logs": "tf.math.cumulative_logsumexp(x, 1, exclusive=True, reverse=True)",
+    "segments twice": "tf.math.unsorted_segment_prod(x, [2, 0, 2, -1], 4)",
+    "unique": "tf.unique(tf.reshape(tf.round(x), [-1]))[1]",
+    "partitioned": "tf.dynamic_partition(x, [0, 1, 1, 0], 2)[1]",
+    "special largest": "tf.reduce_max(x / tf.cast(x > 0, tf.float32), 1) + y[:, 0]",
+    "clipped": "tf.clip_by_value(x, y, y + 0.1) + tf.clip_by_norm(x, 1.0, [1])",
+    "nearest of bins": "tf.math.floormod(x, -0.7) + tf.math.floordiv(y, -0.3)",
+}
+_LAYERS = {
+    "einsum to a number": "tf.einsum('ij,ij->', x, y)",
+    "einsum of a diagonal": "tf.einsum('ii,ij->j', x[:, :4], y)",
+    "einsum of dots": "tf.einsum('...i,...i->...', x, y)",
+    "einsum of outer": "tf.einsum('i,j->ji', x[0], y[:, 0])",
+    "dot of all": "tf.tensordot(x, y, [[0, 1], [0, 1]])",
+    "product of vectors": "tf.linalg.matvec(x, y[0]) + tf.tensordot(y[0], x[0], 1)",
+    "product transposed": "tf.matmul(x, y, transpose_a=True) + tf.matmul(y, x, adjoint_a=True)",
+    "product of ints": "tf.matmul(tf.cast(x * 9, tf.int32), tf.cast(y * 9, tf.int32), "
+    "transpose_b=True)",
+    "product of halves": "tf.matmul(tf.cast(x, tf.float16), tf.cast(y, tf.float16), False, True)",
+    "wide dilation": "tf.nn.conv2d(x[None, :, :, None], y[:2, :2, None, None], 1, 'SAME', "
+    "dilations=[3, 4])",
+    "wide strides": "tf.nn.conv2d(x[None, :, :, None], y[:2, :2, None, None], [5, 7], 'SAME')",
+    "window beyond": "tf.nn.max_pool2d(x[None, :, :, None], 9, 1, 'SAME') + y[0, 0]",
+    "average beyond": "tf.nn.avg_pool2d(x[None, :, :, None], 9, 4, 'SAME') + y[0, 0]",
+    "pool with places": "tf.nn.max_pool_with_argmax(x[None, :, :, None], 3, 2, 'SAME')[1]",
+    "pool dilated": "tf.nn.pool(x[None, :, :, None], (2, 2), 'MAX', dilations=(2, 3))",
+    "fractional": "tf.nn.fractional_max_pool(x[None, :, :, None], 1.3, seed=1)[0]",
+    "depthwise twice": "tf.nn.depthwise_conv2d(tf.reshape(x, (1, 4, 3, 2)), "
+    "tf.reshape(y, (2, 3, 2, 2)), (1, 1, 1, 1), 'SAME', dilations=(1, 2))",
+    "transposed convolution": "tf.nn.conv2d_transpose(x[None, :, :, None], y[:2, :3, None, None],"
+    " (1, 9, 13, 1), 2, 'VALID')",
+    "erosion": "tf.nn.erosion2d(x[None, :, :, None], y[:2, :2, None], (1, 1, 1, 1), 'SAME', "
+    "'NHWC', (1, 2, 2, 1))",
+    "resize to one": "tf.image.resize(x[None, :, :, None], (1, 1), 'bicubic') + y[0, 0]",
+    "resize by area": "tf.image.resize(x[None, :, :, None], (3, 7), 'area')",
+    "crops": "tf.image.crop_and_resize(x[None, :, :, None], y[:, :4], [0] * 4, (3, 1))",
+    "batch norm of one": "tf.nn.batch_normalization(x, *tf.nn.moments(x[:1], 0), None, y[0], 0.0)",
+    "fake quantised": "tf.quantization.fake_quant_with_min_max_vars(x, -0.5, 0.7, 5, True) + y",
+    "fft and back": "tf.signal.irfft(tf.signal.rfft(x * y), [5])",
+    "fft in two": "tf.abs(tf.signal.fft2d(tf.complex(x, y)))",
+    "frames": "tf.signal.frame(x, 4, 3, pad_end=True) + y[0, 0]",
+    "overlapping": "tf.signal.overlap_and_add(x, 2)",
+    "triangular of one": "tf.linalg.triangular_solve(x[:1, :1] + 3, y[:1])",
+    "losses": "tf.nn.sparse_softmax_cross_entropy_with_logits(tf.argmax(y, 1), x)",
+    "ctc": "tf.nn.ctc_loss([[1, 1]], x[:, None], [2], [4], blank_index=0)",
+    "hermitian": "tf.linalg.eigvalsh(tf.matmul(x, x, transpose_b=True)) + y[:, 0]",
+    "igamma": "tf.math.igamma(tf.abs(x) + 1, tf.abs(y)) + tf.math.betainc(2.0, 3.0, 0.5)",
+}
+_LOOPS = {
+    "no steps": "tf.while_loop(lambda i, a: i < 0, lambda i, a: (i + 1, a + y), [0, x])[1]",
+    "steps by value": "tf.while_loop(lambda a: tf.reduce_sum(a) < 50.0, "
+    "lambda a: [tf.abs(a) * 2], [x])[0] + y",
+    "map": "tf.map_fn(lambda a: tf.reduce_sum(a) * a, x) + y",
+    "fold": "tf.foldl(lambda a, b: a * 0.5 + b, x) + tf.foldr(lambda a, b: a - b, y)",
+    "map of none": "tf.concat([tf.map_fn(lambda a: a * 2, x[:0]), y], 0)",
+    "cond": "tf.cond(tf.reduce_sum(x) > 0, lambda: x[:2], lambda: y[2:])",
+    "case": "tf.switch_case(tf.cast(x[0, 0], tf.int32) + 9, [lambda: x, lambda: y, lambda: x + y])",
+    "part of a sort": "tf.sort(x)[:, :2]",
+}
+_WHOLE = {
+    "floor over negative": "tf.math.floordiv(x - 4, -(y + 2)) + tf.math.floormod(x - 4, -(y + 2))",
+    "truncated over negative": "tf.truncatediv(x - 4, -(y + 2)) + tf.truncatemod(x - 4, y - 3)",
+    "division by zero": "x // y",
+    "remainder by zero": "tf.math.floormod(x, y)",
+    "truncated remainder by zero": "tf.truncatemod(x, y)",
+    "least over minus one": "tf.truncatediv(y - 2147483647 - 1, -(y + 1 - y))",
+    "power": "tf.pow(x - 3, y + 1) + tf.pow(y, x)",
+    "negative power": "tf.pow(y + 1, -x)",
+    "int8": "tf.cast(x, tf.int8) // tf.cast(y - 3, tf.int8)",
+    "uint8 minus": "tf.cast(tf.cast(y, tf.uint8) - tf.cast(x, tf.uint8), tf.int32)",
+    "uint32 over": "tf.cast(tf.cast(y - 1, tf.uint32) // 3, tf.int64)",
+    "int64 product": "tf.cast(x, tf.int64) * 2**40 // 3",
+    "int16 sum": "tf.reduce_sum(tf.cast(x, tf.int16) * 9000, 1)",
+    "bool of all": "tf.reduce_all(x > y, 1) & tf.reduce_any(x < y, 1)",
+    "product of ints": "tf.matmul(x, y, transpose_b=True)",
+    "mean of ints": "tf.reduce_mean(x - 9, 1)",
+    "argmax of ints": "tf.argmax(x, 1, tf.int32) + tf.argmin(tf.cast(y, tf.int8), 1, tf.int32)",
+    "gather beyond": "tf.gather(x, y[0] * 7)",
+    "gather nd beyond": "tf.gather_nd(x, y * 9)",
+    "scatter beyond": "tf.tensor_scatter_nd_add(x, y[:, :1] * 9, x)",
+    "one hot beyond": "tf.one_hot(x, 4, axis=0)",
+    "segments beyond": "tf.math.unsorted_segment_sum(x, y[:, 0] * 9, 2)",
+    "shift beyond": "tf.bitwise.invert(x) ^ tf.bitwise.left_shift(x, y)",
+    "population": "tf.raw_ops.PopulationCount(x=x - 4)",
+    "casts of special": "tf.cast(tf.cast(x, tf.float32) / tf.cast(y, tf.float32) * 0, tf.bool)",
+    "range": "tf.range(9, x[0, 0] - 9, -2) + y[0, 0]",
+    "linear space": "tf.linspace(tf.cast(x, tf.float32), tf.cast(y, tf.float32), 3, axis=1)",
+    "confusion": "tf.math.confusion_matrix(tf.reshape(x, [-1]), tf.reshape(y, [-1]), 9)",
+}

@@ -1,0 +1,187 @@
+"""Small programs of PyTorch that compute with sizes of their inputs."""
+
+from __future__ import annotations
+
+from asterism.findings.calls.call import Family
+from asterism.findings.calls.table import TABLES, floats
+
+#: Expressions of a whole number ``n``, which is the size of an axis.
+_NUMBERS = {
+    "over negative": "n // -3",
+    "remainder of negative": "n % -4",
+    "negative over": "-n // 3",
+    "left shift": "n << 2",
+    "right shift": "n >> 1",
+    "and": "n & 3",
+    "or": "n | 8",
+    "xor": "n ^ 5",
+    "not": "~n",
+    "power": "n ** 2",
+    "root": "n ** 0.5",
+    "negative power": "n ** -2",
+    "power of two": "2 ** n",
+    "division": "n / 3",
+    "reciprocal": "1 / n",
+    "floor of division": "math.floor(n / 3)",
+    "ceil of division": "math.ceil(n / 3)",
+    "round of division": "round(n / 4)",
+    "round to tenths": "round(n / 4, 1)",
+    "truncated": "int(n * 0.7)",
+    "trunc": "math.trunc(-n / 3)",
+    "square root": "math.sqrt(n)",
+    "logarithm": "math.log(n)",
+    "logarithm of base 2": "math.log2(n)",
+    "sine": "math.sin(n)",
+    "exponential": "math.exp(-n)",
+    "gcd": "math.gcd(n, 4)",
+    "isqrt": "math.isqrt(n)",
+    "largest": "max(n, 4)",
+    "smallest float": "min(n, 4.5)",
+    "absolute": "abs(2 - n)",
+    "divmod": "divmod(n, 4)[1]",
+    "float floor": "n // 2.5",
+    "float remainder": "n % 2.5",
+    "float of": "float(n)",
+    "bool of": "bool(n > 3) + n",
+    "bit length": "n.bit_length()",
+    "compared": "(n > 4) * 3",
+    "copysign": "math.copysign(2.5, -n)",
+    "hypot": "math.hypot(n, 3)",
+    "pow of": "math.pow(n, 1.5)",
+    "float power": "1.5 ** n",
+    "floor of float": "math.floor(n * 0.3)",
+    "sym max": "torch.sym_max(n, 4.0)",
+    "sym sqrt": "torch.sym_sqrt(n)",
+    "sym not": "torch.sym_not(n == 4)",
+    "sym float": "torch.sym_float(n) / 3",
+    "sym int": "torch.sym_int(n / 3)",
+    "sym ite": "torch.sym_ite(n > 3, n, 2)",
+}
+#: Programs whose shape or argument is a size ``n`` of the input.
+_SHAPES = {
+    "tril": "torch.tril(x, n - 4)",
+    "triu indices": "torch.triu_indices(n, n + 1, 1) * n",
+    "linspace": "torch.linspace(0, n, n) + x[:, 0]",
+    "logspace": "torch.logspace(0, 1, n, base=n) + x[:, 0]",
+    "arange": "torch.arange(0, n, n / 4)",
+    "arange back": "torch.arange(n, 0, -2) * x.sum()",
+    "full": "torch.full((2,), n) + torch.full((2,), n / 2)",
+    "repeat": "x.repeat(n, 1, 2)",
+    "repeat interleave": "x.repeat_interleave(n, 1)",
+    "roll": "torch.roll(x, n // 2, 0)",
+    "pad": "F.pad(x, (n, -1), value=n)",
+    "pad circular": "F.pad(x[None], (n // 2, 1), mode='circular')",
+    "pad reflect": "F.pad(x[None], (n // 3, 1), mode='reflect')",
+    "unfold": "x.unfold(0, n // 2, n // 3)",
+    "as strided": "x.as_strided((n, 2), (1, n))",
+    "split": "torch.cat(torch.split(x, n // 2)[::-1])",
+    "chunk": "torch.stack(torch.chunk(x, n // 2)[:2])",
+    "tensor split": "torch.tensor_split(x, n // 2)[0] * 2",
+    "view": "x.reshape(2, -1, n // 2)",
+    "flatten": "x.unflatten(0, (n // 2, 2)).flatten(1)",
+    "diagonal": "torch.diagonal(x, n - 5) * n",
+    "diag embed": "torch.diag_embed(x, n - 5)",
+    "one hot": "F.one_hot(x.argmax(1), n)",
+    "topk": "torch.topk(x, n // 2, 0)[0]",
+    "kthvalue": "torch.kthvalue(x, n // 2, 0)[0]",
+    "select": "x.select(0, n - 2) + x[n // 2]",
+    "slice": "x[n // 2 :: n // 3] + n",
+    "narrow": "x.narrow(0, n // 3, n // 2)",
+    "slice scatter": "torch.slice_scatter(x, x[: n // 2], 0, n // 2)",
+    "select scatter": "torch.select_scatter(x, x[0], 0, n // 2)",
+    "adaptive pool": "F.adaptive_avg_pool1d(x[None], n // 2)",
+    "adaptive max pool": "F.adaptive_max_pool1d(x[None], n // 4)",
+    "pool": "F.avg_pool1d(x[None], n // 2, n // 3)",
+    "max pool": "F.max_pool1d(x[None], n // 2, n // 3, n // 5)",
+    "interpolate": "F.interpolate(x[None], n + 3, mode='linear')",
+    "interpolate by": "F.interpolate(x[None, None], scale_factor=n / 4)",
+    "softplus": "F.softplus(x, n)",
+    "norm": "torch.linalg.vector_norm(x, n - 4, 0)",
+    "dropout": "F.dropout(x, n / 60, training=False)",
+    "clamp": "x.clamp(-1 / n, 1 / n)",
+    "power": "x.abs() ** n + x.abs() ** (n / 3)",
+    "rounded": "torch.round(x, decimals=n // 3)",
+    "sum to size": "x.sum_to_size(n, 1) / n",
+    "expand": "x[:, :1].expand(n, n + 2)",
+    "block diag": "torch.block_diag(x, x[: n // 2])",
+    "fft": "torch.fft.rfft(x, n + 1, 0).abs()",
+    "vander": "torch.vander(x[:, 0], n - 2)",
+    "cdist": "torch.cdist(x, x[: n // 2], n / 2)",
+    "quantile": "torch.quantile(x, 1 / n, 0)",
+    "histc": "torch.histc(x, n, -n, n)",
+    "addmm": "torch.addmm(x, x[:, :2], x[:2], beta=n, alpha=1 / n)",
+    "lerp": "torch.lerp(x, -x, 1 / n)",
+    "fill": "torch.zeros_like(x).fill_(n) + x.new_full((1,), 1 / n)",
+    "mask": "x.masked_fill(x > 0, n / 3)",
+    "index": "x[torch.arange(n - 1, -1, -1)]",
+    "pixels": "F.pixel_shuffle(x[:4].reshape(4, -1, 1), n // 3)",
+    "group norm": "F.group_norm(x[None], n // 3)",
+    "layer norm": "F.layer_norm(x, x.shape[1:], eps=1 / n)",
+    "glu": "F.glu(x, 0) * n",
+    "conv": "F.conv1d(x[None], x[None, :, :2], stride=n // 3, padding=n // 2)",
+}
+#: Programs with a number ``v`` that is read out of the input.
+_READ = {
+    "sine": "x * math.sin(v)",
+    "remainder": "x % v",
+    "remainder of read": "x * (v % 0.3)",
+    "floor over": "x * (v // 0.3)",
+    "power": "x.abs() ** v",
+    "power of read": "x * abs(v) ** 1.5",
+    "rounded": "x * round(v * 9)",
+    "whole part": "x * int(v * 9)",
+    "floor": "x + math.floor(v * 9)",
+    "smallest": "x * min(v, 0.05)",
+    "absolute": "x * abs(-v)",
+    "full": "torch.full((2,), v)",
+    "bounds": "x.clamp(-abs(v), abs(v))",
+    "slope": "F.leaky_relu(x, v)",
+    "weight": "torch.lerp(x, x + 1, v)",
+    "mask": "x.masked_fill(x > 0, v)",
+    "other": "torch.where(x > 0, v, x)",
+    "pad": "F.pad(x, (1, 1), value=v)",
+    "tensor": "x + torch.tensor(v)",
+    "tensor of two": "x[:, :2] * torch.tensor([v, 2 * v])",
+    "tensor of ints": "x + torch.tensor(int(v * 9), dtype=torch.int8)",
+    "range": "torch.arange(int(abs(v) * 30)) * 2",
+    "range by": "torch.arange(0, 1, abs(v))",
+    "zeros": "torch.zeros(int(abs(v) * 30), 2).sum() + x",
+    "slice": "x[: int(abs(v) * 30)] + 1",
+    "narrow": "x.narrow(0, 1, int(abs(v) * 30)) * 2",
+    "select": "x[int(abs(v) * 30)] * 2",
+    "repeat": "x.repeat(int(abs(v) * 30), 1)",
+    "split": "torch.cat(x.split([int(abs(v) * 30), 6 - int(abs(v) * 30)])[::-1])",
+    "roll": "x.roll(int(abs(v) * 30), 0)",
+    "diagonal": "torch.tril(x, int(v * 30))",
+    "addition": "torch.add(x, x, alpha=v)",
+    "comparison": "x * (v > 0.1)",
+    "exponential": "x * math.exp(v) + math.log(abs(v))",
+    "copysign": "x * math.copysign(2, v)",
+    "norm": "torch.linalg.vector_norm(x, abs(v), 0)",
+    "quantile": "torch.quantile(x, abs(v), 0)",
+    "product": "torch.addmm(x[:, :2], x, x[:5, :2], beta=v, alpha=2 * v)",
+    "largest of both": "x * max(v, int(v * 30))",
+    "scatter": "x.scatter(0, torch.zeros(1, 5, dtype=torch.long), v)",
+    "view": "torch.ones(4, int(abs(v) * 30)).reshape(-1, 2).sum(1)",
+    "empty": "torch.ones(int(v * 0.1), 3).sum(0)",
+}
+
+
+@TABLES.register("torch:sizes")
+def sizes() -> list[Family]:
+    """Arithmetic of a size, programs whose shapes are made of one, and numbers that are read."""
+    given = ((floats(6, 5),),)
+    setup = "import math"
+    numbers = [
+        Family(f"size {name}", f"(lambda n: x * ({text}))(x.shape[0])", given, setup=setup)
+        for name, text in _NUMBERS.items()
+    ]
+    shapes = [
+        Family(f"shape {name}", f"(lambda n: {text})(x.shape[0])", given)
+        for name, text in _SHAPES.items()
+    ]
+    read = [
+        Family(f"read {name}", f"(lambda v: {text})(x[0, 0].item())", given, setup=setup)
+        for name, text in _READ.items()
+    ]
+    return [*shapes, *numbers, *read]

@@ -1,0 +1,125 @@
+"""The phase in which a finding fails: its script runs, and the frames say at which step it ends."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from subprocess import DEVNULL
+
+from asterism.core.files.artifacts import read_json
+from asterism.core.workers.processes import run_alone
+from asterism.libraries.adapters.library import CONVERTERS
+from asterism.libraries.reporting.script_writer import REPRO
+from asterism.libraries.reporting.stand_in import script_environment
+
+#: A frontend or converter reads the model; a compiler makes an artefact of it; that artefact runs;
+#: or the library runs the model as it is.
+CONVERTING, COMPILING, RUNNING, PLAIN = "converting", "compiling", "running", "plain"
+PHASES = (CONVERTING, COMPILING, RUNNING, PLAIN)
+#: What reads models for another library, which may compile the result.
+CONVERTING_LIBRARIES = (*CONVERTERS, "onnx2torch", "onnx2pytorch")
+
+#: Patterns of a message, or of a frame as ``file|function|line``; the first one decides.
+_SAID = (
+    (r"src[/\\]frontends|OpConversionFailure", CONVERTING),
+    (r"tf2xla conversion failed", COMPILING),
+    (r"function_node __inference_", RUNNING),  # TensorFlow hides its own frames
+)
+_STEPS = (
+    (r"torchinductor_|torch/_inductor/output_code\.py\|__call__", RUNNING),
+    (r"\bcompiled\(|[._]infer\(|infer_new_request\(|session\.run\(|_sess\.run\(", RUNNING),
+    (r"AllocateTensors\(|allocate_tensors\(|CreateWrapperFrom|\bInterpreter\(", COMPILING),
+    (r"[.]Invoke\(|interpreter\.invoke\(", RUNNING),
+    (
+        r"torch/_(dynamo/(convert_frame|symbolic_convert|output_graph)|inductor/|functorch/_aot)",
+        COMPILING,
+    ),
+    (r"compile_model\(|compile_tf_graph|InferenceSession\(|initialize_session\(", COMPILING),
+    (r"jax/_src/(compiler\.py|interpreters/mlir\.py)|backend_compile", COMPILING),
+    (r"jax/_src/interpreters/pxla\.py\|__call__", RUNNING),
+    (
+        r"polymorphic_function/(tracing_compilation|function_type_utils|autograph_util)\.py\|"
+        r"(_maybe_define|_create_concrete|trace_function|autograph_handler)",
+        COMPILING,
+    ),
+    (r"polymorphic_function/atomic_function\.py\|(call_flat|call_preflattened|__call__)", RUNNING),
+    (
+        r"convert_model\(|torch/export/|torch\.export\.export\(|TFLiteConverter|\.convert\(",
+        CONVERTING,
+    ),
+    (r"\bconvert\(|from_function\(|ConvertModel\(|load_model\(|jax\.make_jaxpr\(", CONVERTING),
+)
+_FRAME = re.compile(r'File "(.*?)", line (\d+) in (\S+)')
+
+
+def is_of_compiled_code(library: str, phase: str) -> bool:
+    """Whether a failure is one of a compiler, or of what it made.
+
+    A converter that makes an invalid model is no compiler, though the runtime says so.
+
+    Args:
+        library: to blame.
+        phase: in which it fails.
+    """
+    return phase in (COMPILING, RUNNING) and library not in CONVERTING_LIBRARIES
+
+
+def phase_of(folder: Path, hangs: bool = False, seconds: float = 300) -> str:
+    """The phase in which the script of a finding fails, found by running it; empty where it runs.
+
+    Args:
+        folder: of the finding.
+        hangs: whether it is to hang; otherwise the phase of a slow run is not known, and empty.
+        seconds: after which it hangs.
+    """
+    script = (folder / REPRO).resolve()
+    probe = files("asterism.findings").joinpath("phase_probe.py")
+    with tempfile.TemporaryDirectory() as scratch:
+        answer, fatal = Path(scratch) / "answer.json", Path(scratch) / "fatal.txt"
+        given = dict(os.environ) | script_environment(script, Path(scratch))
+        given |= {"TMPDIR": scratch, "TORCHDYNAMO_VERBOSE": "1", "CI": "true"}
+        run_alone(
+            [sys.executable, str(probe), str(script), str(answer), str(fatal), str(seconds)],
+            seconds + 30,
+            cwd=scratch,
+            env=given,
+            stdout=DEVNULL,
+            stderr=DEVNULL,
+        )
+        if answer.exists():
+            found = read_json(answer)
+            return phase_at(found["frames"], found["said"])
+        dump = fatal.read_text(encoding="utf-8")
+        late = dump.startswith("Timeout")
+        return phase_at(_frames(dump), "") if late == hangs else ""
+
+
+def phase_at(frames: list[str], said: str) -> str:
+    """The phase of some frames, innermost first, and of what was said; empty where there are none.
+
+    Args:
+        frames: as ``file|function|line``.
+        said: words of the exception.
+    """
+    if not frames:
+        return ""
+    for pattern, phase in _SAID:
+        if re.search(pattern, said):
+            return phase
+    for pattern, phase in _STEPS:
+        if any(re.search(pattern, frame) for frame in frames):
+            return phase
+    return PLAIN
+
+
+def _frames(dump: str) -> list[str]:
+    """The frames that :mod:`faulthandler` has written, with the text of their lines."""
+    return [
+        f"{file}|{function}|{linecache.getline(file, int(line)).strip()}"
+        for file, line, function in _FRAME.findall(dump)
+    ]

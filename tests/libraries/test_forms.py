@@ -13,11 +13,14 @@ from asterism.libraries.adapters.questions import OVERWRITTEN, KerasFunction
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_status
+from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.execution import _asked, _groups
 from asterism.libraries.running.inputs import compared_nodes, sample_inputs
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import Result, Task
 from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor
 from libraries import faulty_copies  # noqa: F401  (registers them)
@@ -102,3 +105,34 @@ def test_the_script_writes_over_the_inputs(library, option):
     names["run_alone"] = lambda model, given: given
     (output,) = names["run"](None, [np.zeros(2)])
     assert output.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("option", ["compile", "eager", "export"])
+def test_the_script_of_pytorch_says_where_outputs_lie(option):
+    text = LIBRARIES["pytorch"]().overwritten_script(option)
+    names: dict[str, object] = {"np": np}
+    exec(text, names)
+    assert names["_told"](((1, 2), True)) == "the strides (1, 2) and an input's memory"
+
+
+@pytest.mark.slow
+def test_a_script_shows_wrong_buffers_until_they_are_right(tmp_path):
+    name = f"{WrongBuffersError.__module__}.{WrongBuffersError.__qualname__}"
+    said = "output 0 has the strides (1,) and an input's memory, and the strides (1,) and memory"
+    found = Finding(
+        0,
+        "wrong buffers",
+        "run",
+        "pytorch",
+        ("pytorch:compile",),
+        (OVERWRITTEN,),
+        exception=name,
+        message=f"{said} of its own where it runs eagerly",
+    )
+    unique = UniqueFinding("s", found, FLAT, None, {0}, 1)
+    inputs = [np.ones((2, 3), np.float32)]
+    text = script_of(unique, {}, {}, inputs, [], [])
+    script = tmp_path / "check.py"
+    for call, status in (("model", 0), ("lambda i, training: i", 1)):
+        script.write_text(text.replace("torch.compile(model)", call))
+        assert exit_status(script) == status

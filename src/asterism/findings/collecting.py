@@ -20,6 +20,7 @@ from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
+from asterism.libraries.reporting.what_ran_before import HISTORY
 from asterism.libraries.triage.groups import layer_at_fault
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
@@ -30,7 +31,7 @@ log = get_logger(__name__)
 UNIQUE, REPORT = "unique.json", "report.md"
 
 #: Files of a finding that are kept, and the most that one may take, in bytes.
-_KEPT = (REPRO, CHECK, REPORT, "model.json", "model.keras", "model.onnx")
+_KEPT = (REPRO, CHECK, REPORT, HISTORY, "model.json", "model.keras", "model.onnx")
 _LARGEST = 60_000
 
 #: Parameters that no finding depends on unless they are all that is left.

@@ -23,7 +23,9 @@ from asterism.libraries.running.outcomes import STAGES
 
 #: The library to blame for generated models that Keras rejects.
 KERAS = "keras"
-FAILURES = ("invalid model", "converter crash", "runtime crash", "wrong buffers", "hang", "memory")
+#: An output lies otherwise in memory than the model run eagerly says.
+WRONG_BUFFERS = "wrong buffers"
+FAILURES = ("invalid model", "converter crash", "runtime crash", WRONG_BUFFERS, "hang", "memory")
 #: A float64 reference outside of the majority of references.
 ODD_REFERENCE = "reference differs"
 #: What is counted apart, as no wrong result: a difference where inputs are special and nothing

@@ -34,7 +34,7 @@ from asterism.libraries.judging.compare import (
     spread_of,
     tolerance_for,
 )
-from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, Finding
+from asterism.libraries.judging.finding import KERAS, ODD_REFERENCE, WRONG_BUFFERS, Finding
 from asterism.libraries.judging.outside import judge_outside
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.judging.references import Vote, vote
@@ -164,7 +164,7 @@ def _symptom(outcome: ExecutionOutcome) -> str:
     if outcome.status in ("hang", "memory"):
         return outcome.status
     if outcome.exception.endswith(f".{WrongBuffersError.__name__}"):
-        return "wrong buffers"
+        return WRONG_BUFFERS
     return "converter crash" if outcome.stage == "convert" else "runtime crash"
 
 

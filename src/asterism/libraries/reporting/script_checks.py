@@ -10,7 +10,13 @@ import inspect
 from collections.abc import Sequence
 
 from asterism.libraries.judging.difference import difference
-from asterism.libraries.judging.finding import INTERNAL_ERROR, SILENT_ACCEPTANCE, Finding, skeleton
+from asterism.libraries.judging.finding import (
+    INTERNAL_ERROR,
+    SILENT_ACCEPTANCE,
+    WRONG_BUFFERS,
+    Finding,
+    skeleton,
+)
 
 #: What the reproducer of a hang waits for, in seconds, and of a memory blow-up allows.
 PATIENCE = 60
@@ -44,7 +50,10 @@ def check_of(finding: Finding, steps: Sequence[str]) -> str:
         limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
         return limit + _CHILD.replace("STEPS", lines)
     words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
-    facts = f"\nEXCEPTION = {finding.exception!r}\nWORDS = {words}\n"
+    name = finding.exception
+    if finding.symptom == WRONG_BUFFERS:  # the script raises it itself
+        name = f"__main__.{name.rpartition('.')[2]}"
+    facts = f"\nEXCEPTION = {name!r}\nWORDS = {words}\n"
     if finding.symptom == INTERNAL_ERROR:
         wanted = "the model runs, or an exception says what is wrong"
         return facts + RECORDED + _check(wanted, _IF_TOLD, lines)

@@ -42,9 +42,9 @@ def section(finding: Finding, replay: Replay) -> str:
     return f"""
 ## What ran before
 
-The worker of {shown(worker)} had run {len(replay.ran)} of the models below, the latest last. \
+The worker of {shown(worker)} had run the models at the end of this section, the latest last. \
 `{HISTORY}`
-holds them. It ended with {shown(finding.exception or "no exception")}.
+holds them. The finding ended with {shown(finding.exception or "no exception")}.
 
 | replayed in a fresh worker | the finding |
 |---|---|
@@ -60,7 +60,7 @@ holds them. It ended with {shown(finding.exception or "no exception")}.
 def _needed(before: Sequence[Task]) -> str:
     if not before:
         return ""
-    return f"It takes {len(before)} of these, perhaps made smaller: the script runs them first.\n"
+    return f"It takes {len(before)} of them, perhaps made smaller: the script runs that first.\n"
 
 
 def _row(task: Task) -> str:

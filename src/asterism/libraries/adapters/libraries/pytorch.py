@@ -89,6 +89,27 @@ def run(model, inputs):
     return [o.numpy() for o in (outputs if isinstance(outputs, list) else [outputs])]
 """
 
+    def overwritten_script(self, option: str) -> str:
+        """Source of a function that does what :meth:`run_overwritten` does."""
+        return f"""{_helper(option)}
+
+class WrongBuffersError(ArithmeticError):
+    pass
+
+{"".join(source_of(part) + chr(10) for part in (_buffers, _strides, _told))}
+def run(model, inputs):
+    import torch
+
+    eager, _ = _buffers(model, inputs)
+    said, outputs = _buffers({_FUNCTIONS[option]}, inputs)
+    for number, (one, other) in enumerate(zip(said, eager, strict=True)):
+        if one != other:
+            raise WrongBuffersError(
+                f"output {{number}} has {{_told(one)}}, and {{_told(other)}} where it runs eagerly"
+            )
+    return outputs
+"""
+
     def question_script(self, option: str, question: str) -> str:
         """Source of a function that answers a question about a Keras model."""
         begin = f"""{_helper(option)}
@@ -180,6 +201,7 @@ def run(model, inputs):
             WrongBuffersError: compiled, an output has other strides or shares an input's memory.
         """
         eager, _ = _buffers(getattr(compiled, "model", None) or compiled, inputs)
+        outputs: Arrays
         said, outputs = _buffers(compiled, inputs)
         for number, (one, other) in enumerate(zip(said, eager, strict=True)):
             if one != other:
@@ -215,9 +237,7 @@ def run(model, inputs):
             return [g.numpy() for g in found]
 
 
-def _buffers(
-    call: Callable[..., Any], inputs: Sequence[NDArray[Any]]
-) -> tuple[list[tuple[tuple[int, ...], bool]], Arrays]:
+def _buffers(call: Any, inputs: Any) -> Any:
     """The strides of each output, and whether it shares memory with an input; and the outputs.
 
     They are read after the inputs were written over, but those that share the inputs' memory.
@@ -238,13 +258,14 @@ def _buffers(
     return said, [o.numpy() for o in kept]
 
 
-def _strides(tensor: Any) -> tuple[int, ...]:
+def _strides(tensor: Any) -> Any:
     """The strides of the axes that have more than one place."""
     pairs = zip(tensor.stride(), tensor.shape, strict=True)
     return tuple(stride for stride, size in pairs if size > 1) if tensor.numel() else ()
 
 
-def _told(buffer: tuple[tuple[int, ...], bool]) -> str:
+def _told(buffer: Any) -> str:
+    """Where an output lies, in words."""
     strides, shared = buffer
     where = "an input's memory" if shared else "memory of its own"
     return f"the strides {strides} and {where}"

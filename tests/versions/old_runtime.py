@@ -27,7 +27,8 @@ class SessionOptions:
 
 
 class GraphOptimizationLevel:
-    ORT_ENABLE_ALL = ORT_DISABLE_ALL = 0
+    ORT_DISABLE_ALL = ORT_ENABLE_BASIC = ORT_ENABLE_EXTENDED = 0
+    ORT_ENABLE_LAYOUT = ORT_ENABLE_ALL = 0
 
 
 class InferenceSession:

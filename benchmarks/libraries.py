@@ -24,6 +24,7 @@ from figures import write_figures
 
 from asterism.core.parameters.params import ParameterSection, read_params
 from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.running.branch_params import RewardedGenerateParams
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.params import ExecuteParams
@@ -55,11 +56,14 @@ TF2ONNX_BACKENDS = (
     "onnx2torch:tf2onnx",
     "onnx2pytorch:tf2onnx",
 )
+#: The model through TorchDynamo and Inductor, each a graph of its own.
+COMPILED_BACKENDS = ("pytorch:compile",)
 #: Beside these, ``default`` are the backends of ``params.yaml``.
 BACKENDS = {
     "fast": FAST_BACKENDS,
     "tf2onnx": TF2ONNX_BACKENDS,
     "both": (*FAST_BACKENDS, *TF2ONNX_BACKENDS),
+    "compiled": COMPILED_BACKENDS,
 }
 DEFAULT = "default"
 
@@ -121,6 +125,8 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
     backends = (
         tuple(params.execute.backends) if asked.backends == DEFAULT else BACKENDS[asked.backends]
     )
+    if asked.references:
+        backends = (*backends, *FLOAT64)
     worker_pools = [
         WorkerPool(backends, Limits(asked.hang_seconds, 3000)) for _ in range(asked.shards)
     ]
@@ -162,6 +168,7 @@ def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace)
         f"of workers in {seconds:.1f} s: {ran / seconds:.2f} models/s, "
         f"{outcomes['ok'] / seconds:.1f} runs/s, {busy / ran:.2f} s of a processor per model"
     )
+    print(f"  two processors that do nothing else run {2 * 3600 * ran / busy:,.0f} models an hour")
     print(f"  runs that ended as {dict(outcomes.most_common())}")
     print(f"  coverage of these models: {shown(coverage_of(made[n] for n in order[:ran]).rates())}")
     for backend, spent in sorted(steps.items(), key=lambda item: -item[1]):
@@ -175,10 +182,10 @@ def shown(rates: dict[str, float]) -> str:
 
 
 def processor_seconds() -> float:
-    """What this process and all below it have used so far."""
+    """What this process and all below it have used so far, those that have ended too."""
     me = psutil.Process()
     times = [p.cpu_times() for p in (me, *me.children(recursive=True))]
-    return sum(t.user + t.system for t in times)
+    return sum(t.user + t.system + t.children_user + t.children_system for t in times)
 
 
 def main() -> None:
@@ -192,6 +199,7 @@ def main() -> None:
     parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
+    parser.add_argument("--references", action="store_true", help="of execute: in float64, too")
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
     arguments = parser.parse_args()
     import_keras("numpy")

@@ -119,10 +119,12 @@ def main() -> None:
             )
             clock.timed(record.save)(Path(folder) / "outputs")
             took = time.perf_counter() - began
+            busy = sum(pool.seconds.values()) / len(graphs)
         kept = sum(f.stat().st_size for f in (Path(folder) / "outputs").rglob("*.*"))
         units.finish()
     print(f"{len(graphs)} models in {parts} parts, {len(pool.backends)} backends and references")
     print(f"{took:.1f} s in all, {took / len(graphs):.1f} s a model, {took / parts:.0f} s a part")
+    print(f"workers took {busy:.1f} s of a processor a model")
     print(f"writing took {clock.seconds:.2f} s: {clock.seconds / took:.2%}")
     print(f"arrays {sum(sizes) / 1e6:.1f} MB, kept in {kept / 1e6:.1f} MB of files")
 

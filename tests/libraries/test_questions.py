@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import keras
 import numpy as np
 import pytest
 
@@ -111,6 +112,25 @@ def test_a_step_of_training_is_the_gradients_and_everything_has_its_weights_back
     for backend in (*REFERENCES, *SOUND):
         (one,), (other,) = (r.outputs[backend]["gradient"] for r in (before, again))
         assert one.tobytes() == other.tobytes()
+
+
+@pytest.mark.slow
+def test_what_activities_add_to_the_loss_is_part_of_a_traced_step():
+    graph = sequential(Tensor((3,)), [layer("ActivityRegularization", l1=0.5), layer("ReLU")])
+    traced = ("tensorflow:graph", "tensorflow:xla")
+    with WorkerPool((*REFERENCES, *traced), Limits(300.0, 3000)) as pool:
+        assert pool.start() == {}
+        result = pool.run(Task(0, graph, given(graph, "training")))
+    assert {outcome.status for outcome in result.outcomes.values()} == {"ok"}
+    assert judge(graph, result, JUDGE, 0).findings == ()
+    (x,) = sample_inputs(graph, 0, 0, "training")
+    added = keras.layers.ActivityRegularization(l1=0.5)
+    model = keras.Sequential([keras.Input((3,)), added, keras.layers.ReLU()])
+    for option in ("eager", "graph", "xla"):
+        names = {"np": np, "keras": keras, "LAYERS": list(model.layers)}
+        exec(LIBRARIES["tensorflow"]().question_script(option, "training"), names)
+        loss = names["run"](model, [x])[0]
+        assert loss == pytest.approx(result.outputs["pytorch:float64"]["training"][0], rel=1e-5)
 
 
 @pytest.mark.slow

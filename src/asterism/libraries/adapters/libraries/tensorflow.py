@@ -117,9 +117,13 @@ def run(model, inputs):
     return by_layer(zip(variables, found), lambda layer: layer.trainable_variables)
 """
         return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+    def in_training(inputs):
+        return {"function" if option in SUFFIXES else "model"}(inputs, training=True), model.losses
+
+    step = {_TRACED.get(option, "in_training")}
     variables = model.trainable_variables
     with tf.GradientTape() as tape:
-        loss = loss_of(function(given, training=True), model.losses)
+        loss = loss_of(*step(given))
     gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
     {optimizer_source(question)}.apply(gradients, variables)
     values = [(v, v.numpy()) for v in model.variables]
@@ -138,7 +142,9 @@ def run(model, inputs):
             model = reloaded(model, SUFFIXES[option])
 
         def call(inputs: Any, training: bool) -> Any:
-            return model(inputs, training=training)
+            outputs = model(inputs, training=training)
+            # What layers add to the loss belongs to the trace in which they ran.
+            return (outputs, model.losses) if training else outputs
 
         compiled = (
             tf.function(call, jit_compile=option == "xla") if option in ("graph", "xla") else call
@@ -202,8 +208,8 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
     kind, variables = model.outputs[0].dtype, compiled.trainable
     with compiled.kept():
         with tf.GradientTape() as tape:
-            outputs = compiled(given if len(given) > 1 else given[0], training=True)
-            loss = squared_error(outputs, model.losses, kind)
+            outputs, losses = compiled(given if len(given) > 1 else given[0], training=True)
+            loss = squared_error(outputs, losses, kind)
         gradients = tape.gradient(loss, [v.value for v in variables], unconnected_gradients="zero")
         if variables:
             optimizer_of(question).apply(gradients, variables)
@@ -218,6 +224,12 @@ _FUNCTIONS = {
     "xla": "tf.function(model, jit_compile=True)",
     "saved_model": "saved_model(model).serve",
     **{option: f'reloaded(model, "{suffix}")' for option, suffix in SUFFIXES.items()},
+}
+
+#: How it makes one of a training step's forward pass, where the option traces.
+_TRACED = {
+    "graph": "tf.function(in_training)",
+    "xla": "tf.function(in_training, jit_compile=True)",
 }
 
 

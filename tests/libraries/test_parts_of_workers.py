@@ -363,3 +363,13 @@ def test_a_workers_environment_is_the_librarys_and_what_is_given(monkeypatch, mo
     client._worker.start()
     client.stop()
     assert client._worker.events == ["start", "stop"]
+
+
+def test_steps_are_timed_as_the_worker_says():
+    client = WorkerClient("onnxruntime", Limits(5, 600))
+    client._worker = process = Process({"status": "ok", "seconds": 0.25})
+    process.pid, process.send = 7, lambda content, limits: None
+    for _ in range(2):
+        answer = client.ask({"step": "run", "backend": "b"})
+        assert answer == {"stage": "run", "status": "ok"}
+    assert client.seconds == {"b": 0.5}

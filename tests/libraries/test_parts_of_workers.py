@@ -14,13 +14,12 @@ from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.adapters.library import LIBRARIES
 from asterism.libraries.running import branch_reward as rewarding
 from asterism.libraries.running import execution, worker_client
+from asterism.libraries.running.array_files import INPUTS, outputs_file
 from asterism.libraries.running.branches import SWITCH
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.tasks import (
-    INPUTS,
     Task,
-    outputs_file,
     task_request,
     worker_of,
 )

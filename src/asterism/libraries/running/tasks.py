@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.backends import plugin_of
 from asterism.libraries.adapters.forms import FORMS
 from asterism.libraries.adapters.library import CONVERTERS
 from asterism.libraries.adapters.questions import QUESTIONS
@@ -20,9 +20,6 @@ from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
-
-#: The file of a task's inputs, below the folder of its arrays.
-INPUTS = "inputs.npz"
 
 
 @dataclass(frozen=True)
@@ -137,11 +134,6 @@ def task_request(task: Task, folder: Path, weights: Path | None) -> dict[str, An
         "form": task.form,
         "changed": task.changed,
     }
-
-
-def outputs_file(backend: str) -> str:
-    """The file of a backend's outputs, below the folder of the task's arrays."""
-    return f"{library_of(backend)}-{option_of(backend)}.npz"
 
 
 def worker_of(converter: str) -> str:

@@ -23,9 +23,9 @@ from asterism.libraries.adapters.forms import LENGTHENED, LONGER
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES, UNSUPPORTED, Library, Plugin
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.questions import FIRST, OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.libraries.running.array_files import INPUTS
 from asterism.libraries.running.branches import SWITCH, BranchMeter
 from asterism.libraries.running.messages import is_internal, is_unsupported, steady
-from asterism.libraries.running.tasks import INPUTS
 from asterism.memo.graphs.light_keras import import_keras
 
 Answer = dict[str, Any]

@@ -32,15 +32,14 @@ from asterism.libraries.adapters.backends import (
 from asterism.libraries.adapters.environments import interpreter_of
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
 from asterism.libraries.adapters.trivial_files import TRIVIAL_FILES
+from asterism.libraries.running.array_files import INPUTS, outputs_file
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
-    INPUTS,
     GivenFile,
     Result,
     Task,
     backend_forked_for,
     outcome_of,
-    outputs_file,
     special_of,
     task_request,
     worker_of,

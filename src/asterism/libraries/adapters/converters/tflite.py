@@ -75,8 +75,12 @@ def _without_default_signature(model: Any) -> Iterator[None]:
 
     While a SavedModel is written, TensorFlow walks over all that the model holds, in search of
     tables. It makes the default signatures of this model and of the one inside, and drops them.
+    A Keras that calls it otherwise goes on to make them.
     """
-    kind = next(k for k in type(model).__mro__ if _SIGNATURE in vars(k))
+    kind = next((k for k in type(model).__mro__ if _SIGNATURE in vars(k)), None)
+    if kind is None:
+        yield
+        return
     kept = vars(kind)[_SIGNATURE]
     setattr(kind, _SIGNATURE, None)
     try:

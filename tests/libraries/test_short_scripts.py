@@ -55,6 +55,18 @@ def test_an_array_is_what_its_source_says(shape, dtype):
         np.testing.assert_array_equal(read, array.values)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int32", "bool"])
+def test_arrays_that_nobody_reads_are_written_as_their_bytes(dtype):
+    values = np.arange(3000).reshape(50, 60).astype(dtype).T
+    if dtype.startswith("float"):
+        values[3, :3] = np.nan, np.inf, -np.inf
+    source = literal_array(values).source
+    read = eval(source, {"np": np})
+    assert (read.dtype, read.flags.writeable) == (values.dtype, True)
+    np.testing.assert_array_equal(read, values)
+    assert len(source) < 2 * values.nbytes + 200
+
+
 class Shows:
     """A finding that shows only with some inputs and weights."""
 

@@ -2,7 +2,7 @@
 
 A maintainer reads ``np.ones((2, 4))`` at a glance. So zeros, ones, a ramp and a seeded normal
 sample are tried in this order, first in place of the inputs, then of each layer's weights. What no
-longer shows the finding is written out number by number.
+longer shows the finding is written out.
 """
 
 from __future__ import annotations
@@ -101,11 +101,18 @@ _SPECIAL = {
 }
 
 
+#: Numbers that somebody may read. Python takes 2 GB to parse a million of them.
+_READABLE = 2000
+
+
 def literal_array(values: NDArray[Any]) -> Array:
-    """An array written out number by number."""
+    """An array written out: number by number, or as its bytes where there are too many to read."""
     dtype = str(values.dtype)
     if values.size == 0:
         return Array(values, f"np.zeros({values.shape}, {dtype!r})")
+    if values.size > _READABLE:
+        content = f"bytes.fromhex({values.tobytes().hex()!r})"
+        return Array(values, f"np.frombuffer({content}, {dtype!r}).reshape({values.shape}).copy()")
     numbers = repr(values.reshape(-1).tolist()).replace("nan", "np.nan").replace("inf", "np.inf")
     return Array(values, f"np.array({numbers}, {dtype!r}).reshape({values.shape})")
 

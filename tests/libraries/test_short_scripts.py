@@ -19,7 +19,7 @@ from asterism.libraries.reporting.numbers import (
     literal_numbers,
     simplest,
 )
-from asterism.libraries.reporting.onnx_text import onnx_text
+from asterism.libraries.reporting.onnx_text import onnx_text, recounted
 from asterism.libraries.reporting.python_text import compiles
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.reporting.short_code import short_code
@@ -245,3 +245,8 @@ def test_jax_is_told_of_float64_before_a_model_is_built():
     numbers = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
     text = short_script(unique(finding("jax:float64")), LAYERS, numbers, INPUTS, INPUTS)
     assert text.index("JAX_ENABLE_X64='1'") < text.index("import keras")
+
+
+def test_what_a_converter_has_counted_before_is_not_in_the_text():
+    texts = [f"new_shape__{n} = Add (a__{n + 3}, x) b_c__{n}:0" for n in (9, 6083)]
+    assert {recounted(text) for text in texts} == {"new_shape__0 = Add (a__1, x) b_c__0:0"}

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 #: Lines and characters of a text that a reader takes in.
 _MOST_LINES, _MOST_CHARACTERS = 40, 6000
+
+#: The number in a name that tf2onnx makes: it counts through all that its process has converted.
+_COUNTED = re.compile(r"(?<=__)\d+\b")
+
+
+def recounted(text: str) -> str:
+    """The text with tf2onnx's numbers counted from 0, so that what ran before is not seen."""
+    numbers: dict[str, str] = {}
+    return _COUNTED.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
 
 
 def onnx_text(content: bytes) -> str | None:

@@ -33,7 +33,7 @@ from asterism.libraries.reporting.numbers import (
     literal_numbers,
     simplest,
 )
-from asterism.libraries.reporting.onnx_text import onnx_text
+from asterism.libraries.reporting.onnx_text import onnx_text, recounted
 from asterism.libraries.reporting.programs import (
     Program,
     Runner,
@@ -250,7 +250,8 @@ class ScriptWriter:
             Task(found.finding.model, graph, given, weights=weights), converter
         )
         weights.unlink()
-        return onnx_text(content) if isinstance(content, bytes) else None
+        text = onnx_text(content) if isinstance(content, bytes) else None
+        return recounted(text) if text is not None else None
 
     def _in_its_environment(
         self,

@@ -18,7 +18,7 @@ from asterism.libraries.adapters.environments import environment
 from asterism.libraries.judging.compare import Difference
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.versions import app, making
-from asterism.versions.comparing import Change
+from asterism.versions.comparing import Change, Pair
 from asterism.versions.page import Comparison, Explained
 from asterism.versions.subjects import subject_of
 
@@ -92,6 +92,20 @@ def test_a_backend_that_does_not_start_is_named(faulty, old_runtime):
     with pytest.raises(UserError, match=r"onnxruntime@0\.1:file does not work: no such file"):
         app.compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
     assert not (old_runtime / "page").exists()
+
+
+def test_a_way_to_run_files_that_one_version_lacks_is_left_out_and_named(
+    faulty, old_runtime, monkeypatch
+):
+    lacking = Pair(f"{PAIR.old}_layout", f"{PAIR.new}_layout")
+    monkeypatch.setattr(app, "pairs_of", lambda old, new: [PAIR, lacking])
+    faulty.start = lambda: {lacking.old: "no level <LAYOUT>"}
+    onnx.save(chain("Softplus"), old_runtime / "m.onnx")
+    found = app.compare_versions(request(old_runtime, models=[old_runtime / "m.onnx"]), print)
+    assert [c.pair for c in found.changes] == [PAIR]
+    assert found.rejected == [(f"all models in {lacking.old}", "no level <LAYOUT>")]
+    page = (old_runtime / "page/index.html").read_text()
+    assert f"all models in {lacking.old}: no level &lt;LAYOUT&gt;" in page
 
 
 def test_names_of_versions(old_runtime):

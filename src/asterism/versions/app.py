@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
@@ -95,6 +95,8 @@ class Request:
 def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison:
     """Run every model in both versions, look for the nodes to blame, and write the page.
 
+    A way to run files that one of the versions lacks is left out.
+
     Raises:
         UserError: the library, a version or a model is not to be had.
     """
@@ -113,9 +115,8 @@ def compare_versions(request: Request, say: Callable[[str], None]) -> Comparison
     versions = (package_versions(libraries[0]), package_versions(libraries[1]))
     found = Comparison(old, new, versions)
     with WorkerPool([*backends, *needed, *OF_ONNX.all], limits) as pool:
-        for backend, reason in pool.start().items():
-            if reads_given(backend):
-                raise UserError(f"{backend} does not work: {reason}")
+        pairs = _working(pairs, pool.start(), found)
+        backends = [backend for pair in pairs for backend in (pair.old, pair.new)]
         subjects += operator_subjects() if request.operators else ()
         subjects += _generated(request, params, pool, found)
         for subject in progress(subjects, label="compare", unit="model"):
@@ -197,6 +198,24 @@ def installed(library: str) -> str:
         return versions_of(library)[plugin_of(library).packages[0]]
     except PackageNotFoundError:
         return ""
+
+
+def _working(pairs: list[Pair], left_out: Mapping[str, str], found: Comparison) -> list[Pair]:
+    """The ways to run a file that both versions have; the page says which ones one lacks.
+
+    Raises:
+        UserError: they have none in common.
+    """
+    working = []
+    for pair in pairs:
+        missing = [b for b in (pair.old, pair.new) if b in left_out]
+        if not missing:
+            working.append(pair)
+        for backend in missing:
+            found.rejected.append((f"all models in {backend}", left_out[backend]))
+    if not working:
+        raise UserError("; ".join(f"{b} does not work: {why}" for b, why in left_out.items()))
+    return working
 
 
 def facts_of(found: Comparison) -> dict[str, object]:

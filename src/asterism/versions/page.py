@@ -53,7 +53,7 @@ class Comparison:
         versions: of the packages in each.
         subjects: the models, with the changes of each.
         explained: changes with the parts that show them.
-        rejected: models that were not compared, with the reason.
+        rejected: models, and ways to run them, that were not compared, with the reason.
     """
 
     old: str

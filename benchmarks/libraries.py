@@ -56,14 +56,14 @@ TF2ONNX_BACKENDS = (
     "onnx2torch:tf2onnx",
     "onnx2pytorch:tf2onnx",
 )
-#: The model through TorchDynamo and Inductor, each a graph of its own.
-COMPILED_BACKENDS = ("pytorch:compile",)
 #: Beside these, ``default`` are the backends of ``params.yaml``.
 BACKENDS = {
     "fast": FAST_BACKENDS,
     "tf2onnx": TF2ONNX_BACKENDS,
     "both": (*FAST_BACKENDS, *TF2ONNX_BACKENDS),
-    "compiled": COMPILED_BACKENDS,
+    "compile": ("pytorch:compile",),
+    "compile_graph": ("pytorch:compile_graph",),
+    "aot_inductor": ("pytorch:aot_inductor",),
 }
 DEFAULT = "default"
 

@@ -107,7 +107,7 @@ def test_the_script_writes_over_the_inputs(library, option):
     assert output.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("option", ["compile", "eager", "export"])
+@pytest.mark.parametrize("option", ["compile", "compile_graph", "aot_inductor", "eager", "export"])
 def test_the_script_of_pytorch_says_where_outputs_lie(option):
     text = LIBRARIES["pytorch"]().overwritten_script(option)
     names: dict[str, object] = {"np": np}

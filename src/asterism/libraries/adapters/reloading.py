@@ -7,6 +7,8 @@ import inspect
 import re
 from typing import Any
 
+from asterism.libraries.adapters.whole_graphs import program_of
+
 #: Endings of Keras' formats, by the option that goes through them.
 SUFFIXES = {"keras_file": ".keras", "h5_file": ".h5"}
 
@@ -42,22 +44,13 @@ def exported(model: Any, batch: int) -> Any:
 
     import torch
 
-    class Inference(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.model = model
-
-        def forward(self, *inputs: Any) -> Any:
-            return self.model(inputs[0] if len(inputs) == 1 else list(inputs), training=False)
-
     examples = tuple(
         torch.zeros((batch, *i.shape[1:]), dtype=getattr(torch, i.dtype)) for i in model.inputs
     )
     free = {0: torch.export.Dim.DYNAMIC} if batch > 1 else None
     shapes = (tuple(free for _ in examples),)
-    with tempfile.TemporaryDirectory() as folder, torch.no_grad():
-        program = torch.export.export(Inference(), examples, dynamic_shapes=shapes)
-        torch.export.save(program, f"{folder}/model.pt2")
+    with tempfile.TemporaryDirectory() as folder:
+        torch.export.save(program_of(model, examples, shapes), f"{folder}/model.pt2")
         loaded = torch.export.load(f"{folder}/model.pt2").module()
 
     def call(inputs: Any, training: Any = False) -> Any:

@@ -55,6 +55,17 @@ def _compiled(function: str, *more: str) -> Code:
     return Code(("import jax",), made, (_AS_ARRAYS.format("function(GIVEN)"),))
 
 
+#: The inputs as what a Keras model takes, in a tuple.
+_TENSORS = "given = (keras.tree.map_structure(torch.from_numpy, GIVEN),)"
+
+
+def _traced(*made: str) -> Code:
+    """By lines that make ``function`` of the program that PyTorch exports."""
+    program = "program = torch.export.export(model.eval(), given)"
+    outputs = "outputs = [o.detach().numpy() for o in keras.tree.flatten(function(*given))]"
+    return Code(("import torch",), (_TENSORS, program, *made), (outputs,), fixed=True)
+
+
 _JIT = "jax.jit(lambda x: model(x, training=False))"
 
 
@@ -95,10 +106,15 @@ _BUILT = {
         (_AS_ARRAYS.format("loaded.serve(GIVEN)"),),
     ),
     "pytorch:compile_dynamic": _called("torch.compile(model, dynamic=True)", "import torch"),
+    "pytorch:compile_graph": _traced("function = torch.compile(program.module())"),
+    "pytorch:aot_inductor": _traced(
+        'path = torch._inductor.aoti_compile_and_package(program, package_path="model.pt2")',
+        "function = torch._inductor.aoti_load_package(path)",
+    ),
     "pytorch:export": Code(
         ("import torch",),
         (
-            "given = (keras.tree.map_structure(torch.from_numpy, GIVEN),)",
+            _TENSORS,
             "free = torch.utils._pytree.tree_map(lambda _: {0: torch.export.Dim.DYNAMIC}, given)",
             "program = torch.export.export(model.eval(), given, dynamic_shapes=(free,))",
         ),

@@ -1,4 +1,4 @@
-"""PyTorch through Keras' backend: eager, compiled or exported; float64 as a reference."""
+"""PyTorch through Keras' backend: eager, compiled, exported, packaged; float64 as a reference."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ from asterism.libraries.adapters.questions import (
 )
 from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
+from asterism.libraries.adapters.whole_graphs import WHOLE, by_shape, program_of
 
 
 @LIBRARIES.register("pytorch")
@@ -45,6 +46,7 @@ class PyTorch(Library):
         "eager",
         "compile",
         "compile_dynamic",
+        *WHOLE,
         "export",
         "keras_file",
         "float64",
@@ -172,6 +174,8 @@ def run(model, inputs):
         model.eval()
         if option == "export":
             return KerasFunction(exported(model, model_under_test.batch or 1))
+        if option in WHOLE:
+            return KerasFunction(WHOLE[option](model))
         call = model
         if option == "perturbed":
             call = _Perturbed(model)
@@ -314,16 +318,20 @@ _FUNCTIONS = {
     **dict.fromkeys(("perturbed", *STAND_INS), "model"),
     "compile": "torch.compile(model)",
     "compile_dynamic": "torch.compile(model, dynamic=True)",
+    **{option: f"{function.__name__}(model)" for option, function in WHOLE.items()},
     "export": "exported(model, len(inputs[0]))",
     **{option: f'reloaded(model, "{suffix}")' for option, suffix in SUFFIXES.items()},
 }
 
 
 def _helper(option: str) -> str:
-    """The function that a reproducer's model goes through."""
+    """The functions that a reproducer's model goes through."""
+    parts: tuple[Any, ...] = (reloaded,) if option in SUFFIXES else ()
     if option == "export":
-        return source_of(exported)
-    return source_of(reloaded) if option in SUFFIXES else ""
+        parts = (program_of, exported)
+    if option in WHOLE:
+        parts = (program_of, by_shape, WHOLE[option])
+    return "\n".join(map(source_of, parts))
 
 
 class _OnOtherWeights(ABC):

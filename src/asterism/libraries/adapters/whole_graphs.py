@@ -1,0 +1,69 @@
+"""A PyTorch model as one graph: what its exporter traces, compiled without a break in between.
+
+``torch.compile`` of a Keras model makes many small graphs, for Keras' own code interrupts them. A
+reproducer holds the source of these functions, which therefore import what they need themselves.
+"""
+
+from typing import Any
+
+
+def program_of(model: Any, inputs: Any, dynamic_shapes: Any = None) -> Any:
+    """The program that ``torch.export`` traces of a Keras model's inference on some tensors."""
+    import torch
+
+    class Inference(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *inputs: Any) -> Any:
+            return self.model(inputs[0] if len(inputs) == 1 else list(inputs), training=False)
+
+    with torch.no_grad():
+        return torch.export.export(Inference(), tuple(inputs), dynamic_shapes=dynamic_shapes)
+
+
+def by_shape(compiled: Any) -> Any:
+    """A function that is compiled for each shape of inputs when it comes first.
+
+    Args:
+        compiled: gives the function of inputs that are like these.
+    """
+    made = {}
+
+    def call(inputs: Any, training: Any = False) -> Any:
+        given = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
+        shapes = tuple(i.shape for i in given)
+        if shapes not in made:
+            made[shapes] = compiled(given)
+        return made[shapes](*given)
+
+    return call
+
+
+def compiled_graph(model: Any) -> Any:
+    """The model's graph through ``torch.compile``."""
+    import torch
+
+    torch._dynamo.reset()
+    return by_shape(lambda g: torch.compile(program_of(model, g).module(check_guards=False)))
+
+
+def packaged_graph(model: Any) -> Any:
+    """The model's graph as PyTorch loads it from the package that AOTInductor makes."""
+    import tempfile
+
+    import torch
+
+    def loaded(given: Any) -> Any:
+        with tempfile.TemporaryDirectory() as folder:
+            program = program_of(model, given)
+            path = f"{folder}/model.pt2"
+            torch._inductor.aoti_compile_and_package(program, package_path=path)
+            return torch._inductor.aoti_load_package(path)
+
+    return by_shape(loaded)
+
+
+#: The functions by the option that goes through them.
+WHOLE = {"compile_graph": compiled_graph, "aot_inductor": packaged_graph}

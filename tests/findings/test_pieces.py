@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from asterism.core.files.artifacts import read_json
+from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.findings import campaign
-from asterism.findings.campaign import APART, FACTS, Settings, run_piece
+from asterism.findings.campaign import APART, FACTS, Settings, run_piece, run_pieces
 from asterism.findings.page import campaign_page
 from asterism.libraries.adapters.backends import REFERENCES
 from asterism.libraries.judging.finding import SILENT_ACCEPTANCE, Finding
@@ -21,6 +21,13 @@ from memo.small_graphs import branching
 from places import ROOT
 
 SETTINGS = {"outside_share": 0.5, "special_share": 0.25}
+
+
+def settings_with(*backends):
+    document = read_yaml(ROOT / "params.yaml")
+    document["execute"] |= {**SETTINGS, "backends": list(backends)}
+    document["triage"]["known_issues"] = str(ROOT / "conf/known_issues.yaml")
+    return validate(Settings, {key: document[key] for key in Settings.model_fields})
 
 
 def record():
@@ -41,21 +48,58 @@ def test_it_tries_the_shares_and_keeps_and_counts_what_stands_apart(tmp_path, mo
     monkeypatch.setattr(campaign, "open_worker_pool", lambda *_: nullcontext(pool))
     monkeypatch.setattr(campaign, "execute", lambda *given: (asked.append(given), record())[1])
     monkeypatch.setattr(campaign, "write_triaged", lambda *_: {"unique": 0})
-    document = read_yaml(ROOT / "params.yaml")
-    document["execute"] |= SETTINGS
-    document["triage"]["known_issues"] = str(ROOT / "conf/known_issues.yaml")
-    settings = validate(Settings, {key: document[key] for key in Settings.model_fields})
-    run_piece({"a": branching()}, settings, tmp_path / "piece", [])
+    run_piece({"a": branching()}, settings_with("jax:jit"), tmp_path / "piece", [])
     assert asked[0][-2:] == (0.25, 0.5)
     (value,) = read_json(tmp_path / "piece" / APART)
     assert Finding.from_json(value).symptom == SILENT_ACCEPTANCE
     piece = read_json(tmp_path / "piece" / FACTS)
     assert piece["judged"]["apart"] == {SILENT_ACCEPTANCE: 1}
     facts = {
-        "pieces": [piece, {"models": 1, "seconds": 1, "seconds_executing": 1, "processor_seconds": 1}],
+        "pieces": [
+            piece,
+            {"models": 1, "seconds": 1, "seconds_executing": 1, "processor_seconds": 1},
+        ],
         "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
         "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
         "operators": {"models": 0},
     }
     text = campaign_page([], {}, facts)
     assert f"| {SILENT_ACCEPTANCE} | 1 |" in text
+
+
+def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, monkeypatch):
+    ran = []
+
+    def piece(models, settings, target, *_):
+        ran.append((tuple(models), target.name))
+        target.mkdir(parents=True)
+        facts = {"names": list(models), "backends": list(settings.execute.backends)}
+        write_json(target / FACTS, facts)
+
+    monkeypatch.setattr(campaign, "run_piece", piece)
+    monkeypatch.setattr(campaign, "read_unique", lambda _: [])
+    models = {"a": branching(), "b": branching(), "c": branching()}
+    eager, both = settings_with("pytorch:eager"), settings_with("pytorch:eager", "jax:jit")
+    elsewhere = [{"piece": "piece-0000", "names": ["a"], "backends": ["pytorch:eager"]}]
+    list(run_pieces(models, 1, eager, tmp_path, elsewhere))
+    assert ran == [(("b",), "piece-0001"), (("c",), "piece-0002")]
+    list(run_pieces(models, 3, both, tmp_path, elsewhere))
+    list(run_pieces(models, 3, eager, tmp_path, elsewhere))
+    assert ran[2:] == [(("a", "b", "c"), "piece-0003")]
+
+
+def test_the_page_has_a_line_for_each_set_of_backends():
+    took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
+    facts = {
+        "pieces": [
+            {"models": 2, "backends": ["jax:jit"], **took},
+            {"models": 3, "backends": ["jax:jit"], **took},
+            {"models": 4, "backends": ["jax:jit", "pytorch:eager"], **took},
+        ],
+        "counts": {"merged": 0, "limits": 0, "unconfirmed": 0, "large": 0},
+        "coverage": {"types": 0.5, "parameters": 0.25, "inputs": 0.1},
+        "operators": {"models": 0},
+    }
+    text = campaign_page([], {}, facts)
+    assert "| `jax:jit` | 5 | 2.00 | 1.00 |" in text
+    assert "| `jax:jit`, `pytorch:eager` | 4 | 1.00 | 0.50 |" in text

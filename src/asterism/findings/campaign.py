@@ -1,7 +1,7 @@
 """A campaign in pieces: some models at a time are run, judged, triaged and written down.
 
 A piece that is there is not run again, so a campaign that was ended goes on. What an earlier piece
-has found is passed over by the later ones.
+has found is passed over by the later ones. A model runs again where other backends are asked for.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def run_pieces(
     folder: Path,
     elsewhere: Sequence[Mapping[str, Any]] = (),
 ) -> Iterator[Path]:
-    """Run the models that no piece has run yet; gives the folder of each piece that is through.
+    """Run the models that no piece has run in all of these backends yet.
+
+    It gives the folder of each piece that is through.
 
     Args:
         models: by name, in order.
@@ -65,7 +67,13 @@ def run_pieces(
         folder: of the campaign.
         elsewhere: facts of pieces that a collection knows, perhaps of another machine.
     """
-    done = {name for facts in pieces_of(folder, elsewhere) for name in facts.get("names", ())}
+    wanted = set(settings.execute.backends)
+    done = {
+        name
+        for facts in pieces_of(folder, elsewhere)
+        if wanted <= set(facts.get("backends", ()))
+        for name in facts.get("names", ())
+    }
     left = iter([(name, graph) for name, graph in models.items() if name not in done])
     while part := dict(islice(left, size)):
         known = [found for path in finished(folder) for found in read_unique(path)]
@@ -129,6 +137,7 @@ def run_piece(
             {
                 "models": len(graphs),
                 "names": list(models),
+                "backends": list(given.backends),
                 "outcomes": dict(outcomes),
                 "judged": judged.metrics,
                 "of_known_limits": len(judged.findings) - len(worth),

@@ -185,7 +185,7 @@ def campaign_page(
         "",
         "| | |",
         "|---|---|",
-        f"| models of one layer that ran | {models:,} |",
+        f"| models of one layer that ran, once for each set of backends | {models:,} |",
         f"| hours, by the clock, on a machine that others used too | {hours:.2f} |",
         f"| hours of processors | {used:.2f} |",
         f"| models an hour, while they ran | {models / max(running, 1e-9):,.0f} |",
@@ -204,6 +204,7 @@ def campaign_page(
         f"| distinct confirmed findings of these | {_of_source(real, 'call')} |",
         f"| distinct confirmed findings that were seen by hand | {_of_source(real, 'hand')} |",
         "",
+        *_sets(pieces),
         *_standing_apart(apart),
         *_ways(ways, real),
         "Coverage of the universe of layers by these models:",
@@ -219,6 +220,33 @@ def campaign_page(
         f"Earlier oracles had {len(earlier)} more false alarms, which led to repairs.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _sets(pieces: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A line for each set of backends: models that ran there, and what that took."""
+    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for piece in pieces:
+        groups.setdefault(tuple(piece.get("backends", ())), []).append(piece)
+    rows = [
+        (
+            ", ".join(f"`{backend}`" for backend in backends),
+            f"{sum(piece['models'] for piece in group):,}",
+            f"{sum(piece['seconds'] for piece in group) / 3600:.2f}",
+            f"{sum(piece['processor_seconds'] for piece in group) / 3600:.2f}",
+        )
+        for backends, group in groups.items()
+        if backends
+    ]
+    if not rows:
+        return []
+    return [
+        "Models by set of backends, with hours by the clock and of processors:",
+        "",
+        "| backends | models | hours | of processors |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in rows),
+        "",
+    ]
 
 
 def _apart(pieces: Iterable[Mapping[str, Any]]) -> Counter[str]:

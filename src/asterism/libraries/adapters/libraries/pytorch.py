@@ -34,6 +34,10 @@ from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, 
 from asterism.libraries.adapters.whole_graphs import WHOLE, by_shape, program_of
 
 
+#: How often Dynamo may compile the same code for one model: more than any model has layers.
+_RECOMPILED = 1024
+
+
 @LIBRARIES.register("pytorch")
 class PyTorch(Library):
     """Keras' PyTorch backend."""
@@ -61,11 +65,17 @@ class PyTorch(Library):
     )
 
     def start(self) -> None:
-        """One thread, so that sums are added up in the same order every time."""
+        """One thread, so that sums are added up in the same order every time.
+
+        Layers share Keras' code, which Dynamo compiles anew for each of them. By default it runs
+        eagerly from the ninth on.
+        """
         import torch
 
         torch.set_num_threads(1)
         torch.use_deterministic_algorithms(True, warn_only=True)
+        torch._dynamo.config.recompile_limit = _RECOMPILED
+        torch._dynamo.config.accumulated_recompile_limit = _RECOMPILED
 
     def script(self, option: str) -> str:
         """Source of a function that runs a Keras model or a converted file."""

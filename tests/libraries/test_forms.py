@@ -85,6 +85,16 @@ def test_compiled_outputs_lie_in_memory_as_eager_ones(wrong, said):
         library.run_overwritten(KerasFunction(wrong, eager), inputs)
 
 
+@pytest.mark.slow
+def test_jax_works_on_a_copy_of_the_inputs_however_they_are_aligned():
+    memory = np.zeros(192, np.uint8)
+    start = -memory.ctypes.data % 64
+    given = memory[start : start + 64].view(np.float32)
+    (output,) = LIBRARIES["jax"]().run(lambda i: i, [given])
+    given[...] = 1
+    assert output.tolist() == [0] * 16
+
+
 def test_wrong_buffers_are_a_symptom_of_their_own():
     name = f"{WrongBuffersError.__module__}.{WrongBuffersError.__qualname__}"
     made = Result(0, (OVERWRITTEN,))

@@ -20,6 +20,7 @@ def run(model, inputs):
     jax.config.update("jax_enable_x64", True)
     trainable = [v.value for v in model.trainable_variables]
     fixed = [v.value for v in model.non_trainable_variables]
+    inputs = [jax.numpy.array(i) for i in inputs]
     given = inputs if len(inputs) > 1 else inputs[0]
 
     def call(weights, inputs):

@@ -118,8 +118,13 @@ class Jax(Library):
         return JaxFunction(lambda inputs, training: compiled(inputs), model, layers, jax.jit(call))
 
     def run(self, compiled: Callable[[Any], Any], inputs: Sequence[NDArray[Any]]) -> Arrays:
-        """Outputs as arrays."""
-        given = list(inputs)
+        """Outputs as arrays.
+
+        Inputs are copied: JAX may work on the memory of a NumPy array, as its alignment has it.
+        """
+        import jax
+
+        given = [jax.numpy.array(i) for i in inputs]
         return numpy_list(compiled(given if len(given) > 1 else given[0]))
 
     def answer(

@@ -33,6 +33,7 @@ def findings(
     from asterism.libraries.reporting.writing import triage_and_write
     from asterism.libraries.running.execution import backends_of, parts_of
     from asterism.libraries.running.record import Record
+    from asterism.libraries.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
 
     require_root("dvc.yaml")
@@ -54,7 +55,9 @@ def findings(
     if triage is not None:
         settings = params.execute, params.judge, params.triage, params.seed
         given_findings = judged.findings, graphs, later.WEIGHTS
-        metrics = triage_and_write(*given_findings, *settings, triage, judged.apart)
+        with remembered(triage_run(later.WEIGHTS, *settings)) as answers:
+            rest = triage, judged.apart, answers
+            metrics = triage_and_write(*given_findings, *settings, *rest)
         print(f"{metrics['unique']} unique findings are written to {triage}/")
 
 

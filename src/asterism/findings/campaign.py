@@ -29,6 +29,7 @@ from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.groups import LayerAtFault, layer_at_fault
 from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.remembering import remembered, triage_run
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
@@ -120,7 +121,10 @@ def run_piece(
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
             rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
             given_apart = judged.apart, known, outside_known
-            counts = write_triaged(pool, worth, graphs, weights, *rest, *given_apart)
+            state = triage_run(weights, given, settings.judge, settings.triage, settings.seed)
+            with remembered(state) as answers:
+                which = worth, graphs, weights
+                counts = write_triaged(pool, *which, *rest, *given_apart, answers)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])

@@ -119,12 +119,11 @@ def run_piece(
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
-            rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
+            all_settings = given, settings.judge, settings.triage, settings.seed
+            which = worth, graphs, weights, *all_settings, folder / TRIAGED
             given_apart = judged.apart, known, outside_known
-            state = triage_run(weights, given, settings.judge, settings.triage, settings.seed)
-            with remembered(state) as answers:
-                which = worth, graphs, weights
-                counts = write_triaged(pool, *which, *rest, *given_apart, answers)
+            with remembered(triage_run(weights, *all_settings)) as answers:
+                counts = write_triaged(pool, *which, *given_apart, answers)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])

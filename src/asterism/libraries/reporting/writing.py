@@ -65,9 +65,9 @@ def triage_and_write(
     """
     with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
         folder.mkdir()
-        given = execution, judging, triage, seed
-        which = findings, graphs, weights
-        return write_triaged(worker_pool, *which, *given, folder, apart, answers=answers)
+        settings = execution, judging, triage, seed
+        given = findings, graphs, weights, *settings, folder, apart
+        return write_triaged(worker_pool, *given, answers=answers)
 
 
 def write_triaged(

@@ -22,8 +22,9 @@ def findings(
 ) -> None:
     """Judge the models that a running or stopped execute_models has run so far.
 
-    It reads what the stage has saved in state.root, and changes nothing there. The parameters are
-    those of params.yaml: they and the models must be those that the stage was started with.
+    It reads what the stage has saved in state.root, and changes nothing of it. The parameters are
+    those of params.yaml: they and the models must be those that the stage was started with. What
+    is shrunk is remembered there, for the stage triage_findings.
     """
     from asterism.core.parameters.params import read_params
     from asterism.core.resuming.stage_units import work_units

@@ -168,6 +168,7 @@ def test_a_wrong_gradient_by_weights_goes_the_whole_way_from_a_run_to_a_shrunk_f
     params = TriageParams(
         max_unique=3,
         max_steps=6,
+        minutes=0,
         hang_seconds=60,
         graph_passes=0,
         replays=0,

@@ -32,6 +32,7 @@ JUDGE = JudgeParams(ulps=64, conditioning=8)
 TRIAGE = TriageParams(
     max_unique=3,
     max_steps=12,
+    minutes=0,
     hang_seconds=20,
     graph_passes=0,
     replays=40,
@@ -184,7 +185,7 @@ def test_a_finding_keeps_its_history_in_a_file(tmp_path):
 class Spoilt:
     """Workers in one of which a model shows the finding after one that spoils it."""
 
-    seed = 0
+    seed = deaths = 0
 
     def __init__(self, needs=frozenset({SPOILS})):
         self.needs, self.seen, self.runs = needs, set(), 0
@@ -241,5 +242,7 @@ def test_replays_are_a_budget():
     assert replay.graph is None and set(replay.tried.values()) == {"gone"}
     assert show.runs == len(_counts(3)) and _counts(0) == [0] and _counts(5) == [0, 1, 2, 4, 5]
     short = Spoilt()
-    assert replayed(short, 4).unfinished == "stopped by triage.replays=4" and short.runs == 4
+    stopped = replayed(short, 4).unfinished
+    assert stopped.startswith("stopped by triage.replays=4; ") and short.runs == 4
+    assert stopped.endswith(" smaller models are left to try")
     assert replayed(Spoilt(), 1).tried == {"alone": "gone"}

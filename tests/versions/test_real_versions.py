@@ -117,6 +117,7 @@ def test_the_ordinary_stages_run_it_beside_the_installed_one(state, tmp_path):
         params = TriageParams(
             max_unique=1,
             max_steps=20,
+            minutes=0,
             hang_seconds=60,
             graph_passes=0,
             replays=0,

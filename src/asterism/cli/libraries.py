@@ -22,8 +22,9 @@ def findings(
 ) -> None:
     """Judge the models that a running or stopped execute_models has run so far.
 
-    It reads what the stage has saved in state.root, and changes nothing there. The parameters are
-    those of params.yaml: they and the models must be those that the stage was started with.
+    It reads what the stage has saved in state.root, and changes nothing of it. The parameters are
+    those of params.yaml: they and the models must be those that the stage was started with. What
+    is shrunk is remembered there, for the stage triage_findings.
     """
     from asterism.core.parameters.params import read_params
     from asterism.core.resuming.stage_units import work_units
@@ -33,6 +34,7 @@ def findings(
     from asterism.libraries.reporting.writing import triage_and_write
     from asterism.libraries.running.execution import backends_of, parts_of
     from asterism.libraries.running.record import Record
+    from asterism.libraries.triage.remembering import remembered, triage_run
     from asterism.memo.graphs.store import read_models
 
     require_root("dvc.yaml")
@@ -54,7 +56,9 @@ def findings(
     if triage is not None:
         settings = params.execute, params.judge, params.triage, params.seed
         given_findings = judged.findings, graphs, later.WEIGHTS
-        metrics = triage_and_write(*given_findings, *settings, triage, judged.apart)
+        with remembered(triage_run(later.WEIGHTS, *settings)) as answers:
+            rest = triage, judged.apart, answers
+            metrics = triage_and_write(*given_findings, *settings, *rest)
         print(f"{metrics['unique']} unique findings are written to {triage}/")
 
 

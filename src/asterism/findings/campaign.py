@@ -29,6 +29,7 @@ from asterism.libraries.running.execution import execute, open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.triage.groups import LayerAtFault, layer_at_fault
 from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.remembering import remembered, triage_run
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_models, write_weights
@@ -126,9 +127,11 @@ def run_piece(
             executed = time.monotonic()
             judged = judge_all(graphs, record, settings.judge, settings.seed)
             worth = [finding for finding in judged.findings if not _is_limit(limits, finding)]
-            rest = given, settings.judge, settings.triage, settings.seed, folder / TRIAGED
+            all_settings = given, settings.judge, settings.triage, settings.seed
+            which = worth, graphs, weights, *all_settings, folder / TRIAGED
             given_apart = judged.apart, known, outside_known
-            counts = write_triaged(pool, worth, graphs, weights, *rest, *given_apart)
+            with remembered(triage_run(weights, *all_settings)) as answers:
+                counts = write_triaged(pool, *which, *given_apart, answers)
             left_out = pool.start()
         write_json(folder / APART, [finding.to_json() for finding in judged.apart])
         outcomes = Counter(o["status"] for task in record.tasks() for o in task["outcomes"])

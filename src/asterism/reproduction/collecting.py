@@ -16,6 +16,7 @@ import psutil
 from asterism.core.files.artifacts import read_json
 from asterism.core.files.records import read_record
 from asterism.core.messages.errors import reading
+from asterism.core.settings import machine
 from asterism.reproduction.experiments import Experiment
 from asterism.reproduction.records import RecordedPoint, RecordedRun, path_of
 from asterism.reproduction.series import RecordedSeries, read_series
@@ -128,18 +129,10 @@ def machine_facts() -> dict[str, str]:
     """System, processor, cores and memory of this machine."""
     return {
         "system": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": machine.processor(),
         "cores": str(len(os.sched_getaffinity(0))),
         "memory": f"{psutil.virtual_memory().total / 1e9:.0f} GB",
     }
-
-
-def _processor() -> str:
-    """The processor's name, where the system tells it."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 def _versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The work units of one stage's run, found by what ``dvc.yaml`` says that the stage depends on."""
+"""The state of one stage's run, found by what ``dvc.yaml`` says that the stage depends on."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import ParameterSection
 from asterism.core.resuming.checkpoints import dependency_key
+from asterism.core.resuming.state import Run
 from asterism.core.resuming.work_units import SharedWorkUnits
 from asterism.core.settings.yaml_files import read_yaml
 
@@ -40,24 +41,42 @@ def work_units(
         UserError: ``dvc.yaml`` has no such stage.
     """
     label = name if variant is None else f"{name}-{variant}"
-    facts = params.model_dump(mode="json")
-    definition = _definition(name)
-    key = dependency_key(label, facts, [*inputs, *_code_of(definition), LOCK])
+    key = _key(label, name, params.model_dump(mode="json"), inputs)
     address = name if variant is None else f"{name}@{variant}"
-    return SharedWorkUnits(label, key, is_shard.get(), address, _outputs_of(definition, variant))
+    return SharedWorkUnits(label, key, is_shard.get(), address, outputs_of(name, variant))
+
+
+def run_of(name: str, facts: Any, inputs: Iterable[Path]) -> Run:
+    """The state of a stage that is not cut into units, by what its content depends on.
+
+    Args:
+        name: of the stage, whose code counts as for :func:`work_units`.
+        facts: what else the content depends on, as JSON-compatible values.
+        inputs: files and folders whose content counts.
+
+    Raises:
+        UserError: ``dvc.yaml`` has no such stage.
+    """
+    return Run(name, _key(name, name, facts, inputs)[:32])
+
+
+def outputs_of(name: str, variant: str | None = None) -> list[Path]:
+    """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
+    definition = _definition(name)
+    listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
+    paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
+    return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
+
+
+def _key(label: str, name: str, facts: Any, inputs: Iterable[Path]) -> str:
+    """Hash of facts, inputs, the versions of all libraries and the stage's code."""
+    return dependency_key(label, facts, [*inputs, *_code_of(_definition(name)), LOCK])
 
 
 def _code_of(definition: dict[str, Any]) -> list[Path]:
     """A stage's script and packages, as ``dvc.yaml`` lists them."""
     dependencies = definition["deps"]
     return [Path(path) for path in dependencies if path.startswith(("src/", "stages/"))]
-
-
-def _outputs_of(definition: dict[str, Any], variant: str | None) -> list[Path]:
-    """What a stage writes, as ``dvc.yaml`` lists it; a variant has outputs of its own."""
-    listed = [out for kind in ("outs", "metrics", "plots") for out in definition.get(kind, [])]
-    paths = [out if isinstance(out, str) else next(iter(out)) for out in listed]
-    return [Path(_VARIANT.sub(variant or "", path)) for path in paths]
 
 
 def _definition(name: str) -> dict[str, Any]:

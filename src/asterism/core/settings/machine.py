@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import re
 import resource
 import sys
@@ -116,6 +117,14 @@ def spelled(key: str) -> str:
 def available_threads() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def processor() -> str:
+    """The processor's name, where the system tells it."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor()
 
 
 def peak_memory_mb() -> int:

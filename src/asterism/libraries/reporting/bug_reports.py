@@ -161,7 +161,7 @@ class Reporter:
         if replay.graph is None or (replay.graph == found.graph and not replay.before):
             return before
         found.graph, found.before = replay.graph, replay.before
-        found.unfinished = replay.unfinished
+        found.unfinished, found.out_of_time = replay.unfinished, replay.out_of_time
         found.ablation = {}  # it was seen in workers that had run other models
         write_json(folder / GRAPH, found.graph.to_json())
         confirmed = before

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.judging.finding import Finding
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_weights

@@ -16,7 +16,7 @@ from asterism.libraries.adapters.questions import BY_LAYER, FIRST, OVERWRITTEN, 
 from asterism.libraries.adapters.reloading import source_of
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, literal
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
 from asterism.memo.graphs.weights import Stored, layer_weights

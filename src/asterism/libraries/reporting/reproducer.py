@@ -22,9 +22,9 @@ from asterism.libraries.reporting.programs import Program, Runner, arrays_text, 
 from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
 from asterism.libraries.running.inputs import compared_nodes
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.running.tolerance import Tolerance
 from asterism.libraries.running.worker_environment import variables
-from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.weights import Stored
 

@@ -45,8 +45,8 @@ from asterism.libraries.reporting.reproducer import script_of, tolerated
 from asterism.libraries.reporting.script_checks import PATIENCE
 from asterism.libraries.reporting.short_script import native_script, short_script
 from asterism.libraries.running.inputs import OUTSIDE, compared_nodes, sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
+from asterism.libraries.running.tasks import LayerDescription, Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import with_dtype
 from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import UniqueFinding

@@ -23,7 +23,7 @@ from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, version_lines
 from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments

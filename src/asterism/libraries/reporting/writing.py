@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import replacing, write_json
-from asterism.libraries.judging.finding import Finding
+from asterism.core.messages.console import get_logger
+from asterism.libraries.judging.finding import Finding, signature
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.bug_reports import Reporter, folder_name
 from asterism.libraries.reporting.keras_files import write_keras_files
@@ -16,13 +17,20 @@ from asterism.libraries.reporting.outside_writing import write_outside
 from asterism.libraries.running.execution import open_worker_pool
 from asterism.libraries.running.params import ExecuteParams
 from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.answers import Answers
+from asterism.libraries.triage.ceiling import Ceiling
 from asterism.libraries.triage.counting import counts_of
 from asterism.libraries.triage.params import TriageParams
 from asterism.libraries.triage.replay import Replayer
 from asterism.libraries.triage.reproduction import Reproduction
-from asterism.libraries.triage.triage import Triage, UniqueFinding
+from asterism.libraries.triage.triage import Left, Triage, UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import read_weights
+
+log = get_logger(__name__)
+
+#: The findings that were not taken up, and for want of what.
+LEFT = "left.json"
 
 
 def triage_and_write(
@@ -35,6 +43,7 @@ def triage_and_write(
     seed: int,
     target: Path,
     apart: Sequence[Finding] = (),
+    answers: Answers | None = None,
 ) -> dict[str, Any]:
     """Shrink and de-duplicate findings, and write ``unique.json`` and a folder for each.
 
@@ -49,14 +58,16 @@ def triage_and_write(
         target: the folder, which is replaced as a whole.
         apart: findings that stand apart; of those just outside of what is valid scripts are
             written.
+        answers: what earlier runs were told, which this one goes on from.
 
     Returns:
         Counts, as a JSON value.
     """
     with replacing(target) as folder, open_worker_pool(execution, weights) as worker_pool:
         folder.mkdir()
-        given = execution, judging, triage, seed
-        return write_triaged(worker_pool, findings, graphs, weights, *given, folder, apart)
+        settings = execution, judging, triage, seed
+        given = findings, graphs, weights, *settings, folder, apart
+        return write_triaged(worker_pool, *given, answers=answers)
 
 
 def write_triaged(
@@ -72,6 +83,7 @@ def write_triaged(
     apart: Sequence[Finding] = (),
     earlier: Sequence[UniqueFinding] = (),
     outside_known: Collection[str] = (),
+    answers: Answers | None = None,
 ) -> dict[str, Any]:
     """As :func:`triage_and_write`, by workers that are there, into an empty folder.
 
@@ -88,6 +100,7 @@ def write_triaged(
         apart: findings that stand apart.
         earlier: unique findings of earlier runs, which are passed over.
         outside_known: signatures of those just outside of what is valid, likewise.
+        answers: what earlier runs were told, which this one goes on from.
 
     Returns:
         Counts, as a JSON value.
@@ -96,9 +109,10 @@ def write_triaged(
     stored = read_weights(weights)
     if findings:
         worker_pool.start()
-    steps = Triage(worker_pool, judging, triage, seed)
+    memory = (Answers() if answers is None else answers), Ceiling(triage.minutes)
+    steps = Triage(worker_pool, judging, triage, seed, *memory)
     show = Reproduction(worker_pool, judging, seed, triage.hang_seconds)
-    replayer = Replayer(show, graphs, triage.replays) if triage.replays else None
+    replayer = Replayer(show, graphs, triage.replays, *memory) if triage.replays else None
     with Reporter(worker_pool, judging, seed, stored, folder, known, replayer) as reporter:
         kinds = execution.distributions
         unique, left = steps.run(findings, graphs, kinds, reporter.start, earlier)
@@ -108,6 +122,8 @@ def write_triaged(
         reports = [reporter.finish(found) for found in unique]
     summary = [r.to_json(u) for u, r in zip(unique, reports, strict=True)]
     write_json(folder / "unique.json", summary)
+    write_json(folder / LEFT, [_left(group, left) for group in left.groups])
+    _tell(unique, left, triage.minutes)
     rest = judging, seed, triage.max_unique, known, folder, outside_known
     outside = write_outside(worker_pool, apart, graphs, stored, *rest)
     return {
@@ -119,8 +135,31 @@ def write_triaged(
         "known_limits": sum(bool(r.limit) for r in reports),
         "not_reproduced": sum(not r.limit and not r.reproduced for r in reports),
         "after_other_models": sum(bool(u.before) for u in unique),
-        "groups_left_by_budget": left,
+        "groups_left_by_budget": len(left.groups),
+        "groups_left_by_time": len(left.groups) if left.out_of_time else 0,
         "not_minimal": sum(bool(u.unfinished) for u in unique),
+        "not_minimal_by_time": sum(u.out_of_time for u in unique),
         "largest_model": max((len(u.graph.layers) for u in unique), default=0),
         **counts_of([u.finding for u in unique], execution.backends),
     }
+
+
+def _left(group: Sequence[Finding], left: Left) -> dict[str, Any]:
+    """A group that was not taken up, as a JSON value."""
+    first = group[0]
+    return {
+        "signature": signature(first),
+        "severity": first.severity,
+        "backends": list(first.backends),
+        "models": sorted({finding.model for finding in group}),
+        "left_by": left.because,
+    }
+
+
+def _tell(unique: Sequence[UniqueFinding], left: Left, minutes: float) -> None:
+    """A line of the log where the time was over before the work was."""
+    stopped = sum(found.out_of_time for found in unique)
+    groups = len(left.groups) if left.out_of_time else 0
+    if stopped or groups:
+        told = f"stopped by triage.minutes={minutes:g}: the next run goes on"
+        log.warning(told, not_minimal=stopped, groups_left=groups)

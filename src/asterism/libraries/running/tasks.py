@@ -17,6 +17,7 @@ from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.special_weights import kinds_among, special_kinds
 from asterism.memo.graphs.store import read_weights
+from asterism.memo.graphs.weights import Variable
 from asterism.memo.universe.tensors import Config
 
 Outputs = dict[str, list[NDArray[Any]]]
@@ -105,6 +106,19 @@ class Result:
     outcomes: dict[str, ExecutionOutcome] = field(default_factory=dict)
     outputs: dict[str, Outputs] = field(default_factory=dict)
     special: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LayerDescription:
+    """What Keras says of a layer.
+
+    Args:
+        arguments: what its constructor has to be told, beside Keras' defaults.
+        variables: name and shape of each of its weights.
+    """
+
+    arguments: Config
+    variables: list[Variable]
 
 
 def special_of(task: Task) -> tuple[str, ...]:

@@ -49,6 +49,8 @@ class WorkerClient:
         self.broken: str | None = None
         #: Processor time by step, for logs and benchmarks; of a step with no answer, its time.
         self.seconds: dict[str, float] = {}
+        #: How often it has died, or could not be started, since it was asked first.
+        self.deaths = 0
         #: What the worker's meter of branches has told, where it has one.
         self.news: list[dict[str, Any]] = []
         self._limits = limits
@@ -119,6 +121,7 @@ class WorkerClient:
 
     def _ask(self, request: dict[str, Any], seconds: float | None) -> dict[str, Any]:
         if not self.start():
+            self.deaths += 1
             return {"status": "blocked", "stage": "compile", "message": self.broken or ""}
         limits = self._limits if seconds is None else replace(self._limits, seconds=seconds)
         self._was_killed = False
@@ -127,6 +130,7 @@ class WorkerClient:
             self._worker.send(json.dumps(request).encode(), limits=limits)
             answer = _value(self._worker.receive(limits))
         except OSError:  # it died since the last request
+            self.deaths += 1
             self._worker.stop()
             return self._ask(request, seconds)
         except WorkerDied as death:
@@ -140,6 +144,7 @@ class WorkerClient:
     def _told(self, death: WorkerDied) -> dict[str, Any]:
         """A worker's death as an answer."""
         self._was_killed = death.killed
+        self.deaths += 1
         log.warning("worker restarts", library=self.library, after=death.how, reason=death.ended)
         return {
             "status": death.how,

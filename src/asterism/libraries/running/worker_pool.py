@@ -36,6 +36,7 @@ from asterism.libraries.running.array_files import INPUTS, outputs_file
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.tasks import (
     GivenFile,
+    LayerDescription,
     Result,
     Task,
     backend_forked_for,
@@ -47,26 +48,12 @@ from asterism.libraries.running.tasks import (
 from asterism.libraries.running.worker_client import WorkerClient
 from asterism.libraries.running.worker_environment import keras_forks
 from asterism.memo.graphs.graph import Graph, Node, sequential
-from asterism.memo.graphs.weights import Variable
 from asterism.memo.universe.tensors import Config, Tensor
 
 log = get_logger(__name__)
 
 #: Models whose steps may be queued at once.
 _WINDOW = 6
-
-
-@dataclass(frozen=True)
-class LayerDescription:
-    """What Keras says of a layer.
-
-    Args:
-        arguments: what its constructor has to be told, beside Keras' defaults.
-        variables: name and shape of each of its weights.
-    """
-
-    arguments: Config
-    variables: list[Variable]
 
 
 @dataclass(frozen=True)
@@ -220,6 +207,11 @@ class WorkerPool:
     def seconds(self) -> dict[str, float]:
         """Processor time of each step in all, for logs and benchmarks."""
         return {k: v for client in self._clients.values() for k, v in client.seconds.items()}
+
+    @property
+    def deaths(self) -> int:
+        """How often workers have died, or could not be started, up to now."""
+        return sum(client.deaths for client in self._clients.values())
 
     def news(self) -> Iterator[dict[str, Any]]:
         """What workers that measure branches have told since the last call."""

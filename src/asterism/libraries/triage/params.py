@@ -13,6 +13,11 @@ class TriageParams(ParameterSection):
 
     max_unique: int = Field(ge=0, description="unique findings that are shrunk and written up")
     max_steps: int = Field(ge=0, description="models tried while one finding is shrunk")
+    minutes: float = Field(
+        ge=0,
+        description="minutes after which no smaller model is tried and no other finding taken up; "
+        "the next run goes on there; 0 for no limit",
+    )
     hang_seconds: float = Field(
         gt=0, description="while a hang is shrunk, a step that takes longer shows it"
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from asterism.libraries.adapters.backends import converter_of
 from asterism.libraries.adapters.library import CONVERTERS
@@ -16,8 +17,10 @@ from asterism.libraries.judging.history import worker_for
 from asterism.libraries.running.execution import task_of
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.tasks import Task
+from asterism.libraries.triage.answers import Answers, Questions
+from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
 from asterism.libraries.triage.reproduction import Reproduction
-from asterism.libraries.triage.shrink import Shrinker
+from asterism.libraries.triage.shrink import Shows, Shrinker, unfinished
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 
@@ -32,6 +35,7 @@ class Replay:
         graph: that shows it; None where nothing did.
         before: what must run before that, each in one backend with one kind of inputs.
         unfinished: why there may be something smaller; empty where there is not.
+        out_of_time: whether that is want of time.
     """
 
     ran: Sequence[Task] = ()
@@ -39,34 +43,63 @@ class Replay:
     graph: Graph | None = None
     before: tuple[Task, ...] = ()
     unfinished: str = ""
+    out_of_time: bool = False
 
 
 class Replayer:
     """Replays findings.
 
+    What fresh workers answered is remembered too, by what ran before. The script that comes of it
+    is confirmed in fresh processes in any case.
+
     Args:
         show: asks whether a model shows a finding.
         graphs: the models of the run.
         most: how often each finding is replayed at most.
+        answers: what replays showed in earlier runs.
+        ceiling: of time. What a finding takes is looked for in any case; then that is shrunk while
+            there is time.
     """
 
-    def __init__(self, show: Reproduction, graphs: Sequence[Graph], most: int) -> None:
+    def __init__(
+        self,
+        show: Reproduction,
+        graphs: Sequence[Graph],
+        most: int,
+        answers: Answers | None = None,
+        ceiling: Ceiling = NO_CEILING,
+    ) -> None:
         self._show, self._graphs, self._most = show, graphs, most
+        self._answers = Answers() if answers is None else answers
+        self._ceiling = ceiling
 
     def replay(self, found: UniqueFinding) -> Replay:
         """Run a finding's model in fresh workers until it shows, then shrink what that takes."""
-        return _Attempt(self._show, found, self._graphs, self._most).replay()
+        pool = self._show.worker_pool
+        asked = ["replay", replace(found.finding, before=()).to_json(), list(pool.usable())]
+        questions = Questions(self._answers, asked, lambda: pool.deaths, self._ceiling)
+        given = self._show, found, self._graphs, self._most
+        return _Attempt(*given, questions, self._ceiling).replay()
 
 
 class _Attempt:
     """The replays of one finding, as long as there are some left."""
 
     def __init__(
-        self, show: Reproduction, found: UniqueFinding, graphs: Sequence[Graph], most: int
+        self,
+        show: Reproduction,
+        found: UniqueFinding,
+        graphs: Sequence[Graph],
+        most: int,
+        questions: Questions,
+        ceiling: Ceiling,
     ) -> None:
         self._show, self._found, self._left = show, found, most
         self._whole = graphs[found.finding.model]
         self._most = most
+        self._questions, self._ceiling = questions, ceiling
+        self._untried = 0
+        self._out_of_time = False
         backend = found.finding.backends[0]
         source = None if backend in CONVERTERS else converter_of(backend)
         self._workers = {worker_for(b) for b in (backend, source) if b is not None}
@@ -93,7 +126,7 @@ class _Attempt:
             if self._left <= 0:
                 return replay
             before = self._ran[len(self._ran) - count :]
-            shows = self._shows(self._whole, before)
+            shows = self._ask(self._whole, before)
             replay.tried[_words(count)] = "shows" if shows else "gone"
             if shows:
                 break
@@ -107,22 +140,33 @@ class _Attempt:
         if self._shows(graph, singles):
             before = self._fewer(graph, singles)
         graph, before = self._smaller(graph, before)
-        if self._left <= 0:
-            replay.unfinished = f"stopped by triage.replays={self._most}"
+        replay.out_of_time = self._out_of_time
+        time = self._ceiling.name if self._out_of_time else ""
+        replay.unfinished = unfinished(self._untried, f"triage.replays={self._most}", time)
         replay.graph, replay.before = graph, tuple(before)
         return replay
 
     def _shows(self, graph: Graph, before: Iterable[Task]) -> bool:
-        """Whether a model shows the finding in fresh workers after others; not without budget."""
-        if self._left <= 0:
-            return False
+        """Whether something smaller shows the finding; not without budget, which is counted."""
+        if self._left > 0 and not self._ceiling.is_reached():
+            return self._ask(graph, list(before))
+        self._out_of_time |= self._left > 0
+        self._untried += 1
+        return False
+
+    def _ask(self, graph: Graph, before: list[Task]) -> bool:
+        """Whether a model shows the finding in fresh workers after others."""
         self._left -= 1
-        pool, finding = self._show.worker_pool, self._found.finding
-        pool.renew(self._workers)
-        for task in before:
-            pool.run(task)
-        shown = self._show.look(graph, finding).finding
-        return shown is not None and shown.library == finding.library
+
+        def run() -> bool:
+            pool, finding = self._show.worker_pool, self._found.finding
+            pool.renew(self._workers)
+            for task in before:
+                pool.run(task)
+            shown = self._show.look(graph, finding).finding
+            return shown is not None and shown.library == finding.library
+
+        return self._questions.ask([graph.to_json(), [_facts(task) for task in before]], run)
 
     def _fewer(self, graph: Graph, before: list[Task]) -> list[Task]:
         """Without halves, quarters, … single ones of what ran before, while it still shows."""
@@ -140,8 +184,7 @@ class _Attempt:
 
     def _smaller(self, graph: Graph, before: list[Task]) -> tuple[Graph, list[Task]]:
         """Smaller models, first the one that goes wrong, then those before it."""
-        shrinker = Shrinker(lambda smaller: self._shows(smaller, before), self._left)
-        graph = shrinker.shrink(graph)
+        graph = self._shrunk(graph, lambda smaller: self._ask(smaller, before))
         for at, task in enumerate(before):
             if not task.changed:  # whose values are of that very layer
                 before = self._with_smaller(graph, before, at)
@@ -155,14 +198,27 @@ class _Attempt:
         def changed(smaller: Graph) -> list[Task]:
             return [*before[:at], self._of(task, smaller), *before[at + 1 :]]
 
-        shrinker = Shrinker(lambda smaller: self._shows(graph, changed(smaller)), self._left)
-        return changed(shrinker.shrink(task.graph))
+        return changed(self._shrunk(task.graph, lambda smaller: self._ask(graph, changed(smaller))))
+
+    def _shrunk(self, graph: Graph, shows: Shows) -> Graph:
+        """A model as small as it can be while there are replays and time left."""
+        shrinker = Shrinker(shows, self._left, self._ceiling)
+        graph = shrinker.shrink(graph)
+        self._untried += shrinker.untried
+        self._out_of_time |= shrinker.out_of_time
+        return graph
 
     def _of(self, task: Task, graph: Graph) -> Task:
         """The same with another model."""
         seed = self._show.seed
         inputs = {d: sample_inputs(graph, seed, task.index, d) for d in task.inputs}
         return replace(task, graph=graph, inputs=inputs)
+
+
+def _facts(task: Task) -> list[Any]:
+    """What a task is, as JSON values; its inputs follow from their kinds."""
+    assert isinstance(task.graph, Graph)
+    return [task.index, task.graph.to_json(), list(task.inputs), task.backends, task.changed]
 
 
 def _workers_of(backend: str) -> set[str]:

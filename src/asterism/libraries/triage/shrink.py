@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
 from asterism.memo.graphs.graph import INPUT, Graph, Node, input_node
 from asterism.memo.reducing.reduce import bypass, renumbered, without_branch
 from asterism.memo.universe.spec import universe
@@ -22,16 +23,26 @@ class Shrinker:
     Args:
         shows: asked for every candidate; the model that comes in is known to show it.
         steps: how many candidates may be tried.
+        ceiling: of time, after which none is tried.
 
     Attributes:
-        stopped: whether a candidate was left untried for want of steps.
+        out_of_time: whether it was time, rather than steps, for want of which it stopped.
     """
 
-    def __init__(self, shows: Shows, steps: int) -> None:
-        self.stopped = False
+    def __init__(self, shows: Shows, steps: int, ceiling: Ceiling = NO_CEILING) -> None:
+        self.out_of_time = False
         self._shows = shows
-        self._left = steps
+        self._left, self._ceiling = steps, ceiling
         self._gone: set[str] = set()
+        self._untried: set[str] = set()
+
+    @property
+    def untried(self) -> int:
+        """How many candidates were left to try of the model that it stopped at; 0 of a minimal one.
+
+        One of them that shows the finding would bring others.
+        """
+        return len(self._untried)
 
     def shrink(self, graph: Graph, suspect: int | None = None) -> Graph:
         """The smallest model found.
@@ -46,12 +57,16 @@ class Shrinker:
         return renumbered(graph)
 
     def _still(self, graph: Graph) -> bool:
-        """Whether it is still there; nothing is asked twice, nor when no steps are left."""
+        """Whether it is still there; nothing is asked twice, nor when no steps are left.
+
+        Once it has stopped, the rest is gone through all the same, and counted.
+        """
         key = json.dumps(graph.to_json(), sort_keys=True)
         if key in self._gone:
             return False
-        if self._left <= 0:
-            self.stopped = True
+        if self._untried or self._left <= 0 or self._ceiling.is_reached():
+            self.out_of_time |= not self._untried and self._left > 0
+            self._untried.add(key)
             return False
         self._left -= 1
         if self._shows(graph):
@@ -91,7 +106,7 @@ class Shrinker:
     def _repeat(self, graph: Graph, candidates: Callable[[Graph], Iterator[Graph]]) -> Graph:
         """Take the first candidate that still shows it, until none does."""
         found = True
-        while found and not self.stopped:
+        while found:
             found = False
             for smaller in candidates(graph):
                 if self._still(smaller):
@@ -142,6 +157,21 @@ class Shrinker:
                         yield graph.change(identity, config={**config, name: smaller})
                     except InvalidLayerError:
                         continue
+
+
+def unfinished(untried: int, steps: str, ceiling: str) -> str:
+    """Why shrinking stopped and what it would take to go on; nothing where it did not stop.
+
+    Args:
+        untried: candidates that were left.
+        steps: the budget of steps, as users name it.
+        ceiling: that of time, where it was the reason, likewise.
+    """
+    if not untried:
+        return ""
+    left = f"{untried:,} smaller models are" if untried > 1 else "1 smaller model is"
+    goes_on = ", and the next run goes on here" if ceiling else ""
+    return f"stopped by {ceiling or steps}; {left} left to try{goes_on}"
 
 
 #: What says how large an input is, and a layer.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from asterism.core.messages.console import progress
 from asterism.libraries.adapters.backends import under_test
@@ -12,12 +13,14 @@ from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.ablation import ablate
+from asterism.libraries.triage.answers import Answers, Questions
+from asterism.libraries.triage.ceiling import NO_CEILING, Ceiling
 from asterism.libraries.triage.graph_passes import without_passes
 from asterism.libraries.triage.groups import LayerAtFault, in_order, layer_at_fault
 from asterism.libraries.triage.localise import first_diverging
 from asterism.libraries.triage.params import TriageParams
-from asterism.libraries.triage.reproduction import Reproduction
-from asterism.libraries.triage.shrink import Shrinker
+from asterism.libraries.triage.reproduction import Reproduced, Reproduction
+from asterism.libraries.triage.shrink import Shrinker, unfinished
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_arguments import layer_name
 from asterism.memo.universe.tensors import Config
@@ -38,6 +41,7 @@ class UniqueFinding:
         unfinished: why the minimal model may not be the smallest; empty where it is.
         before: what must run before it in the same process, see :mod:`.replay`.
         changed: parameters of the layer with other values than the graph's, be they invalid.
+        out_of_time: whether it is unfinished for want of time, which the next run may have.
     """
 
     signature: str
@@ -50,6 +54,7 @@ class UniqueFinding:
     unfinished: str = ""
     before: tuple[Task, ...] = ()
     changed: Config = field(default_factory=dict)
+    out_of_time: bool = False
 
     @property
     def minimality(self) -> str:
@@ -65,16 +70,47 @@ class UniqueFinding:
         return f"minimal, {reduced}"
 
 
+class Left(NamedTuple):
+    """What was not taken up.
+
+    Args:
+        groups: findings that are certainly the same, the most telling first.
+        because: the budget that was used up; empty where nothing is left.
+        out_of_time: whether that is time, which the next run may have.
+    """
+
+    groups: list[list[Finding]]
+    because: str = ""
+    out_of_time: bool = False
+
+
 class Triage:
-    """De-duplicates and shrinks findings with the workers of ``worker_pool``."""
+    """De-duplicates and shrinks findings.
+
+    Args:
+        worker_pool: whose workers are asked.
+        judging: tolerances.
+        params: budgets.
+        seed: of the inputs.
+        answers: what candidates showed in earlier runs.
+        ceiling: of time.
+    """
 
     def __init__(
-        self, worker_pool: WorkerPool, judging: JudgeParams, params: TriageParams, seed: int
+        self,
+        worker_pool: WorkerPool,
+        judging: JudgeParams,
+        params: TriageParams,
+        seed: int,
+        answers: Answers | None = None,
+        ceiling: Ceiling = NO_CEILING,
     ) -> None:
         self._worker_pool = worker_pool
         self._judging = judging
         self._params = params
         self._show = Reproduction(worker_pool, judging, seed, params.hang_seconds)
+        self._answers = Answers() if answers is None else answers
+        self._ceiling = ceiling
 
     def run(
         self,
@@ -83,8 +119,8 @@ class Triage:
         distributions: Sequence[str],
         report: Callable[[UniqueFinding], None] = lambda unique: None,
         known: Sequence[UniqueFinding] = (),
-    ) -> tuple[list[UniqueFinding], int]:
-        """Unique findings, shrunk, and how many groups were left for want of budget.
+    ) -> tuple[list[UniqueFinding], Left]:
+        """Unique findings, shrunk, and what was left for want of budget.
 
         Args:
             findings: of all models, in their order.
@@ -96,11 +132,11 @@ class Triage:
         unique: dict[str, UniqueFinding] = {}
         earlier = {found.signature: found for found in known}
         groups = in_order(findings)
-        left = len(groups)
-        for group in progress(groups, label="triage", unit="group"):
-            if len(unique) == self._params.max_unique:
+        left = Left([])
+        for at, group in enumerate(progress(groups, label="triage", unit="group")):
+            if because := self._used_up(len(unique)):
+                left = Left(groups[at:], because, because == self._ceiling.name)
                 break
-            left -= 1
             first = min(group, key=lambda f: (len(graphs[f.model].layers), f.model))
             if signature(first) in earlier:
                 continue
@@ -121,6 +157,12 @@ class Triage:
                 | found.ablation
             )
         return [unique[s] for s in sorted(unique)], left
+
+    def _used_up(self, unique: int) -> str:
+        """The budget for which no other finding is taken up; nothing where one is."""
+        if unique == self._params.max_unique:
+            return f"triage.max_unique={unique}"
+        return self._ceiling.name if self._ceiling.is_reached() else ""
 
     def _suspect(self, finding: Finding, graph: Graph) -> int | None:
         """The layer where values first go wrong, or that a message names; None where unknown."""
@@ -147,7 +189,7 @@ class Triage:
         if finding.by_values and suspect is not None:
             kind = graph.nodes[suspect].type
 
-        def shows(smaller: Graph) -> bool:
+        def run(smaller: Graph) -> bool:
             if kind not in (None, *(smaller.nodes[i].type for i in smaller.layers)):
                 return False
             found = self._show.look(smaller, finding).finding
@@ -155,15 +197,16 @@ class Triage:
                 return False
             return self._goes_wrong_in(kind, found, smaller)
 
-        shrinker, unfinished = Shrinker(shows, self._params.max_steps), ""
-        minimal = shrinker.shrink(graph, suspect)
-        if shrinker.stopped:
-            unfinished = f"stopped by triage.max_steps={self._params.max_steps}"
-        # Which backends are right may differ from the whole model, and so whom to blame.
-        judged = self._show.look(minimal, finding, everywhere=True)
+        questions = self._questions(finding, kind)
+        shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
+        if judged.finding is None and questions.strike_out():
+            shrinker, minimal, judged = self._shrink(graph, suspect, finding, run, questions)
+        time = self._ceiling.name if shrinker.out_of_time else ""
+        rest = unfinished(shrinker.untried, f"triage.max_steps={self._params.max_steps}", time)
         if judged.finding is None:  # it needs the weights or inputs of the whole model
             minimal = graph
-            unfinished = "none smaller was found that shows it when it runs in all backends"
+            none = "none smaller was found that shows it when it runs in all backends"
+            rest = "; ".join(filter(None, (none, rest)))
             judged = self._show.look(graph, finding, everywhere=True)
         shown = judged.finding or finding
         layer = None
@@ -178,8 +221,35 @@ class Triage:
             set(),
             len(graph.layers),
             {r: judged.answers[r] for r in under_test(self._worker_pool.usable())},
-            unfinished,
+            rest,
+            out_of_time=shrinker.out_of_time,
         )
+
+    def _questions(self, finding: Finding, kind: str | None) -> Questions:
+        """Asks about a finding's candidates, by all that their answers depend on."""
+        asked = [
+            replace(finding, before=()).to_json(),
+            kind,
+            list(self._worker_pool.usable()),
+        ]
+        return Questions(self._answers, asked, lambda: self._worker_pool.deaths, self._ceiling)
+
+    def _shrink(
+        self,
+        graph: Graph,
+        suspect: int | None,
+        finding: Finding,
+        run: Callable[[Graph], bool],
+        questions: Questions,
+    ) -> tuple[Shrinker, Graph, Reproduced]:
+        """The smallest model, and what it does in all backends: they may not blame the same."""
+
+        def shows(smaller: Graph) -> bool:
+            return questions.ask(smaller.to_json(), lambda: run(smaller))
+
+        shrinker = Shrinker(shows, self._params.max_steps, self._ceiling)
+        minimal = shrinker.shrink(graph, suspect)
+        return shrinker, minimal, self._show.look(minimal, finding, everywhere=True)
 
     def _goes_wrong_in(self, kind: str | None, finding: Finding, graph: Graph) -> bool:
         """Whether values first go wrong in a layer of that type, as far as that can be told."""

@@ -1,0 +1,64 @@
+"""Where triage remembers: by all that an answer depends on, and by no budget."""
+
+import pytest
+
+from asterism.core.parameters.params import validate
+from asterism.core.settings.yaml_files import read_yaml
+from asterism.findings.campaign import Settings
+from asterism.libraries.triage.remembering import remembered, triage_run
+from asterism.memo.graphs.store import write_weights
+from places import ROOT
+
+
+@pytest.fixture
+def given(tmp_path, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    weights = tmp_path / "weights.npz"
+    write_weights(weights, {})
+    document = read_yaml(ROOT / "params.yaml")
+    settings = validate(Settings, {key: document[key] for key in Settings.model_fields})
+    return weights, settings.execute, settings.judge, settings.triage, settings.seed
+
+
+def test_a_larger_budget_finds_what_a_smaller_one_left(given):
+    weights, execution, judging, triage, seed = given
+    run = triage_run(*given)
+    for budget in ({"max_steps": 1}, {"minutes": 1.5}, {"max_unique": 1}, {"replays": 0}):
+        other = triage.model_copy(update=budget)
+        assert triage_run(weights, execution, judging, other, seed) == run
+    other = execution.model_copy(update={"distributions": ["normal"]})
+    assert triage_run(weights, other, judging, triage, seed) == run, "findings name theirs"
+
+
+def test_other_workers_seeds_and_tolerances_find_nothing(given, tmp_path, monkeypatch):
+    weights, execution, judging, triage, seed = given
+    other_weights = tmp_path / "other.npz"
+    other_weights.write_bytes(weights.read_bytes() + b"\0")
+    fewer = execution.model_copy(update={"backends": execution.backends[1:]})
+    runs = [
+        triage_run(*given),
+        triage_run(other_weights, *given[1:]),
+        triage_run(weights, fewer, judging, triage, seed),
+        triage_run(weights, execution.model_copy(update={"memory_mb": 9}), *given[2:]),
+        triage_run(weights, execution, judging.model_copy(update={"ulps": 9}), triage, seed),
+        triage_run(*given[:3], triage.model_copy(update={"hang_seconds": 9}), seed),
+        triage_run(*given[:4], seed + 1),
+    ]
+    named = "asterism.libraries.triage.remembering.installed_versions"
+    monkeypatch.setattr(named, lambda: {"jax": "0"})
+    runs.append(triage_run(*given))
+    monkeypatch.undo()
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("TF_ENABLE_ONEDNN_OPTS", "0")
+    runs.append(triage_run(*given))
+    assert len({run.key for run in runs}) == len(runs)
+
+
+def test_nobody_removes_what_is_in_use_and_it_is_there_afterwards(given):
+    run = triage_run(*given)
+    with remembered(run) as answers:
+        answers.add("finding", "candidate", True)
+        assert run.is_in_use() and not run.remove()
+    with remembered(run) as answers:
+        assert answers.earlier("finding", "candidate") is True
+    assert run.units() == [] and run.damaged() == [] and run.remove()

@@ -1,6 +1,7 @@
 """Whether other versions of a library have a finding."""
 
 import sys
+from dataclasses import replace
 
 import pytest
 from small_findings import candidate
@@ -81,6 +82,13 @@ def test_what_is_not_asked_again_stays_and_what_is_asked_is_replaced(project):
     assert noted.elsewhere == {"jax@0.0": "has it", "jax@0.2": "has it not"}
     (read,) = read_entries(project / "findings")
     assert read.elsewhere == noted.elsewhere
+
+
+def test_what_another_process_notes_meanwhile_stays(project):
+    entry = finding(project)
+    replace(entry, elsewhere={"jax@0.1": "has it"}).write(project / "findings" / entry.name)
+    (noted,) = note_elsewhere(project / "findings", [entry], ["jax@0.2"])
+    assert noted.elsewhere == {"jax@0.1": "has it", "jax@0.2": "has it not"}
 
 
 def test_the_command_notes_it_in_the_index(project):

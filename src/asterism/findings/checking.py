@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import DEVNULL
 
+from asterism.core.files.records import read_record
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.findings.entry import Entry
+from asterism.findings.entry import FACTS, Entry
 from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
 from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
@@ -114,6 +115,8 @@ def note_elsewhere(
 ) -> Iterator[Entry]:
     """Check findings in other versions and note what they say; each finding, as it is noted.
 
+    A finding is read again before it is written: another process may have noted something.
+
     Args:
         collection: the folder.
         entries: the findings.
@@ -121,10 +124,11 @@ def note_elsewhere(
         seconds: time limit of each check.
     """
     for entry in entries:
-        kept = {name: word for name, word in entry.elsewhere.items() if name not in environments}
-        said = kept | elsewhere(collection, entry, environments, seconds)
-        noted = replace(entry, elsewhere=said)
-        if noted != entry:
+        said = elsewhere(collection, entry, environments, seconds)
+        today = read_record(Entry, collection / entry.name / FACTS)
+        kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
+        noted = replace(today, elsewhere=kept | said)
+        if noted != today:
             noted.write(collection / entry.name)
         yield noted
 
@@ -136,8 +140,9 @@ def made_environments() -> list[str]:
 
 def _package_of(library: str) -> str:
     """The package that is a library or converter; the others that it needs stand behind it."""
-    kinds = LIBRARIES if library in LIBRARIES else CONVERTERS if library in CONVERTERS else {}
-    return kinds[library].packages[0] if library in kinds else library
+    if library in LIBRARIES:
+        return LIBRARIES[library].packages[0]
+    return CONVERTERS[library].packages[0] if library in CONVERTERS else library
 
 
 def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:

@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-from asterism.core.files.artifacts import write_json
+from asterism.core.files.artifacts import write_json, write_table
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.judging.unsupported import unsupported_table
 from asterism.libraries.running.record import Record
 from asterism.memo.graphs.store import read_models
 
@@ -18,11 +19,12 @@ class Params(ParameterSection):
 
 
 def run(params: Params) -> None:
-    """Write the findings, and the differences that are none."""
+    """Write the findings, the differences that are none, and what is unsupported by layer type."""
     graphs = list(read_models(Path("artifacts/generate_models")).values())
     record = Record.load(Path("artifacts/execute_models"))
     judged = judge_all(graphs, record, params.judge, params.seed)
     folder = Path("artifacts/judge_models")
     write_json(folder / "findings.json", [finding.to_json() for finding in judged.findings])
     write_json(folder / "apart.json", [finding.to_json() for finding in judged.apart])
+    write_table(folder / "unsupported.csv", unsupported_table(graphs, record.tasks()))
     write_json(Path("metrics/judge_models.json"), judged.metrics)

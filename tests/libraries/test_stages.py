@@ -95,6 +95,7 @@ def test_from_models_to_a_confirmed_script(project, monkeypatch):
     assert len(Record.load(artifacts / "execute_models")) == 2
     outcomes = read_table(artifacts / "execute_models/outcomes.csv")
     assert set(outcomes["ok"]) == {2}
+    assert read_table(artifacts / "judge_models/unsupported.csv").is_empty()
     judged = read_json(project / "metrics/judge_models.json")
     assert judged["by_symptom"] == {"values differ": 1} and judged["invalid_rate"] == 0
     triaged = read_json(project / "metrics/triage_findings.json")

@@ -5,8 +5,9 @@ import shutil
 
 import pytest
 
-from asterism.core.files.artifacts import read_json, write_json
+from asterism.core.files.artifacts import read_json, write_json, write_table
 from asterism.core.messages.errors import UserError
+from asterism.libraries.judging.unsupported import unsupported_table
 from asterism.memo.generating.tables import universe_facts
 from asterism.report.sections.libraries import libraries
 from report.drawings import unfolded
@@ -40,6 +41,22 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
     assert "litert:tflite was left out: is missing" in body
     assert "3 more groups" in body
     assert not re.search(r'(src|href)="(?!data:|#)', body)
+
+
+def test_what_is_unsupported_is_listed_by_layer_type(body):
+    table = body[body.index("<th>layer type</th>") :].partition("</table>")[0]
+    rows = [re.findall(r"<td>(.*?)</td>", row) for row in table.split("<tr>")[1:]]
+    assert rows == [
+        ["mxnet@1.9.1:tf2onnx", "LSTM", "18", "0", "LSTM 18"],
+        ["mxnet@1.9.1:tf2onnx", "Dense", "7", "5", "LSTM 5, TopK 2"],
+        ["openvino_keras:predict", "GRU", "3", "0", ""],
+    ]
+
+
+def test_a_run_that_supports_all_has_no_such_table(workspace, tmp_path):
+    shutil.copytree(workspace, tmp_path, dirs_exist_ok=True)
+    write_table(tmp_path / "artifacts/judge_models/unsupported.csv", unsupported_table([], []))
+    assert "<th>layer type</th>" not in libraries(tmp_path).body
 
 
 def test_curves_have_the_names_of_the_table_and_one_length(body):

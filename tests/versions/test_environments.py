@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,17 @@ from asterism.libraries.adapters.backends import (
     product_of,
 )
 from asterism.libraries.adapters.environments import environment, interpreter_of, names
-from asterism.libraries.adapters.library import LIBRARIES
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.versions import making
 
 ROOT = Path(__file__).parents[2]
+OVER = """\
+python: "3.11"
+over_installed: true
+download_mb: 1
+disk_mb: 2
+requirements: [packaging==23.0]
+"""
 OWN = [path.stem for path in (ROOT / "conf/environment").glob("*.yaml")]
 
 
@@ -40,7 +48,8 @@ def test_a_backend_may_name_an_environment():
 def test_each_environment_of_the_project_can_be_read(name):
     own = environment(name, ROOT / "conf/environment")
     product, version = name.split("@")
-    installed = own.versions[LIBRARIES[product].packages[0]]
+    plugin = (LIBRARIES if product in LIBRARIES else CONVERTERS)[product]
+    installed = own.versions[plugin.packages[0]]
     assert f"{installed}.".startswith(f"{version}.")
     assert "MB to download" in own.cost
     assert own.definition.python == "3.11"
@@ -89,6 +98,33 @@ def test_its_python_finds_nothing_that_is_installed_here(old_runtime):
     interpreter = interpreter_of("onnxruntime@0.1")
     assert [path.name for path in Path(interpreter.source).iterdir()] == ["asterism"]
     assert Path(interpreter.source, "asterism/core").is_dir()
+
+
+def test_one_over_the_installed_packages_has_their_versions_where_it_has_none(project):
+    write_definition(project, text=f"over_installed: true\n{DEFINITION}")
+    over = environment("onnxruntime@0.1")
+    assert over.version_of("onnxruntime") == "0.1.0"
+    assert over.version_of("onnx") == metadata.version("onnx")
+    assert over.version_of("no-such-package") is None
+    write_definition(project)
+    alone = environment("onnxruntime@0.1")
+    assert alone.version_of("onnxruntime") == "0.1.0" and alone.version_of("onnx") is None
+    assert alone.folder != over.folder
+
+
+@pytest.mark.slow
+def test_one_over_the_installed_packages_finds_them_behind_its_own(project):
+    """What it has itself comes first; all else is what is installed here."""
+    write_definition(project, text=OVER)
+    over = environment("onnxruntime@0.1")
+    try:
+        making.make(over, lambda _: None)
+    except UserError as error:
+        pytest.skip(f"no package index is reached: {error}")
+    said = "import packaging, onnx, sys; print(packaging.__version__, onnx.__version__, sys.prefix)"
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([over.python, "-c", said], env=given, capture_output=True, text=True)
+    assert done.stdout.split() == ["23.0", metadata.version("onnx"), str(over.folder)], done.stderr
 
 
 def test_a_worker_imports_nothing_but_numpy():

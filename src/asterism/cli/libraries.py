@@ -131,18 +131,38 @@ def check_findings(
     folder: Annotated[Path, typer.Option(help="The collection.")] = Path("findings"),
     sample: Annotated[int, typer.Option(min=0, help="Only so many, drawn; 0: all.")] = 0,
     seconds: Annotated[float, typer.Option(min=1, help="Time limit of each check.")] = 300,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(help="Check its library's findings there, as openvino@2025.4; repeatable."),
+    ] = None,
 ) -> None:
     """Run each check.py of a collection again, and say which bugs live.
 
     Exit status 1: a check failed otherwise or took too long, so it says nothing of its bug.
+    With an environment, checks run in that version of their library. What they say is noted in the
+    collection and its pages, and the exit status is 0.
     """
-    from asterism.findings.checking import check_all, counts_of, exit_status, sample_of
+    from asterism.findings.checking import (
+        check_all,
+        counts_of,
+        exit_status,
+        note_elsewhere,
+        sample_of,
+    )
     from asterism.findings.entry import read_entries
+    from asterism.findings.gathering import write_pages_of
 
     entries = read_entries(folder)
     if not entries:
         raise UserError(f"{folder} holds no findings")
     chosen = sample_of(entries, sample, 0) if sample else entries
+    if environment:
+        for entry in note_elsewhere(folder, chosen, environment, seconds):
+            said = {name: entry.elsewhere[name] for name in environment if name in entry.elsewhere}
+            for name, word in said.items():
+                print(f"{word:16} {name:20} {entry.name}", flush=True)
+        write_pages_of(folder)
+        return
     checked = []
     for result in check_all(folder, chosen, seconds):
         checked.append(result)

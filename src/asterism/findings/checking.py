@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from subprocess import DEVNULL
 
+from asterism.core.files.records import read_record
 from asterism.core.randomness.random_streams import stream
 from asterism.core.workers.processes import run_alone
 from asterism.core.workers.starting import OWN_INTERPRETER, Interpreter
-from asterism.findings.entry import Entry
+from asterism.findings.entry import FACTS, Entry
 from asterism.libraries.adapters.backends import product_of
 from asterism.libraries.adapters.environments import environment, names
+from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.reporting.script_writer import CHECK
 from asterism.libraries.reporting.stand_in import script_environment
 
@@ -22,6 +24,9 @@ from asterism.libraries.reporting.stand_in import script_environment
 SECONDS = 300
 
 LIVES, GONE, OTHER, LATE = "lives", "gone", "fails otherwise", "takes too long"
+
+#: What another version's exit status says of a finding; the other ones say nothing.
+ELSEWHERE: Mapping[int | None, str] = {1: "has it", 0: "has it not"}
 
 
 @dataclass(frozen=True)
@@ -55,10 +60,11 @@ def check_status(
         seconds: time limit.
     """
     with tempfile.TemporaryDirectory() as folder:
-        given = dict(os.environ) | script_environment(script, Path(folder))
-        if interpreter != OWN_INTERPRETER:  # nothing that is installed here is to be found there
+        given = dict(os.environ)
+        if interpreter != OWN_INTERPRETER:  # it finds by itself what is to be found there
             given.pop("PYTHONPATH", None)
             given["PYTHONNOUSERSITE"] = "1"
+        given |= script_environment(script, Path(folder), given)
         return run_alone(
             [interpreter.executable, str(script.resolve())],
             seconds,
@@ -77,22 +83,66 @@ def check_all(
         yield Checked(entry, check_status(collection / entry.name / CHECK, seconds=seconds))
 
 
-def elsewhere(collection: Path, entry: Entry) -> dict[str, str]:
-    """Whether other versions have a finding: those whose environments are made, by their names.
+def elsewhere(
+    collection: Path, entry: Entry, environments: Iterable[str], seconds: float = SECONDS
+) -> dict[str, str]:
+    """Whether other versions have a finding, by environment; those that cannot tell are left out.
 
-    Only checks that hold the model as a file run there: other ones need a converter.
+    Args:
+        collection: the folder of the finding's folder.
+        entry: the finding.
+        environments: names; those of other libraries than the finding's are passed over.
+        seconds: time limit of each check.
+
+    Raises:
+        UserError: an environment of its library is not made.
     """
     check = collection / entry.name / CHECK
-    if not entry.in_file:
-        return {}
     found: dict[str, str] = {}
-    for name in names():
-        other = environment(name)
-        if product_of(name) == entry.library and other.is_made:
-            status = check_status(check, other.interpreter())
-            word = "has it" if status == 1 else "has it not" if status == 0 else ""
-            found |= {name: word} if word else {}
+    for name in environments:
+        if _package_of(product_of(name)) == _package_of(entry.library):
+            status = check_status(check, environment(name).interpreter(), seconds)
+            if status in ELSEWHERE:
+                found[name] = ELSEWHERE[status]
     return found
+
+
+def note_elsewhere(
+    collection: Path,
+    entries: Sequence[Entry],
+    environments: Sequence[str],
+    seconds: float = SECONDS,
+) -> Iterator[Entry]:
+    """Check findings in other versions and note what they say; each finding, as it is noted.
+
+    A finding is read again before it is written: another process may have noted something.
+
+    Args:
+        collection: the folder.
+        entries: the findings.
+        environments: names; what others were seen to say stays.
+        seconds: time limit of each check.
+    """
+    for entry in entries:
+        said = elsewhere(collection, entry, environments, seconds)
+        today = read_record(Entry, collection / entry.name / FACTS)
+        kept = {name: word for name, word in today.elsewhere.items() if name not in environments}
+        noted = replace(today, elsewhere=kept | said)
+        if noted != today:
+            noted.write(collection / entry.name)
+        yield noted
+
+
+def made_environments() -> list[str]:
+    """Names of the environments that are made on this machine."""
+    return [name for name in names() if environment(name).is_made]
+
+
+def _package_of(library: str) -> str:
+    """The package that is a library or converter; the others that it needs stand behind it."""
+    if library in LIBRARIES:
+        return LIBRARIES[library].packages[0]
+    return CONVERTERS[library].packages[0] if library in CONVERTERS else library
 
 
 def sample_of(entries: Sequence[Entry], size: int, seed: int) -> list[Entry]:

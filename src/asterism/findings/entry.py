@@ -85,11 +85,6 @@ class Entry:
         return self.severity == "normal"
 
     @property
-    def in_file(self) -> bool:
-        """Whether its check holds the model as a file, which any version of the library reads."""
-        return self.source == "operator"
-
-    @property
     def where(self) -> str:
         """The layer with its parameters."""
         named = ", ".join(f"{name}={value}" for name, value in sorted(self.parameters.items()))

@@ -22,7 +22,7 @@ from asterism.findings.calls.candidates import write_call_candidates
 from asterism.findings.calls.judging import HANGS
 from asterism.findings.campaign import TRIAGED, Settings, finished, pieces_of
 from asterism.findings.causes import Candidate, have_one_cause
-from asterism.findings.checking import elsewhere
+from asterism.findings.checking import made_environments, note_elsewhere
 from asterism.findings.collecting import Collected, candidates_of, collect, collected
 from asterism.findings.entry import FACTS as ENTRY
 from asterism.findings.entry import Entry, read_entries
@@ -103,9 +103,9 @@ def gather(
                 for candidate in made:
                     known = collected(collection, read_entries(collection))
                     collect([candidate], known, collection, judge, outcome)
-    for name in outcome.new:
-        entry = read_record(Entry, collection / name / ENTRY)
-        replace(entry, elsewhere=elsewhere(collection, entry)).write(collection / name)
+    added = [read_record(Entry, collection / name / ENTRY) for name in outcome.new]
+    for _ in note_elsewhere(collection, added, made_environments()):
+        pass  # each is written as it is noted
     note_phases(collection)
     note_links(collection, read_known_issues(settings.triage.known_issues))
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
@@ -124,8 +124,14 @@ def gather(
         "large": outcome.large,
     }
     write_json(collection / FACTS, facts)
-    write_pages(collection, entries, read_verdicts(collection), facts)
+    write_pages_of(collection)
     return outcome
+
+
+def write_pages_of(collection: Path) -> None:
+    """Write the pages of a collection as its files say it."""
+    entries, verdicts = read_entries(collection), read_verdicts(collection)
+    write_pages(collection, entries, verdicts, facts_of(collection))
 
 
 def note_phases(collection: Path) -> None:

@@ -20,7 +20,7 @@ from asterism.core.files.locks import held
 from asterism.core.files.temporary import scratch_beside
 from asterism.core.messages.errors import UserError
 from asterism.core.resuming import saved_folders
-from asterism.libraries.adapters.environments import Environment
+from asterism.libraries.adapters.environments import Environment, installed_packages
 
 #: What an environment's Python says of itself.
 _VERSION = "import json, sys; print(json.dumps(sys.version_info[:2]))"
@@ -59,11 +59,23 @@ def make(wanted: Environment, say: Callable[[str], None]) -> None:
             offline = ["--no-deps", "--no-index", "--find-links", str(downloads)]
             _run([*pip, "install", *offline, "-r", str(pinned)], failed)
             _run([*pip, "uninstall", "-y", "pip"], failed)
+            if wanted.definition.over_installed:
+                _lay_over_installed(made)
             downloaded = _megabytes(downloads)
             os.sync()
             made.replace(folder)
         shutil.rmtree(downloads, ignore_errors=True)
         say(f"{wanted.name} is made: {downloaded} MB of packages, {_megabytes(folder)} MB of disk")
+
+
+def _lay_over_installed(made: Path) -> None:
+    """Let an environment find what is installed here behind what it has itself.
+
+    That comes last: an installer that saw those packages would try to replace them.
+    """
+    (packages,) = made.glob("lib/python*/site-packages")
+    outer = packages / "installed.pth"
+    outer.write_text(f"{installed_packages()}\n", encoding="utf-8")
 
 
 def remove(unwanted: Environment, say: Callable[[str], None]) -> None:

@@ -2,6 +2,7 @@
 
 ``conf/environment/NAME@VERSION.yaml`` says what is installed, with every package pinned. A backend
 ``onnxruntime@1.20:tf2onnx`` runs in the environment of that name, beside the installed version.
+With ``over_installed: true`` it lies over the project's own packages, and has those that differ.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sysconfig
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import asterism
@@ -39,12 +42,15 @@ class Definition:
         download_mb: what its packages take to download, measured when the file was written.
         disk_mb: what it takes on the disk, likewise.
         requirements: every package with its version, those that packages need too.
+        over_installed: whether all other packages are those that are installed here: then
+            ``requirements`` lists what differs, and the rest needs no download.
     """
 
     python: str
     download_mb: int
     disk_mb: int
     requirements: tuple[str, ...]
+    over_installed: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,8 @@ class Environment:
     @property
     def folder(self) -> Path:
         """Where it lies when it is made; another one where the file changes."""
-        facts = json.dumps([self.definition.python, *self.definition.requirements])
+        below = [str(installed_packages())] if self.definition.over_installed else []
+        facts = json.dumps([self.definition.python, *self.definition.requirements, *below])
         digest = hashlib.sha256(facts.encode()).hexdigest()[:12]
         return machine.state_root() / "environments" / f"{self.name}-{digest}"
 
@@ -78,9 +85,17 @@ class Environment:
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each package."""
+        """The version of each package that it has of its own."""
         pairs = (requirement.split("==") for requirement in self.definition.requirements)
         return {re.sub(r"\[.*", "", name): version for name, version in pairs}
+
+    def version_of(self, package: str) -> str | None:
+        """The version of a package there; None where it has none."""
+        if package in self.versions or not self.definition.over_installed:
+            return self.versions.get(package)
+        with suppress(PackageNotFoundError):
+            return version(package)
+        return None
 
     @property
     def cost(self) -> str:
@@ -89,7 +104,9 @@ class Environment:
         return f"about {cost.download_mb:,} MB to download and {cost.disk_mb:,} MB of disk"
 
     def interpreter(self) -> Interpreter:
-        """Its Python, with this checkout's source and nothing else that is installed here.
+        """Its Python, with this checkout's source.
+
+        Nothing else that is installed here is found, unless the environment lies over it.
 
         Raises:
             UserError: it is not made.
@@ -148,8 +165,13 @@ def versions_of(library: str) -> dict[str, str]:
     plugin = plugin_of(library)
     if "@" not in library:
         return plugin().versions()
-    versions = environment(library).versions
-    return {package: versions[package] for package in plugin.packages if package in versions}
+    found = {package: environment(library).version_of(package) for package in plugin.packages}
+    return {package: there for package, there in found.items() if there is not None}
+
+
+def installed_packages() -> Path:
+    """The folder of the packages that are installed here."""
+    return Path(sysconfig.get_path("purelib"))
 
 
 @cache

@@ -10,6 +10,7 @@ import inspect
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -29,12 +30,15 @@ for part in ("io", "ops", "transforms"):
 """
 
 
-def script_environment(script: Path, folder: Path) -> dict[str, str]:
+def script_environment(
+    script: Path, folder: Path, given: Mapping[str, str] = os.environ
+) -> dict[str, str]:
     """Variables for a process that runs a script here; none where it needs no stand-in.
 
     Args:
         script: it may run others beside it.
         folder: where the stand-in is put.
+        given: variables that the process gets anyhow.
     """
     text = "".join(path.read_text("utf-8") for path in script.parent.glob("*.py"))
     if not any(f"import {name}" in text or f"from {name}" in text for name in _NEEDING):
@@ -45,7 +49,7 @@ def script_environment(script: Path, folder: Path) -> dict[str, str]:
     package.mkdir()
     kind = inspect.getsource(torchvision.Absent)
     (package / "__init__.py").write_text(_PACKAGE.replace("KIND", kind), encoding="utf-8")
-    before = os.environ.get("PYTHONPATH", "")
+    before = given.get("PYTHONPATH", "")
     return {"PYTHONPATH": f"{folder}{os.pathsep}{before}" if before else str(folder)}
 
 

@@ -82,6 +82,7 @@ def libraries(workspace: Path) -> ReportSection | None:
         growth=[(KINDS[k], _growth(growth, k)) for k in ("types", "pairs", "parameters")],
         outcomes=outcomes,
         left_out=left_out,
+        unsupported=read_table(artifacts / "judge_models/unsupported.csv").to_dicts(),
         judged=judged,
         triage=triage,
         symptoms=_by_library(unique),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.libraries.adapters.fixed_draws import NOT_FIXED
 from asterism.libraries.adapters.forms import FORMS, has_form
 from asterism.libraries.adapters.questions import (
     GRADIENT,
@@ -19,7 +20,7 @@ from asterism.libraries.adapters.questions import (
     WEIGHT_GRADIENT,
 )
 from asterism.libraries.running.params import InputDistribution
-from asterism.memo.graphs.graph import Graph
+from asterism.memo.graphs.graph import Graph, Node
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
@@ -97,7 +98,8 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
 
     For derivatives by inputs these are the inputs, for those by weights the layers. For a step of
     training it is an output, which stands for the loss, and the layers. There are none where a
-    question cannot be asked: of models of integers, and where training draws random numbers.
+    question cannot be asked: of models of integers, and where training draws numbers that cannot
+    be fixed.
     """
     asked = set(distributions)
     if any(not has_form(graph, form) for form in asked & FORMS.keys()):
@@ -107,19 +109,23 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
     if WEIGHT_GRADIENT in asked:
         return list(graph.layers)
     if asked & set(TRAINING):
-        return [] if random_layers(graph) else [graph.outputs[0], *graph.layers]
+        return [] if unfixed_layers(graph) else [graph.outputs[0], *graph.layers]
     return list(graph.outputs)
 
 
-def random_layers(graph: Graph) -> list[str]:
-    """Types of the layers that draw random numbers in training, which no two libraries share."""
-    found = set()
+def unfixed_layers(graph: Graph) -> list[str]:
+    """Types of the layers whose random numbers in training no two libraries can share."""
+    return sorted({node.type for node in random_nodes(graph)} & NOT_FIXED.keys())
+
+
+def random_nodes(graph: Graph) -> list[Node]:
+    """The layers that draw random numbers in training."""
+    found = []
     for node in (graph.nodes[i] for i in graph.layers):
         known = universe()[node.type].known
-        for name in _RANDOM & known.keys():
-            if node.config.get(name, known[name].default):
-                found.add(node.type)
-    return sorted(found)
+        if any(node.config.get(name, known[name].default) for name in _RANDOM & known.keys()):
+            found.append(node)
+    return found
 
 
 def _vocabularies(graph: Graph, identity: int) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, WrongBuffersError
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
@@ -300,7 +301,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 
     model = compiled.model
     kind, variables = model.outputs[0].dtype, compiled.trainable
-    with compiled.kept():
+    with compiled.kept(), fixed_draws():
         outputs = compiled(given if len(given) > 1 else given[0], training=True)
         loss = squared_error(outputs, model.losses, kind)
         if variables:

@@ -68,7 +68,7 @@ def drawn_in_torch(uniform: Any, normal: Any) -> Any:
     def bernoulli(chances: Any, generator: Any) -> Any:
         return torch.from_numpy(uniform(tuple(chances.shape))) < chances
 
-    seeded = property(lambda generator: 0, lambda generator, seed: None)
+    seeded = property(lambda generator: 0, lambda generator, seed: 0)
     return [
         (torch, "rand", rand),
         (torch, "normal", normal_of),
@@ -105,7 +105,7 @@ DRAWN: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def fixed(drawn: Any) -> Any:
+def fixed(drawn: Any, drawing: Any) -> Any:
     """What to replace, and by what, for draws to be the same everywhere.
 
     A number depends on its layer's place among those that draw, on how often that layer has drawn
@@ -113,16 +113,16 @@ def fixed(drawn: Any) -> Any:
 
     Args:
         drawn: one of the functions of :data:`DRAWN`.
+        drawing: an empty list. It has an entry while a seed was taken and nothing is drawn yet.
     """
     import keras
 
     places: dict[int, int] = {}
     counts: dict[int, int] = {}
-    drawing: list[tuple[int, int]] = []
 
     def next_seed(generator: Any, ordered: bool = True) -> Any:
         if drawing:
-            raise NotImplementedError("how a layer draws random numbers is not supported")
+            raise NotImplementedError("a layer that draws by another function is not supported")
         place = places.setdefault(id(generator.state), len(places))
         counts[place] = counts.get(place, -1) + 1
         drawing.append((place, counts[place]))
@@ -135,20 +135,34 @@ def fixed(drawn: Any) -> Any:
     def normal(shape: Any) -> Any:
         return np.round(np.random.default_rng(drawing.pop()).normal(size=shape) * 64) / 64
 
-    return [(keras.random.SeedGenerator, "next", next_seed), *drawn(uniform, normal)]
+    def in_layers(own: Any, function: Any) -> Any:
+        return lambda *given, **named: (function if drawing else own)(*given, **named)
+
+    replaced = [(keras.random.SeedGenerator, "next", next_seed)]
+    for owner, name, value in drawn(uniform, normal):  # initializers draw without a generator
+        own = getattr(owner, name, None)
+        replaced.append((owner, name, value if own is None else in_layers(own, value)))
+    return replaced
 
 
 @contextmanager
 def fixed_draws() -> Iterator[None]:
-    """Inside of the block, the layers of Keras models draw the same numbers in every library."""
+    """Inside of the block, the layers of Keras models draw the same numbers in every library.
+
+    Raises:
+        NotImplementedError: one has drawn by a function that is not replaced.
+    """
     import keras
 
-    replaced = fixed(DRAWN[keras.backend.backend()])
+    drawing: list[tuple[int, int]] = []
+    replaced = fixed(DRAWN[keras.backend.backend()], drawing)
     before = [vars(owner).get(name) for owner, name, _ in replaced]
     for owner, name, value in replaced:
         setattr(owner, name, value)
     try:
         yield
+        if drawing:
+            raise NotImplementedError("a layer that draws by another function is not supported")
     finally:
         for (owner, name, _), value in zip(replaced, before, strict=True):
             if value is None:

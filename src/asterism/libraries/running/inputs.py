@@ -20,7 +20,7 @@ from asterism.libraries.adapters.questions import (
     WEIGHT_GRADIENT,
 )
 from asterism.libraries.running.params import InputDistribution
-from asterism.memo.graphs.graph import Graph, Node
+from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 from asterism.memo.universe.tensors import INTEGER, INTEGER_BOUND
 
@@ -109,23 +109,23 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
     if WEIGHT_GRADIENT in asked:
         return list(graph.layers)
     if asked & set(TRAINING):
-        return [] if unfixed_layers(graph) else [graph.outputs[0], *graph.layers]
+        return [] if NOT_FIXED.keys() & random_layers(graph) else [graph.outputs[0], *graph.layers]
     return list(graph.outputs)
 
 
-def unfixed_layers(graph: Graph) -> list[str]:
-    """Types of the layers whose random numbers in training no two libraries can share."""
-    return sorted({node.type for node in random_nodes(graph)} & NOT_FIXED.keys())
-
-
-def random_nodes(graph: Graph) -> list[Node]:
-    """The layers that draw random numbers in training."""
-    found = []
+def random_layers(graph: Graph) -> list[str]:
+    """Types of the layers that draw random numbers in training."""
+    found = set()
     for node in (graph.nodes[i] for i in graph.layers):
         known = universe()[node.type].known
         if any(node.config.get(name, known[name].default) for name in _RANDOM & known.keys()):
-            found.append(node)
-    return found
+            found.add(node.type)
+    return sorted(found)
+
+
+def random_training(graph: Graph, distributions: Iterable[str]) -> bool:
+    """Whether a model is asked for a step of training in which its layers draw numbers."""
+    return not set(TRAINING).isdisjoint(distributions) and bool(random_layers(graph))
 
 
 def _vocabularies(graph: Graph, identity: int) -> list[int]:

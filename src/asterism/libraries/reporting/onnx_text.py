@@ -20,7 +20,7 @@ def recounted(text: str) -> str:
 def onnx_text(content: bytes) -> str | None:
     """The model in the syntax of ``onnx.parser``; None where it is long, or its text no literal.
 
-    Names of nodes, descriptions and shapes in between are left out: they compute nothing.
+    Names of nodes, the producer, descriptions and shapes in between are left out: they compute nothing.
 
     Args:
         content: of an ``.onnx`` file that a converter wrote.
@@ -31,7 +31,9 @@ def onnx_text(content: bytes) -> str | None:
     model.ParseFromString(content)
     del model.graph.value_info[:]
     del model.metadata_props[:]
-    model.doc_string = model.graph.doc_string = ""
+    model.graph.doc_string = ""
+    for name in ("doc_string", "producer_name", "producer_version"):
+        model.ClearField(name)
     for node in model.graph.node:
         node.name = node.doc_string = ""
         del node.metadata_props[:]

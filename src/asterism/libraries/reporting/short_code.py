@@ -157,7 +157,8 @@ _CONVERTED = {
     "tflite": Code(
         ("import tensorflow as tf",),
         (
-            "fixed = [keras.Input(batch_shape=x.shape, dtype=x.dtype.name) for x in inputs]",
+            "shapes = [(len(x) or None, *x.shape[1:]) for x in inputs]",
+            "fixed = [keras.Input(batch_shape=s, dtype=i.dtype) for s, i in zip(shapes, model.inputs)]",
             "model = keras.Model(fixed, model(fixed if len(fixed) > 1 else fixed[0]))",
             "content = tf.lite.TFLiteConverter.from_keras_model(model).convert()",
             'open(PATH, "wb").write(content)',

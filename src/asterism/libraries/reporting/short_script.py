@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.forms import SPLIT
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.adapters.questions import BY_LAYER
 from asterism.libraries.judging.finding import WRONG_BUFFERS
 from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.reporting.numbers import Array, Numbers
@@ -23,6 +24,7 @@ from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, version_lines
 from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
+from asterism.libraries.reporting.short_questions import question_code
 from asterism.libraries.running.worker_pool import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -39,7 +41,7 @@ def short_script(
     expected: Sequence[NDArray[Any]],
     actual: Sequence[NDArray[Any]],
 ) -> str | None:
-    """The text of ``repro.py``; None without short code, and of more than one batch's outputs.
+    """The text of ``repro.py``; None without short code.
 
     Args:
         found: the unique finding.
@@ -48,14 +50,18 @@ def short_script(
         expected: outputs of a right float64 reference; empty where something failed.
         actual: outputs that the backend gave, where it gave some.
     """
-    if found.finding.question or found.finding.symptom == WRONG_BUFFERS:
+    if found.finding.symptom == WRONG_BUFFERS:
         return None
+    question = found.finding.question
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
-    code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
+    if question and backend is not None:
+        code = question_code(backend, question, found.graph)
+    else:
+        code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
     kind = next(iter(found.finding.distributions), "")
     running = None if code is None else running_lines(code, kind)
     if code is None or running is None:
@@ -192,7 +198,7 @@ def _model(
             lines += halves
             continue
         layer = layer_source(node.type, said.arguments)
-        if identity in numbers.weights:
+        if identity in numbers.weights or kind in BY_LAYER:
             lines.append(f"layer{identity} = {layer}")
             layer = f"layer{identity}"
         read = ", ".join(f"n{i}" for i in node.inputs)
@@ -203,6 +209,8 @@ def _model(
     ends = (", ".join(f"n{i}" for i in many) for many in (graph.inputs, graph.outputs))
     sizes = (len(graph.inputs), len(graph.outputs))
     given, results = (e if n == 1 else f"[{e}]" for e, n in zip(ends, sizes, strict=True))
+    if kind in BY_LAYER:
+        weights.append(f"layers = [{', '.join(f'layer{i}' for i in graph.layers)}]")
     return [*lines, *weights, f"model = keras.Model({given}, {results})"]
 
 

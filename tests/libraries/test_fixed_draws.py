@@ -161,9 +161,7 @@ def test_what_is_relied_upon_in_keras_and_in_the_libraries(tmp_path):
         path = tmp_path / f"{backend}.npz"
         environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": "src"}
         command = [sys.executable, "-c", CONTRACT, str(path)]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "by another function is not supported" in done.stdout
         with np.load(path) as arrays:
@@ -206,7 +204,9 @@ def test_all_backends_agree_on_a_step_of_a_layer_with_a_random_part(worker_pool,
     assert (judged.findings, judged.unresolved) == ((), 0)
     failed = {(b, o.status) for b, o in result.outcomes.items() if o.status != "ok"}
     # XLA does not differentiate loops; Keras' simple recurrence mixes dtypes in float64 there.
-    excused = {("tensorflow:xla", "unsupported")} if "recurrent_dropout" in CASES[kind][1] else set()
+    excused = (
+        {("tensorflow:xla", "unsupported")} if "recurrent_dropout" in CASES[kind][1] else set()
+    )
     assert failed <= excused | ({("jax:float64", "error")} if kind == "SimpleRNN" else set())
     still = {name: 0.0 for name in CASES[kind][1] if name in ("rate", "stddev", "dropout")}
     others = {name: 0.0 for name in CASES[kind][1] if name == "recurrent_dropout"}

@@ -20,7 +20,8 @@ def recounted(text: str) -> str:
 def onnx_text(content: bytes) -> str | None:
     """The model in the syntax of ``onnx.parser``; None where it is long, or its text no literal.
 
-    Names of nodes, the producer, descriptions and shapes in between are left out: they compute nothing.
+    Names of nodes and of the producer, descriptions and shapes in between are left out: they
+    compute nothing.
 
     Args:
         content: of an ``.onnx`` file that a converter wrote.

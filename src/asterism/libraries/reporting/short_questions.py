@@ -40,7 +40,7 @@ _COSINES = "cosines = lambda y: np.cos(np.arange(np.prod(y.shape))).reshape(y.sh
 def question_code(backend: str, question: str, graph: Graph) -> Code | None:
     """Imports and lines that set ``outputs``; None where there are no short ones.
 
-    The lines read ``inputs``, ``model`` and, for what is asked layer by layer, ``layers``.
+    The lines read ``inputs``, ``model`` and ``layers``.
 
     Args:
         backend: that is asked.

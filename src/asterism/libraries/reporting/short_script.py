@@ -7,6 +7,7 @@ do not show it. Expected and actual outputs are printed; ``check.py`` decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.forms import SPLIT
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
-from asterism.libraries.adapters.questions import BY_LAYER
+from asterism.libraries.adapters.questions import QUESTIONS
 from asterism.libraries.judging.finding import WRONG_BUFFERS
 from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.reporting.numbers import Array, Numbers
@@ -83,7 +84,7 @@ def short_script(
         *code.imports,
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
-        *_model(found.graph, layers, numbers, kind),
+        *(_questioned if question else _model)(found.graph, layers, numbers, kind),
         *([] if expected else [f"print({literal(f'expected: {_wanted(found)}')})"]),
         *running,
         *_printed(expected, actual),
@@ -198,7 +199,7 @@ def _model(
             lines += halves
             continue
         layer = layer_source(node.type, said.arguments)
-        if identity in numbers.weights or kind in BY_LAYER:
+        if identity in numbers.weights or kind in QUESTIONS:
             lines.append(f"layer{identity} = {layer}")
             layer = f"layer{identity}"
         read = ", ".join(f"n{i}" for i in node.inputs)
@@ -209,9 +210,34 @@ def _model(
     ends = (", ".join(f"n{i}" for i in many) for many in (graph.inputs, graph.outputs))
     sizes = (len(graph.inputs), len(graph.outputs))
     given, results = (e if n == 1 else f"[{e}]" for e, n in zip(ends, sizes, strict=True))
-    if kind in BY_LAYER:
-        weights.append(f"layers = [{', '.join(f'layer{i}' for i in graph.layers)}]")
     return [*lines, *weights, f"model = keras.Model({given}, {results})"]
+
+
+def _questioned(
+    graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers, kind: str
+) -> list[str]:
+    """The same, with the layers as a list; a chain of them is built as one."""
+    (first, *inputs), (last, *outputs) = graph.inputs, graph.outputs
+    places = (first, *graph.layers)
+    chained = all(graph.nodes[b].inputs == (a,) for a, b in pairwise(places))
+    if inputs or outputs or last != places[-1] or not chained:
+        named = ", ".join(f"layer{i}" for i in graph.layers)
+        return [*_model(graph, layers, numbers, kind), f"layers = [{named}]"]
+    made, weights = [], []
+    for at, identity in enumerate(graph.layers):
+        node = graph.nodes[identity]
+        said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
+        made.append(layer_source(node.type, said.arguments))
+        if sources := [array.source for array in numbers.weights.get(identity, ())]:
+            weights.append(f"layers[{at}].set_weights([{', '.join(sources)}])")
+    config = graph.nodes[first].config
+    shape, dtype = tuple(config["shape"]), config["dtype"]
+    given = f"keras.Input({literal(shape)}, dtype={literal(dtype)})"
+    return [
+        f"layers = [{', '.join(made)}]",
+        f"model = keras.Sequential([{given}, *layers])",
+        *weights,
+    ]
 
 
 def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -> list[str]:

@@ -244,6 +244,12 @@ def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -
     """Lines that print what is expected and what came."""
     if not expected:
         return ['print("actual: it runs")']
+    for at, (right, wrong) in enumerate(zip(expected, actual, strict=False)):
+        if right.shape != wrong.shape:
+            return [
+                f"print({literal(f'expected the shape {right.shape} of output {at}')})",
+                f'print("actual  ", np.shape(outputs[{at}]))',
+            ]
     at, place = _worst(expected, actual)
     if sum(array.size for array in expected) <= _SHOWN:
         text = "; ".join(np.array2string(array, separator=", ") for array in expected)

@@ -15,9 +15,9 @@ from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, Wron
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
-    FLAT,
     LOSS,
     WEIGHTS,
+    flat_source,
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
@@ -149,12 +149,12 @@ def run(model, inputs):
     return torch.autograd.grad(total, floating, materialize_grads=True)
 """
         if question == WEIGHT_GRADIENT:
-            return f"""{begin}{FLAT}
+            return f"""{begin}{flat_source(option)}
     variables = model.trainable_variables
     values = zip(variables, gradient([v.value for v in variables]))
     return by_layer(values, lambda layer: layer.trainable_variables)
 """
-        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+        return f"""{begin}{flat_source(option)}{LOSS}{WEIGHTS}
     variables = model.trainable_variables
     loss = loss_of(function(given, training=True), model.losses)
     weights = [v.value for v in variables]

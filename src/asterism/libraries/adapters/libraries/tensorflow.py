@@ -13,9 +13,9 @@ from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, nump
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
-    FLAT,
     LOSS,
     WEIGHTS,
+    flat_source,
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
@@ -112,14 +112,14 @@ def run(model, inputs):
     return tape.gradient(total, floating, unconnected_gradients="zero")
 """
         if question == WEIGHT_GRADIENT:
-            return f"""{begin}{FLAT}
+            return f"""{begin}{flat_source(option)}
     variables = model.trainable_variables
     found = [tf.convert_to_tensor(g) for g in gradient([v.value for v in variables])]
     return by_layer(zip(variables, found), lambda layer: layer.trainable_variables)
 """
-        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+        return f"""{begin}{flat_source(option)}{LOSS}{WEIGHTS}
     def in_training(inputs):
-        return {"function" if option in SUFFIXES else "model"}(inputs, training=True), model.losses
+        return model(inputs, training=True), model.losses
 
     step = {_TRACED.get(option, "in_training")}
     variables = model.trainable_variables

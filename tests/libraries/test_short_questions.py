@@ -49,9 +49,15 @@ ASKED = (
     "jax:jit",
     "jax:float64",
 )
-#: Each question and each option once or more.
-RUN = tuple(
-    (b, q) for i, b in enumerate(ASKED) for q in QUESTIONS[i % 2 :: 2] if "compile" not in b
+#: Each question in each library, and the other options that build models otherwise.
+RUN = (
+    *((f"{library}:eager", q) for library in ("tensorflow", "pytorch", "jax") for q in QUESTIONS),
+    *((backend, "training") for backend in ASKED if backend.endswith(("float64", "graph"))),
+    *((f"{library}:keras_file", "training_adam") for library in ("tensorflow", "pytorch")),
+    ("tensorflow:xla", "weight_gradient"),
+    ("tensorflow:h5_file", "gradient"),
+    ("jax:jit", "weight_gradient"),
+    ("jax:float64", "hessian"),
 )
 
 
@@ -109,7 +115,8 @@ def test_a_check_runs_the_short_script_and_decides(worker_pool, backend, questio
         found, known = _as_it_is_run(found, known)
         layers = worker_pool.described(found.graph)
     allowed = [np.full(array.shape, 1e-5) for array in right]
-    for status, off in ((0, 0.0), (1, 0.1)):
+    # Whatever is compared shows that wrong numbers are seen, so one library is enough for that.
+    for status, off in ((0, 0.0), *(((1, 0.1),) if backend == "jax:eager" else ())):
         expected = [array + off for array in right]
         text = short_script(found, layers, known, expected, right)
         (tmp_path / "repro.py").write_text(text)

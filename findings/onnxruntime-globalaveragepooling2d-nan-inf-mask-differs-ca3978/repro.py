@@ -3,13 +3,9 @@ import numpy as np
 import onnx
 import onnx.parser
 import onnxruntime as ort
-
 MODEL = """<
    ir_version: 9,
-   opset_import: ["" : 20],
-   producer_name: "pytorch",
-   producer_version: "2.13.0",
-   doc_string: ""
+   opset_import: ["" : 20]
 >
 main_graph (float[batch,2,3,2] n0_input) => (float[batch,2] "5") {
    [""] "/Cast_output_0" = Cast <to: int = 1> (n0_input)

@@ -6,10 +6,7 @@ import openvino as ov
 
 MODEL = """<
    ir_version: 9,
-   opset_import: ["" : 20],
-   producer_name: "pytorch",
-   producer_version: "2.13.0",
-   doc_string: ""
+   opset_import: ["" : 20]
 >
 main_graph (float[batch,2,2,2,1] n0_input) => (float[batch,2,2,2,1] "6") {
    [""] "/Cast_output_0" = Cast <to: int = 1> (n0_input)

@@ -5,13 +5,7 @@ import onnxruntime as ort
 import tensorflow as tf
 import tf2onnx
 
-inputs = [
-    tf.constant(np.zeros((2, 6, 5, 3), 'float32')),
-    tf.constant(np.zeros((3,), 'float32')),
-    tf.constant(np.zeros((3,), 'float32')),
-    tf.constant(np.zeros((3,), 'float32')),
-    tf.constant(np.ones((3,), 'float32')),
-]
+inputs = [tf.zeros((2, 6, 5, 3)), tf.zeros(3), tf.zeros(3), tf.zeros(3), tf.ones(3)]
 
 def f(x, y, z, v, w):
     return tf.raw_ops.FusedBatchNormV3(x=x, scale=y, offset=z, mean=v, variance=w, epsilon=0.1, is_training=True, exponential_avg_factor=1.0)[:3]

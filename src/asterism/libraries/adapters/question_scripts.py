@@ -6,6 +6,7 @@ Each is a part of the body of ``run(model, inputs)``.
 from __future__ import annotations
 
 from asterism.libraries.adapters.questions import OPTIMIZERS
+from asterism.libraries.adapters.reloading import SUFFIXES
 
 #: Weights of the elements of arrays, from their shapes.
 COSINES = """
@@ -40,6 +41,16 @@ WEIGHTS = """
     def floating_weights(layer):
         return [w for w in layer.weights if "float" in str(w.dtype)]
 """
+
+
+def flat_source(option: str) -> str:
+    """:data:`FLAT`, of the model that was loaded where the option saves one and loads it."""
+    if option not in SUFFIXES:
+        return FLAT
+    return f"""
+    model = function
+    LAYERS[:] = [model.get_layer(layer.name) for layer in LAYERS]
+{FLAT}"""
 
 
 def optimizer_source(question: str) -> str:

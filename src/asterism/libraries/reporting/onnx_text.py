@@ -20,7 +20,8 @@ def recounted(text: str) -> str:
 def onnx_text(content: bytes) -> str | None:
     """The model in the syntax of ``onnx.parser``; None where it is long, or its text no literal.
 
-    Names of nodes, descriptions and shapes in between are left out: they compute nothing.
+    Names of nodes and of the producer, descriptions and shapes in between are left out: they
+    compute nothing.
 
     Args:
         content: of an ``.onnx`` file that a converter wrote.
@@ -31,11 +32,16 @@ def onnx_text(content: bytes) -> str | None:
     model.ParseFromString(content)
     del model.graph.value_info[:]
     del model.metadata_props[:]
-    model.doc_string = model.graph.doc_string = ""
+    model.graph.doc_string = ""
+    for name in ("doc_string", "producer_name", "producer_version"):
+        model.ClearField(name)
     for node in model.graph.node:
         node.name = node.doc_string = ""
         del node.metadata_props[:]
-    text: str = printer.to_text(model).strip()
+    try:
+        text: str = printer.to_text(model).strip()
+    except UnicodeDecodeError:  # bytes in a string, which the printer does not escape
+        return None
     if text.count("\n") >= _MOST_LINES or len(text) > _MOST_CHARACTERS:
         return None
     if "\\" in text or '"""' in text or text.endswith('"') or not text.isascii():

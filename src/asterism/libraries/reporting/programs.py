@@ -10,12 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
+from asterism.libraries.adapters.fixed_draws import DRAWN, fixed
 from asterism.libraries.adapters.forms import FORMS, LENGTHENED, LONGER
 from asterism.libraries.adapters.library import CONVERTERS, Converter, Library
-from asterism.libraries.adapters.questions import BY_LAYER, FIRST, OVERWRITTEN, QUESTIONS, RESIZED
+from asterism.libraries.adapters.questions import (
+    BY_LAYER,
+    FIRST,
+    OVERWRITTEN,
+    QUESTIONS,
+    RESIZED,
+)
 from asterism.libraries.adapters.reloading import source_of
 from asterism.libraries.reporting.numbers import literal_array
 from asterism.libraries.reporting.python_text import call, literal
+from asterism.libraries.running.inputs import random_training
 from asterism.libraries.running.tasks import LayerDescription
 from asterism.memo.graphs.graph import INPUT, Graph
 from asterism.memo.graphs.keras_arguments import TWO_ARGUMENTS, arguments
@@ -107,12 +115,17 @@ def program_of(
             f'path = os.path.join(folder.name, "model{converter.suffix}")',
             "convert(model, path)",
         ]
+    draws = DRAWN[runner.keras_backend] if random_training(graph, (distribution,)) else None
+    if draws is not None:
+        loop = f"for owner, name, value in fixed({draws.__name__}, []):"
+        steps += [loop, "    setattr(owner, name, value)"]
     given = "model" if converter is None else "path"
     steps.append(f"outputs = run({given}, INPUTS)" if library is not None else "outputs = []")
     parts = [
         _build(graph, stored, layers, named=distribution in BY_LAYER),
         source_of(form) if form else "",
         converter.script() if converter is not None else "",
+        f"{source_of(draws)}\n{source_of(fixed)}" if draws is not None else "",
         _running(library, runner.option, distribution) if library is not None else "",
         f"\nINPUTS = {arrays_text(inputs)}\n",
     ]

@@ -214,10 +214,8 @@ class ScriptWriter:
         self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
     ) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
-        if found.finding.question:
-            return None
         converted = ""
-        if native and found.changed:  # it is Keras' layer that is invalid
+        if native and (found.finding.question or found.changed):  # no runtime is to blame
             return None
         if native:
             converter = _blamed_reader_of(found.finding)

@@ -157,7 +157,8 @@ _CONVERTED = {
     "tflite": Code(
         ("import tensorflow as tf",),
         (
-            "fixed = [keras.Input(batch_shape=x.shape, dtype=x.dtype.name) for x in inputs]",
+            "fixed = [keras.Input(batch_shape=(len(x) or None, *x.shape[1:]), dtype=x.dtype.name) "
+            "for x in inputs]",
             "model = keras.Model(fixed, model(fixed if len(fixed) > 1 else fixed[0]))",
             "content = tf.lite.TFLiteConverter.from_keras_model(model).convert()",
             'open(PATH, "wb").write(content)',

@@ -7,6 +7,7 @@ do not show it. Expected and actual outputs are printed; ``check.py`` decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from asterism.libraries.adapters.backends import library_of, option_of, plugin_of
 from asterism.libraries.adapters.forms import SPLIT
 from asterism.libraries.adapters.library import CONVERTERS, GIVEN
+from asterism.libraries.adapters.questions import QUESTIONS
 from asterism.libraries.judging.finding import WRONG_BUFFERS
 from asterism.libraries.judging.outside import expected_outside
 from asterism.libraries.reporting.numbers import Array, Numbers
@@ -23,6 +25,7 @@ from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, version_lines
 from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
+from asterism.libraries.reporting.short_questions import question_code
 from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -39,7 +42,7 @@ def short_script(
     expected: Sequence[NDArray[Any]],
     actual: Sequence[NDArray[Any]],
 ) -> str | None:
-    """The text of ``repro.py``; None without short code, and of more than one batch's outputs.
+    """The text of ``repro.py``; None without short code.
 
     Args:
         found: the unique finding.
@@ -48,14 +51,18 @@ def short_script(
         expected: outputs of a right float64 reference; empty where something failed.
         actual: outputs that the backend gave, where it gave some.
     """
-    if found.finding.question or found.finding.symptom == WRONG_BUFFERS:
+    if found.finding.symptom == WRONG_BUFFERS:
         return None
+    question = found.finding.question
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
-    code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
+    if question and backend is not None:
+        code = question_code(backend, question, found.graph)
+    else:
+        code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
     kind = next(iter(found.finding.distributions), "")
     running = None if code is None else running_lines(code, kind)
     if code is None or running is None:
@@ -77,7 +84,7 @@ def short_script(
         *code.imports,
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
-        *_model(found.graph, layers, numbers, kind),
+        *(_questioned if question else _model)(found.graph, layers, numbers, kind),
         *([] if expected else [f"print({literal(f'expected: {_wanted(found)}')})"]),
         *running,
         *_printed(expected, actual),
@@ -192,7 +199,7 @@ def _model(
             lines += halves
             continue
         layer = layer_source(node.type, said.arguments)
-        if identity in numbers.weights:
+        if identity in numbers.weights or kind in QUESTIONS:
             lines.append(f"layer{identity} = {layer}")
             layer = f"layer{identity}"
         read = ", ".join(f"n{i}" for i in node.inputs)
@@ -206,10 +213,43 @@ def _model(
     return [*lines, *weights, f"model = keras.Model({given}, {results})"]
 
 
+def _questioned(
+    graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers, kind: str
+) -> list[str]:
+    """The same, with the layers as a list; a chain of them is built as one."""
+    (first, *inputs), (last, *outputs) = graph.inputs, graph.outputs
+    places = (first, *graph.layers)
+    chained = all(graph.nodes[b].inputs == (a,) for a, b in pairwise(places))
+    if inputs or outputs or last != places[-1] or not chained:
+        named = ", ".join(f"layer{i}" for i in graph.layers)
+        return [*_model(graph, layers, numbers, kind), f"layers = [{named}]"]
+    made, weights = [], []
+    for at, identity in enumerate(graph.layers):
+        node = graph.nodes[identity]
+        said = layers.get(identity) or LayerDescription(arguments(graph, node), [])
+        made.append(layer_source(node.type, said.arguments))
+        if sources := [array.source for array in numbers.weights.get(identity, ())]:
+            weights.append(f"layers[{at}].set_weights([{', '.join(sources)}])")
+    config = graph.nodes[first].config
+    shape, dtype = tuple(config["shape"]), config["dtype"]
+    given = f"keras.Input({literal(shape)}, dtype={literal(dtype)})"
+    return [
+        f"layers = [{', '.join(made)}]",
+        f"model = keras.Sequential([{given}, *layers])",
+        *weights,
+    ]
+
+
 def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -> list[str]:
     """Lines that print what is expected and what came."""
     if not expected:
         return ['print("actual: it runs")']
+    for at, (right, wrong) in enumerate(zip(expected, actual, strict=False)):
+        if right.shape != wrong.shape:
+            return [
+                f"print({literal(f'expected the shape {right.shape} of output {at}')})",
+                f'print("actual  ", np.shape(outputs[{at}]))',
+            ]
     at, place = _worst(expected, actual)
     if sum(array.size for array in expected) <= _SHOWN:
         text = "; ".join(np.array2string(array, separator=", ") for array in expected)

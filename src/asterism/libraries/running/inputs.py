@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from asterism.core.messages.errors import UserError
 from asterism.core.randomness.random_streams import stream
+from asterism.libraries.adapters.fixed_draws import NOT_FIXED
 from asterism.libraries.adapters.forms import FORMS, has_form
 from asterism.libraries.adapters.questions import (
     GRADIENT,
@@ -97,7 +98,8 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
 
     For derivatives by inputs these are the inputs, for those by weights the layers. For a step of
     training it is an output, which stands for the loss, and the layers. There are none where a
-    question cannot be asked: of models of integers, and where training draws random numbers.
+    question cannot be asked: of models of integers, and where training draws numbers that cannot
+    be fixed.
     """
     asked = set(distributions)
     if any(not has_form(graph, form) for form in asked & FORMS.keys()):
@@ -107,19 +109,23 @@ def compared_nodes(graph: Graph, distributions: Iterable[str]) -> list[int]:
     if WEIGHT_GRADIENT in asked:
         return list(graph.layers)
     if asked & set(TRAINING):
-        return [] if random_layers(graph) else [graph.outputs[0], *graph.layers]
+        return [] if NOT_FIXED.keys() & random_layers(graph) else [graph.outputs[0], *graph.layers]
     return list(graph.outputs)
 
 
 def random_layers(graph: Graph) -> list[str]:
-    """Types of the layers that draw random numbers in training, which no two libraries share."""
+    """Types of the layers that draw random numbers in training."""
     found = set()
     for node in (graph.nodes[i] for i in graph.layers):
         known = universe()[node.type].known
-        for name in _RANDOM & known.keys():
-            if node.config.get(name, known[name].default):
-                found.add(node.type)
+        if any(node.config.get(name, known[name].default) for name in _RANDOM & known.keys()):
+            found.add(node.type)
     return sorted(found)
+
+
+def random_training(graph: Graph, distributions: Iterable[str]) -> bool:
+    """Whether a model is asked for a step of training in which its layers draw numbers."""
+    return not set(TRAINING).isdisjoint(distributions) and bool(random_layers(graph))
 
 
 def _vocabularies(graph: Graph, identity: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.jax_scripts import plain_script, question_script
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
@@ -197,7 +198,8 @@ def _trained(compiled: JaxFunction, question: str, inputs: Sequence[NDArray[Any]
 
     step = jax.value_and_grad(loss_of, has_aux=True)
     given = list(inputs) if len(inputs) > 1 else inputs[0]
-    (loss, after), gradients = (jax.jit(step) if compiled.jit else step)(weights, given)
+    with fixed_draws():
+        (loss, after), gradients = (jax.jit(step) if compiled.jit else step)(weights, given)
     if weights:
         optimizer = optimizer_of(question)
         optimizer.build(model.trainable_variables)

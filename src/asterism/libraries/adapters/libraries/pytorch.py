@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, WrongBuffersError
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
-    FLAT,
     LOSS,
     WEIGHTS,
+    flat_source,
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
@@ -32,7 +33,6 @@ from asterism.libraries.adapters.questions import (
 from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
 from asterism.libraries.adapters.whole_graphs import WHOLE, by_shape, program_of
-
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
 _RECOMPILED = 1024
@@ -158,12 +158,12 @@ def run(model, inputs):
     return torch.autograd.grad(total, floating, materialize_grads=True)
 """
         if question == WEIGHT_GRADIENT:
-            return f"""{begin}{FLAT}
+            return f"""{begin}{flat_source(option)}
     variables = model.trainable_variables
     values = zip(variables, gradient([v.value for v in variables]))
     return by_layer(values, lambda layer: layer.trainable_variables)
 """
-        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+        return f"""{begin}{flat_source(option)}{LOSS}{WEIGHTS}
     variables = model.trainable_variables
     loss = loss_of(function(given, training=True), model.losses)
     weights = [v.value for v in variables]
@@ -310,7 +310,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 
     model = compiled.model
     kind, variables = model.outputs[0].dtype, compiled.trainable
-    with compiled.kept():
+    with compiled.kept(), fixed_draws():
         outputs = compiled(given if len(given) > 1 else given[0], training=True)
         loss = squared_error(outputs, model.losses, kind)
         if variables:

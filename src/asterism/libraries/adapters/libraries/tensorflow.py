@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, numpy_list
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
 from asterism.libraries.adapters.question_scripts import (
     COSINES,
-    FLAT,
     LOSS,
     WEIGHTS,
+    flat_source,
     optimizer_source,
 )
 from asterism.libraries.adapters.questions import (
@@ -111,14 +112,14 @@ def run(model, inputs):
     return tape.gradient(total, floating, unconnected_gradients="zero")
 """
         if question == WEIGHT_GRADIENT:
-            return f"""{begin}{FLAT}
+            return f"""{begin}{flat_source(option)}
     variables = model.trainable_variables
     found = [tf.convert_to_tensor(g) for g in gradient([v.value for v in variables])]
     return by_layer(zip(variables, found), lambda layer: layer.trainable_variables)
 """
-        return f"""{begin}{FLAT}{LOSS}{WEIGHTS}
+        return f"""{begin}{flat_source(option)}{LOSS}{WEIGHTS}
     def in_training(inputs):
-        return {"function" if option in SUFFIXES else "model"}(inputs, training=True), model.losses
+        return model(inputs, training=True), model.losses
 
     step = {_TRACED.get(option, "in_training")}
     variables = model.trainable_variables
@@ -206,7 +207,7 @@ def _trained(compiled: KerasFunction, question: str, given: list[Any]) -> Arrays
 
     model = compiled.model
     kind, variables = model.outputs[0].dtype, compiled.trainable
-    with compiled.kept():
+    with compiled.kept(), fixed_draws():
         with tf.GradientTape() as tape:
             outputs, losses = compiled(given if len(given) > 1 else given[0], training=True)
             loss = squared_error(outputs, losses, kind)

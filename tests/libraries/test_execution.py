@@ -22,9 +22,9 @@ from asterism.libraries.running.inputs import (
 )
 from asterism.libraries.running.outcomes import ExecutionOutcome
 from asterism.libraries.running.record import FOLDERS, Record
-from asterism.libraries.running.tasks import Result
+from asterism.libraries.running.tasks import LayerDescription, Result
 from asterism.libraries.running.tolerance import CLOSE_ULPS
-from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import write_models
 from asterism.memo.universe.tensors import Tensor

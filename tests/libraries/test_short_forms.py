@@ -13,7 +13,7 @@ from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.reporting.short_code import Code, short_code
 from asterism.libraries.reporting.short_forms import running_lines, split_layer
 from asterism.libraries.reporting.short_script import short_script
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import Tensor

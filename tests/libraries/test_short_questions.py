@@ -16,8 +16,8 @@ from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.reporting.script_writer import _as_it_is_run
 from asterism.libraries.reporting.short_script import short_script
 from asterism.libraries.running.inputs import sample_inputs
-from asterism.libraries.running.tasks import Task
-from asterism.libraries.running.worker_pool import LayerDescription, WorkerPool
+from asterism.libraries.running.tasks import LayerDescription, Task
+from asterism.libraries.running.worker_pool import WorkerPool
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.universe.tensors import INTEGER, Tensor

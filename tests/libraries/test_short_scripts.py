@@ -24,7 +24,7 @@ from asterism.libraries.reporting.python_text import compiles
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.reporting.short_code import short_code
 from asterism.libraries.reporting.short_script import native_script, short_script
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
 from asterism.memo.graphs.store import read_weights
@@ -216,6 +216,11 @@ def test_a_runtime_s_script_is_the_text_of_the_model_and_runs(tmp_path):
 def test_a_name_that_could_end_a_text_gets_no_native_script(name):
     first = helper.make_node("Relu", ["x"], [name])
     assert onnx_text(exported(first, helper.make_node("Relu", [name], ["z"]))) is None
+
+
+def test_bytes_that_onnx_cannot_print_get_no_native_script():
+    node = helper.make_node("Relu", ["x"], ["z"], mode=b"\x82")
+    assert onnx_text(exported(node)) is None
 
 
 def test_a_long_model_gets_no_native_script():

@@ -21,7 +21,7 @@ from asterism.libraries.reporting.markdown import block, cell, code, shown
 from asterism.libraries.reporting.python_text import call, compiles, in_docstring, literal
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.outcomes import ExecutionOutcome
-from asterism.libraries.running.worker_pool import LayerDescription
+from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph, Node, sequential
 from asterism.memo.universe.tensors import Tensor

@@ -1,4 +1,4 @@
-"""PyTorch models compiled as one graph: a program for each shape of inputs, and the same answers."""
+"""PyTorch models compiled as one graph: a program for each shape, and the same answers."""
 
 import numpy as np
 import pytest

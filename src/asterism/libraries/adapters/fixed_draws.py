@@ -56,24 +56,24 @@ def drawn_in_torch(uniform: Any, normal: Any) -> Any:
     import keras
     import torch
 
-    @torch.compiler.disable
     def rand(size: Any, dtype: Any, generator: Any, device: Any) -> Any:
         return torch.from_numpy(uniform(size)).to(dtype)
 
-    @torch.compiler.disable
     def normal_of(mean: Any, std: Any, size: Any, generator: Any, dtype: Any, device: Any) -> Any:
         return torch.from_numpy(normal(size) * std + mean).to(dtype)
 
-    @torch.compiler.disable
     def bernoulli(chances: Any, generator: Any) -> Any:
         return torch.from_numpy(uniform(tuple(chances.shape))) < chances
 
-    seeded = property(lambda generator: 0, lambda generator, seed: 0)
+    def ignored(generator: Any, seed: Any) -> None:
+        """What the layer itself says."""
+
+    seeded = property(lambda generator: 0, ignored)
+    untraced: Any = torch.compiler.disable
+    functions = (("rand", rand), ("normal", normal_of), ("bernoulli", bernoulli))
     return [
-        (torch, "rand", rand),
-        (torch, "normal", normal_of),
-        (torch, "bernoulli", bernoulli),
         (keras.random.SeedGenerator, "_initial_seed", seeded),
+        *((torch, name, untraced(function)) for name, function in functions),
     ]
 
 

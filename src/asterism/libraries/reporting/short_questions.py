@@ -123,7 +123,7 @@ def _of_tensorflow(made: Sequence[str], name: str, question: str, dtype: str) ->
     call = f"weighted({name}(GIVEN, training=False))"
     zero = 'unconnected_gradients="zero"'
     if question == WEIGHT_GRADIENT:
-        lines = (
+        lines: tuple[str, ...] = (
             "variables = [[v.value for v in layer.trainable_variables] for layer in layers]",
             "with tf.GradientTape() as tape:",
             f"    total = {call}",

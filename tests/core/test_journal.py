@@ -70,7 +70,7 @@ def test_damage_takes_only_the_lines_that_it_hits(path, at, byte):
     assert len(aside(path)) - before == is_other
 
 
-def test_a_link_in_its_place_is_set_aside_and_one_to_its_folder_is_refused(path, tmp_path):
+def test_a_link_in_its_place_is_set_aside_and_one_to_its_folder_is_rejected(path, tmp_path):
     other = tmp_path / "other"
     other.write_text("not ours\n")
     path.parent.mkdir(parents=True)

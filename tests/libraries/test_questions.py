@@ -23,6 +23,7 @@ from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.judged import judge_all
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.reproducer import script_of
 from asterism.libraries.running.execution import execute
 from asterism.libraries.running.inputs import compared_nodes, random_layers, sample_inputs
@@ -203,6 +204,22 @@ def test_a_reproducer_says_whether_the_answer_is_right(worker_pool, backend, que
             [sys.executable, str(script)], env=os.environ, capture_output=True, check=False
         )
         assert done.returncode == answer, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow:eager", "pytorch:eager", "jax:jit"])
+def test_a_reproducer_trains_a_model_that_has_no_weights(worker_pool, backend, tmp_path):
+    graph = sequential(Tensor((3,)), [layer("ReLU")])
+    expected = asked(worker_pool, graph, "training").outputs["pytorch:float64"]["training"]
+    assert [e.size for e in expected] == [1, 0]
+    finding = Finding(0, "values differ", "run", library_of(backend), (backend,), ("training",))
+    unique = UniqueFinding("s", finding, graph, None, {0}, 1)
+    allowed = [np.full(e.shape, 1e-5) for e in expected]
+    inputs = sample_inputs(graph, 0, 0, "training")
+    script = tmp_path / "check.py"
+    described = worker_pool.described(graph)
+    script.write_text(script_of(unique, {}, described, inputs, expected, allowed))
+    assert exit_status(script) == 0
 
 
 def test_layers_that_draw_random_numbers_in_training_are_known_and_asked():

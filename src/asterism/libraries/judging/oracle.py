@@ -193,7 +193,7 @@ def vote_of(
 ) -> Vote:
     """What the references say about a model's outputs, or about some of its nodes."""
     given = {r: result.outputs[r][distribution] for r in REFERENCES if r in result.outputs}
-    spreads = _spreads(result, distribution) or [0.0] * len(list(outputs))
+    spreads = spreads_of(result, distribution) or [0.0] * len(list(outputs))
     probes = probes_of(graph, result, distribution)
     return vote(given, spreads, tolerance_of(graph, params), probes)
 
@@ -217,7 +217,7 @@ def differences(
     tolerance = tolerance_of(graph, params)
     said = vote_of(graph, result, distribution, params, nodes)
     references = {r: result.outputs[r][distribution] for r in said.right}
-    spreads = _spreads(result, distribution)
+    spreads = spreads_of(result, distribution)
     probes = None if strictly else probes_of(graph, result, distribution)
     found: dict[str, Difference | None] = {}
     for backend in (*under_test(result.outputs), *said.odd):
@@ -241,7 +241,7 @@ def probes_of(graph: Graph, result: Result, distribution: str) -> Probes | None:
     return Probes.of(result.outputs, PROBES, distribution, of_weights)
 
 
-def _spreads(result: Result, distribution: str) -> list[float] | None:
+def spreads_of(result: Result, distribution: str) -> list[float] | None:
     """How far rounding alone moves each output; None where that was not measured."""
     base = result.outputs.get(PERTURBED_FROM, {}).get(distribution)
     moved = result.outputs.get(PERTURBED, {}).get(distribution)

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from asterism.libraries.adapters.backends import (
     FLOAT64,
-    PERTURBED,
     converter_of,
     library_of,
     option_of,
@@ -21,9 +20,9 @@ from asterism.libraries.adapters.backends import (
     under_test,
 )
 from asterism.libraries.adapters.library import CONVERTERS, FileLibrary
-from asterism.libraries.judging.compare import spread_of, tolerance_for
+from asterism.libraries.judging.compare import tolerance_for
 from asterism.libraries.judging.finding import ODD_REFERENCE, OUTSIDE_DIFFERS, Finding
-from asterism.libraries.judging.oracle import probes_of, tolerance_of, vote_of
+from asterism.libraries.judging.oracle import probes_of, spreads_of, tolerance_of, vote_of
 from asterism.libraries.judging.outside import allowance
 from asterism.libraries.judging.params import JudgeParams
 from asterism.libraries.reporting.file_scripts import file_script, own_environment, packages_of
@@ -324,8 +323,8 @@ class ScriptWriter:
         compared = compared_nodes(graph, (distribution,))
         said = vote_of(graph, result, distribution, self._judging, compared)
         expected = result.outputs[said.right[0]][distribution]
-        moved = result.outputs.get(PERTURBED, {}).get(distribution)
-        bounds, spreads = tolerance_of(graph, self._judging), spread_of(expected, moved)
+        bounds = tolerance_of(graph, self._judging)
+        spreads = spreads_of(result, distribution) or [0.0] * len(expected)
         bounds = tolerance_for(backends[0], bounds) if backends else bounds
         probes = probes_of(graph, result, distribution)
         allowed = tolerated(expected, bounds, spreads, probes)

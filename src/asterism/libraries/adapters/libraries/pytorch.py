@@ -167,7 +167,7 @@ def run(model, inputs):
     variables = model.trainable_variables
     loss = loss_of(function(given, training=True), model.losses)
     weights = [v.value for v in variables]
-    gradients = torch.autograd.grad(loss, weights, materialize_grads=True)
+    gradients = torch.autograd.grad(loss, weights, materialize_grads=True) if weights else []
     with torch.no_grad():
         {optimizer_source(question)}.apply(gradients, variables)
     values = [(v, v.value.detach().numpy()) for v in model.variables]

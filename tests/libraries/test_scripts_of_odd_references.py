@@ -1,0 +1,43 @@
+"""The script of a finding where the references disagree: its tolerance is that of rounding."""
+
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.adapters.backends import FLOAT64
+from asterism.libraries.judging.oracle import judge
+from asterism.libraries.judging.params import JudgeParams
+from asterism.libraries.reporting.bug_reports import Reporter
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.libraries.triage.params import TriageParams
+from asterism.libraries.triage.triage import Triage
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+JUDGE = JudgeParams(ulps=64, conditioning=8)
+#: PyTorch interpolates with other weights, in float64 too.
+GRAPH = sequential(Tensor((2, 3, 1)), [layer("UpSampling2D", interpolation="bicubic")])
+
+
+@pytest.mark.slow
+def test_how_far_one_reference_is_from_another_is_not_tolerated(tmp_path):
+    params = TriageParams(
+        max_unique=5,
+        max_steps=2,
+        minutes=0,
+        hang_seconds=10,
+        graph_passes=0,
+        replays=0,
+        known_issues="conf/no_file",
+    )
+    with WorkerPool((*FLOAT64, "pytorch:eager", "jax:jit"), Limits(120.0, 3000)) as pool:
+        assert pool.start() == {}
+        inputs = {"normal": sample_inputs(GRAPH, 0, 0, "normal")}
+        found = judge(GRAPH, pool.run(Task(0, GRAPH, inputs)), JUDGE, 0).findings
+        wrong = [f for f in found if f.backends == ("pytorch:eager",)]
+        (unique,), _ = Triage(pool, JUDGE, params, 0).run(wrong, [GRAPH], ["normal"])
+        with Reporter(pool, JUDGE, 0, {}, tmp_path, {}) as reporter:
+            reporter.start(unique)
+            assert reporter.finish(unique).confirmed == (1, 1, 1)

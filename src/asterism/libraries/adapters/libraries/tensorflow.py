@@ -147,10 +147,11 @@ def run(model, inputs):
             # What layers add to the loss belongs to the trace in which they ran.
             return (outputs, model.losses) if training else outputs
 
-        compiled = (
-            tf.function(call, jit_compile=option == "xla") if option in ("graph", "xla") else call
-        )
-        return KerasFunction.of(compiled, model, model_under_test)
+        if option not in ("graph", "xla"):
+            return KerasFunction.of(call, model, model_under_test)
+        # Keras' layers need no rewriting, which would put lines of this file into messages.
+        traced = tf.function(call, jit_compile=option == "xla", autograph=False)
+        return KerasFunction.of(traced, model, model_under_test)
 
     def run(self, compiled: Callable[[Any], Any], inputs: Sequence[NDArray[Any]]) -> Arrays:
         """Outputs as arrays."""

@@ -1,0 +1,27 @@
+"""What TensorFlow says of a model while it traces: the library's words alone."""
+
+import pytest
+
+from asterism.core.workers.worker import Limits
+from asterism.libraries.running.inputs import sample_inputs
+from asterism.libraries.running.tasks import Task
+from asterism.libraries.running.worker_pool import WorkerPool
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
+
+#: TensorFlow pools no float64 in three axes.
+WIDE = sequential(
+    Tensor((2, 2, 2, 1)),
+    [layer("MaxPooling3D", pool_size=[2, 2, 2], strides=[2, 2, 2], dtype="float64")],
+)
+
+
+@pytest.mark.slow
+def test_a_message_holds_no_line_of_this_project():
+    with WorkerPool(("tensorflow:graph",), Limits(120.0, 3000)) as pool:
+        assert pool.start() == {}
+        inputs = {"normal": sample_inputs(WIDE, 0, 0, "normal")}
+        said = pool.run(Task(0, WIDE, inputs)).outcomes["tensorflow:graph"]
+    assert said.status in ("error", "unsupported") and said.exception == "TypeError"
+    assert said.message.startswith("Exception encountered when calling MaxPooling3D.call()")

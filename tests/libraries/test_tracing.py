@@ -6,14 +6,13 @@ from asterism.core.workers.worker import Limits
 from asterism.libraries.running.inputs import sample_inputs
 from asterism.libraries.running.tasks import Task
 from asterism.libraries.running.worker_pool import WorkerPool
-from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.graph import Node, sequential
 from asterism.memo.universe.tensors import Tensor
-from memo.small_graphs import layer
 
 #: TensorFlow pools no float64 in three axes.
 WIDE = sequential(
     Tensor((2, 2, 2, 1)),
-    [layer("MaxPooling3D", pool_size=[2, 2, 2], strides=[2, 2, 2], dtype="float64")],
+    [lambda _: Node("MaxPooling3D", {"pool_size": [2, 2, 2], "dtype": "float64"})],
 )
 
 

@@ -122,7 +122,7 @@ def test_the_script_of_pytorch_says_where_outputs_lie(option):
     text = LIBRARIES["pytorch"]().overwritten_script(option)
     names: dict[str, object] = {"np": np}
     exec(text, names)
-    assert names["_told"](((1, 2), True)) == "the strides (1, 2) and an input's memory"
+    assert names["lies_in"](((1, 2), True)) == "the strides (1, 2) and an input's memory"
 
 
 @pytest.mark.slow

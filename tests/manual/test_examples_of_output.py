@@ -18,8 +18,13 @@ from asterism.core.parameters.params import read_params
 from asterism.core.resuming import tidying
 from asterism.core.resuming.state import Run
 from asterism.core.running import stage
-from asterism.memo.graphs.graph import Graph, Node, input_node
+from asterism.libraries.judging.finding import Finding
+from asterism.libraries.triage.shrink import unfinished
+from asterism.libraries.triage.triage import UniqueFinding
+from asterism.memo.graphs.graph import Graph, Node, input_node, sequential
 from asterism.memo.graphs.store import read_models, write_models
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
 from mutation.__main__ import report
 from places import ROOT
 
@@ -115,6 +120,13 @@ def mutants(tmp_path, monkeypatch, capsys):
     return capsys.readouterr().out
 
 
+def minimality(tmp_path, monkeypatch, capsys):
+    found = Finding(0, "values differ", "run", "pytorch", ("pytorch:eager",), ("normal",))
+    graph = sequential(Tensor((4,)), [layer("ReLU") for _ in range(3)])
+    why = unfinished(14, "triage.max_steps=20", "")
+    return UniqueFinding("s", found, graph, None, {0}, 8, unfinished=why).minimality
+
+
 #: What prints each example, by its beginning.
 PRINTED = {
     "error: build_dtmc: params.yaml": wrong_parameter,
@@ -123,6 +135,7 @@ PRINTED = {
     "error: train_classifier: sklearn": missing_package,
     "error: triage_findings: artifacts": wrong_graph,
     "fuzz-state 0d2c": states,
+    "not minimal, reduced from": minimality,
     "package faults caught": mutants,
 }
 

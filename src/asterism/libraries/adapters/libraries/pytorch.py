@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from asterism.libraries.adapters.buffers import buffers_of, lies_in, strides_of
 from asterism.libraries.adapters.fixed_draws import fixed_draws
 from asterism.libraries.adapters.library import LIBRARIES, Arrays, Library, WrongBuffersError
 from asterism.libraries.adapters.model_under_test import ModelUnderTest
@@ -108,16 +109,17 @@ def run(model, inputs):
 class WrongBuffersError(ArithmeticError):
     pass
 
-{"".join(source_of(part) + chr(10) for part in (_buffers, _strides, _told))}
+{"".join(source_of(part) + chr(10) for part in (buffers_of, strides_of, lies_in))}
 def run(model, inputs):
     import torch
 
-    eager, _ = _buffers(model, inputs)
-    said, outputs = _buffers({_FUNCTIONS[option]}, inputs)
+    eager, _ = buffers_of(model, inputs)
+    said, outputs = buffers_of({_FUNCTIONS[option]}, inputs)
     for number, (one, other) in enumerate(zip(said, eager, strict=True)):
         if one != other:
             raise WrongBuffersError(
-                f"output {{number}} has {{_told(one)}}, and {{_told(other)}} where it runs eagerly"
+                f"output {{number}} has {{lies_in(one)}}, and {{lies_in(other)}} where it runs "
+                "eagerly"
             )
     return outputs
 """
@@ -214,13 +216,14 @@ def run(model, inputs):
         Raises:
             WrongBuffersError: compiled, an output has other strides or shares an input's memory.
         """
-        eager, _ = _buffers(getattr(compiled, "model", None) or compiled, inputs)
+        eager, _ = buffers_of(getattr(compiled, "model", None) or compiled, inputs)
         outputs: Arrays
-        said, outputs = _buffers(compiled, inputs)
+        said, outputs = buffers_of(compiled, inputs)
         for number, (one, other) in enumerate(zip(said, eager, strict=True)):
             if one != other:
                 raise WrongBuffersError(
-                    f"output {number} has {_told(one)}, and {_told(other)} where it runs eagerly"
+                    f"output {number} has {lies_in(one)}, and {lies_in(other)} where it runs "
+                    "eagerly"
                 )
         return outputs
 
@@ -249,40 +252,6 @@ def run(model, inputs):
                     return [np.zeros_like(i.detach().numpy()) for i in floating]
                 found = torch.autograd.grad(along, floating, materialize_grads=True)
             return [g.numpy() for g in found]
-
-
-def _buffers(call: Any, inputs: Any) -> Any:
-    """The strides of each output, and whether it shares memory with an input; and the outputs.
-
-    They are read after the inputs were written over, but those that share the inputs' memory.
-    """
-    import torch
-
-    given = [torch.from_numpy(i.copy()) for i in inputs]
-    with torch.no_grad():
-        outputs = call(given if len(given) > 1 else given[0], training=False)
-        many = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
-        owned = {i.untyped_storage().data_ptr() for i in given if i.numel()}
-        shared = [o.numel() > 0 and o.untyped_storage().data_ptr() in owned for o in many]
-        kept = [o.clone() if s else o for o, s in zip(many, shared, strict=True)]
-        for tensor in given:
-            tensor.fill_(1)
-        call(given if len(given) > 1 else given[0], training=False)
-    said = [(_strides(o), s) for o, s in zip(many, shared, strict=True)]
-    return said, [o.numpy() for o in kept]
-
-
-def _strides(tensor: Any) -> Any:
-    """The strides of the axes that have more than one place."""
-    pairs = zip(tensor.stride(), tensor.shape, strict=True)
-    return tuple(stride for stride, size in pairs if size > 1) if tensor.numel() else ()
-
-
-def _told(buffer: Any) -> str:
-    """Where an output lies, in words."""
-    strides, shared = buffer
-    where = "an input's memory" if shared else "memory of its own"
-    return f"the strides {strides} and {where}"
 
 
 def _gradient(

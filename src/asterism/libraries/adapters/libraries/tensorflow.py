@@ -45,6 +45,7 @@ class TensorFlow(Library):
         r"NHWC",
         r"Current (CPU|libxsmm)",
         r"No registered '\w+' OpKernel",
+        r"not in (the )?list of allowed values",
         r"Detected unsupported operations when trying to compile graph",
     )
 

@@ -1,6 +1,6 @@
 """wrong shape | keras_onnx | CenterCrop()
 
-Seen with keras 3.15.1, onnx 1.23.2, onnx2pytorch 0.6.0, torch 2.13.0+cpu.
+Seen with keras 3.15.1, onnx 1.23.2, onnxruntime 1.31.1, torch 2.13.0+cpu.
 Exits 1 while the bug lives, 0 when it is gone, 2 when something else fails.
 """
 

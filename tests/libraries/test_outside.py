@@ -66,6 +66,7 @@ def test_the_share_of_the_models_is_planned_beside_their_inputs():
 def said(values=None, failed=None):
     """Symptom and library of what the oracle says; all accept, but those that are named."""
     made = Result(0, (OUTSIDE,))
+    made.outcomes["keras_onnx"] = ExecutionOutcome(0, "keras_onnx", "convert", "ok")
     for backend in (*TESTED, *REFERENCES):
         error = (failed or {}).get(backend)
         made.outcomes[backend] = error or ExecutionOutcome(0, backend, "run", "ok")
@@ -110,6 +111,13 @@ def test_an_internal_error_of_all_libraries_is_that_of_keras_and_one():
     assert said(failed=rejects(*TESTED, *REFERENCES, exception="ZeroDivisionError")) == [
         (INTERNAL_ERROR, "keras")
     ]
+
+
+def test_a_converter_that_writes_a_file_accepts_nothing_by_itself():
+    """The library that reads the file does."""
+    failed = rejects(*TESTED, *REFERENCES[:1])
+    assert said(failed=failed) == []
+    assert "keras_onnx" not in {library for _, library in said(failed=rejects(*TESTED[:2]))}
 
 
 def test_unsupported_is_neither_acceptance_nor_rejection():

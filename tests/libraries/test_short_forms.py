@@ -114,6 +114,51 @@ def test_layers_are_split_as_their_form_splits_them(one, halves):
     assert halves is None or halves in "\n".join(lines)
 
 
+LYING = ("compile", "compile_dynamic", "compile_graph", "aot_inductor", "export", "keras_file")
+#: Outputs that lie in the inputs' memory, and those whose axes are the other way round.
+WRONG = (
+    "lambda x, training: x",
+    "lambda x, training: model(x, training=training).mT.contiguous().mT",
+)
+
+
+def lying(option, graph, layers, inputs):
+    """The short script of wrong buffers, and the check that runs it."""
+    found = Finding(0, "wrong buffers", "run", "pytorch", (f"pytorch:{option}",), (OVERWRITTEN,))
+    one = UniqueFinding("a | b", found, graph, None, {0}, 4)
+    text = short_script(one, layers, literal_numbers(graph, {}, layers, inputs), [], [])
+    return text, script_of(one, {}, layers, [], [], [], runs="repro.py")
+
+
+@pytest.mark.parametrize("option", LYING)
+def test_wrong_buffers_have_a_script_of_few_lines(option):
+    text, check = lying(option, STEPS, LAYERS, INPUTS)
+    assert compiles(text) and compiles(check)
+    assert len([line for line in text.splitlines() if line.strip()]) <= 29
+    assert all(len(line) <= 120 for line in text.splitlines() if "np.array(" not in line)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("option", LYING)
+def test_a_check_of_wrong_buffers_says_when_they_are_right(option, tmp_path):
+    text, check = lying(option, STEPS, LAYERS, INPUTS)
+    (tmp_path / "repro.py").write_text(text)
+    (tmp_path / "check.py").write_text(check)
+    assert exit_status(tmp_path / "check.py") == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_check_shows_wrong_buffers(wrong, tmp_path):
+    dense = sequential(Tensor((3,)), [layer("Dense", units=3)])
+    layers = {1: LayerDescription({"units": 3}, [("kernel", (3, 3)), ("bias", (3,))])}
+    text, check = lying("compile", dense, layers, [np.ones((2, 3), np.float32)])
+    assert "torch.compile(model)" in text
+    (tmp_path / "repro.py").write_text(text.replace("torch.compile(model)", wrong))
+    (tmp_path / "check.py").write_text(check)
+    assert exit_status(tmp_path / "check.py") == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", ["tensorflow:graph", "onnxruntime:tf2onnx"])

@@ -163,7 +163,8 @@ def test_two_layers_take_few_lines_in_every_backend(name):
 def test_a_backend_without_short_code_gets_the_whole_script():
     assert short_code("numpy", "no_such_option", None, 1) is None
     assert short_code("litert", "tflite", "tflite", 2) is None
-    assert short_script(unique(finding(symptom="wrong buffers")), LAYERS, None, [], []) is None
+    known = literal_numbers(GRAPH, {}, LAYERS, INPUTS)
+    assert short_script(unique(finding(symptom="wrong buffers")), LAYERS, known, [], []) is None
     assert all(short_code("", "", converter, 1) for converter in OURS[1:])
 
 

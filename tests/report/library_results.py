@@ -109,5 +109,7 @@ def write_library_results(folder):
         "known": 0,
         "reproduced_in_three_processes": 2,
         "groups_left_by_budget": 3,
+        "groups_left_by_time": 0,
+        "not_minimal_by_time": 0,
     }
     write_json(metrics / "triage_findings.json", triage)

@@ -285,6 +285,8 @@ LIBRARIES = libraries.LibraryResults(
     confirmed=0,
     affected=0,
     left=0,
+    left_by_time=0,
+    cut_by_time=0,
     left_out=(),
     silent=(),
 )
@@ -311,7 +313,10 @@ def test_whether_libraries_compute_the_same(change, level, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"left": 14}, "14 groups of findings were not examined"),
+        ({"left": 14}, "not examined: the number of triage.max_unique ended."),
+        ({"left": 14, "left_by_time": 14}, "not examined: the time of triage.minutes ended."),
+        ({"left": 14, "left_by_time": 14}, "dvc repro -s --force triage_findings"),
+        ({**FOUND, "cut_by_time": 2}, "2 minimal models might be smaller: the time"),
         ({**FOUND, "left": 14}, "dvc exp run -S triage.max_unique=17"),
         ({"left_out": ("a", "b")}, "Left out, since they could not be started: a and b."),
         ({"silent": ("c",)}, "Ran no model at all: c."),

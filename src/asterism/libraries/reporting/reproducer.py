@@ -17,10 +17,17 @@ from asterism.libraries.adapters.backends import library_of
 from asterism.libraries.adapters.environments import versions_of
 from asterism.libraries.adapters.library import Converter
 from asterism.libraries.judging.compare import bounds
+from asterism.libraries.judging.finding import WRONG_BUFFERS
 from asterism.libraries.judging.special_values import Probes
 from asterism.libraries.reporting.programs import Program, Runner, arrays_text, program_of
 from asterism.libraries.reporting.python_text import in_docstring, literal
-from asterism.libraries.reporting.script_checks import OTHERWISE, check_of, values_check, watch_of
+from asterism.libraries.reporting.script_checks import (
+    OTHERWISE,
+    buffers_check,
+    check_of,
+    values_check,
+    watch_of,
+)
 from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.running.tolerance import Tolerance
@@ -53,9 +60,14 @@ def script_of(
         before: what runs first, in the same process.
     """
     runner = Runner.of(found.finding.backends)
+    buffers = runs is not None and found.finding.symptom == WRONG_BUFFERS
     if runs is not None:
         place = f"os.path.join(os.path.dirname(os.path.abspath(__file__)), {literal(runs)})"
-        program = Program("", (f'outputs = runpy.run_path({place})["outputs"]',))
+        steps: tuple[str, ...] = (f'outputs = runpy.run_path({place})["outputs"]',)
+        if buffers:
+            both = 'outputs, expected = found["outputs"], found["expected"]'
+            steps = (f"found = runpy.run_path({place})", both)
+        program = Program("", steps)
         more = "import runpy\n"
     else:
         distribution = next(iter(found.finding.distributions), "")
@@ -71,8 +83,12 @@ def script_of(
         begin=OTHERWISE + watch_of(found.finding),
     )
     first = "".join(_first(program) for program in before)
-    steps = list(program.steps)
-    check = values_check(steps) if expected else check_of(found.finding, steps)
+    if expected:
+        check = values_check(program.steps)
+    elif buffers:
+        check = buffers_check(program.steps)
+    else:
+        check = check_of(found.finding, program.steps)
     return head + first + program.text + _expectation(found, expected, tolerances) + check
 
 

@@ -36,6 +36,15 @@ def values_check(steps: Sequence[str]) -> str:
     return comparison + _VALUES.replace("STEPS", "\n    ".join(steps))
 
 
+def buffers_check(steps: Sequence[str]) -> str:
+    """Where outputs lie in memory is compared with where they lie of the model run eagerly.
+
+    Args:
+        steps: lines that set ``outputs`` and ``expected``, which say so.
+    """
+    return _BUFFERS.replace("STEPS", "\n    ".join(steps))
+
+
 def check_of(finding: Finding, steps: Sequence[str]) -> str:
     """The exception, or the end of the process, is compared with the recorded one.
 
@@ -103,6 +112,18 @@ def main():
         found = difference(actual, expected, tolerance, dtype)
         print("differs ", *(found or ["no"]))
         wrong |= found is not None
+    print("the bug lives" if wrong else "the bug is gone")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
+"""
+
+_BUFFERS = """
+
+def main():
+    STEPS
+    wrong = outputs != expected
     print("the bug lives" if wrong else "the bug is gone")
     return 1 if wrong else 0
 

@@ -34,6 +34,8 @@ _FUNCTIONS = {
     "pytorch:compile": "torch.compile(model)",
     "pytorch:compile_dynamic": "torch.compile(model, dynamic=True)",
 }
+#: Keras has no setting for it, so its step of training is written out.
+_DYNAMIC = "compile_dynamic"
 _COSINES = "cosines = lambda y: np.cos(np.arange(np.prod(y.shape))).reshape(y.shape)"
 
 
@@ -93,24 +95,50 @@ def _flat(dtype: str) -> str:
 
 def _step(option: str, question: str, graph: Graph, dtype: str) -> Code | None:
     """Lines that compile the model and train it for a step, as users do."""
-    how = _STEPS.get(option)
-    if how is None:
+    if option not in (*_STEPS, _DYNAMIC):
         return None
-    tensors = [graph.tensors[i] for i in graph.outputs]
-    shapes = [(BATCH, *tensor.shape) for tensor in tensors]
-    sizes = [f"np.cos(np.arange({prod(s)})).reshape({s})" for s in shapes]
-    targets = sizes[0] if len(sizes) == 1 else f"[{', '.join(sizes)}]"
-    whole = ('keras.config.set_floatx("float64")  # of the loss',) if option == "float64" else ()
+    kind = graph.tensors[graph.outputs[0]].dtype
+    shapes = [(BATCH, *graph.tensors[i].shape) for i in graph.outputs]
+    targets = [f"np.cos(np.arange({prod(s)})).reshape({s})" for s in shapes]
     read = "w for w in layer.get_weights() if w.dtype.kind == 'f'"
+    trained = _dynamic_step if option == _DYNAMIC else _compiled_step
+    code = trained(option, optimizer_source(question), targets, kind)
     lines = (
-        *whole,
-        f'model.compile({optimizer_source(question)}, "mse"{how})',
-        f"loss = model.train_on_batch(GIVEN, {targets})",
+        *code.made,
         f"found = [[{read}] for layer in layers]",
         _flat(dtype),
-        f"outputs = [np.asarray(loss, {tensors[0].dtype!r}), *outputs]",
+        f"outputs = [np.asarray(loss, {kind!r}), *outputs]",
+    )
+    return replace(code, made=lines)
+
+
+def _compiled_step(option: str, optimizer: str, targets: Sequence[str], kind: str) -> Code:
+    """Lines that set ``loss`` by Keras' own step of training."""
+    target = targets[0] if len(targets) == 1 else f"[{', '.join(targets)}]"
+    whole = ('keras.config.set_floatx("float64")  # of the loss',) if option == "float64" else ()
+    lines = (
+        *whole,
+        f'model.compile({optimizer}, "mse"{_STEPS[option]})',
+        f"loss = model.train_on_batch(GIVEN, {target})",
     )
     return Code((), lines)
+
+
+def _dynamic_step(option: str, optimizer: str, targets: Sequence[str], kind: str) -> Code:
+    """Lines that set ``loss`` by a step of PyTorch, as Keras' guide writes one."""
+    function = _FUNCTIONS[f"pytorch:{option}"]
+    dtype, wanted = "float64" if kind == "float64" else "float32", "[w.value for w in weights]"
+    lines = (
+        f"error, weights = keras.losses.MeanSquaredError(dtype={dtype!r}), model.trainable_weights",
+        "inputs = list(map(torch.from_numpy, inputs))",
+        f"outputs = keras.tree.flatten({function}(GIVEN, training=True))",
+        f"loss = sum(map(error, [{', '.join(targets)}], outputs)) + sum(model.losses)",
+        f"gradients = torch.autograd.grad(loss, {wanted}, materialize_grads=True)",
+        "with torch.no_grad():",
+        f"    {optimizer}.apply(gradients, weights)",
+        "loss = loss.item()",
+    )
+    return Code(("import torch",), lines)
 
 
 def _of_tensorflow(made: Sequence[str], name: str, question: str, dtype: str) -> Code:
@@ -174,30 +202,84 @@ def _of_torch(made: Sequence[str], name: str, question: str, dtype: str) -> Code
 
 
 def _of_jax(option: str, question: str, dtype: str) -> Code | None:
-    call = {"eager": "CALL", "jit": "jax.jit(CALL)", "float64": "jax.jit(CALL)"}.get(option)
-    if call is None:
+    by_weights = question == WEIGHT_GRADIENT
+    calls = {
+        "eager": "CALL",
+        **dict.fromkeys(("jit", "float64"), "jax.jit(CALL)"),
+        "vmap": f"jax.vmap(jax.jit(item){', (None, 0)' if by_weights else ''})",
+        "vmap_of_gradient": "jax.jit(item)",
+    }
+    if option not in calls:
         return None
-    sums = '(y.astype("float64") * cosines(y)).sum()'
-    head = (_COSINES, f"weighted = lambda ys: sum({sums} for y in jax.tree.leaves(ys))")
-    if question == WEIGHT_GRADIENT:
-        plain = "lambda w, x: model.stateless_call(w, fixed, x, training=False)[0]"
-        lines: tuple[str, ...] = (
+    of = "w, x" if by_weights else "x"
+    batch = (
+        "model.stateless_call(w, fixed, x, training=False)[0]"
+        if by_weights
+        else "model(x, training=False)"
+    )
+    called = calls[option].replace("CALL", f"lambda {of}: {batch}")
+    function: tuple[str, ...] = (f"function = {called}",)
+    if option.startswith("vmap"):
+        item = batch.replace("x, training", "batch(x), training")
+        function = (
+            "batch = lambda x: jax.tree.map(lambda a: a[None], x)",
+            f"item = lambda {of}: jax.tree.map(lambda a: a[0], {item})",
+            *function,
+        )
+    if by_weights:
+        function = (
             "start = [v.value for v in model.trainable_variables]",
             "fixed = [v.value for v in model.non_trainable_variables]",
-            f"function = {call.replace('CALL', plain)}",
-            "found = jax.grad(lambda w: weighted(function(w, GIVEN)))(start)",
+            *function,
+        )
+    derived = _by_item(question) if option == "vmap_of_gradient" else _by_batch(question)
+    layers: tuple[str, ...] = ()
+    if by_weights:
+        layers = (
             "of = dict(zip(map(id, model.trainable_variables), found))",
             "found = [[of[id(v)] for v in layer.trainable_variables] for layer in layers]",
             _flat(dtype),
         )
-    else:
-        plain = "lambda x: model(x, training=False)"
-        lines = (
-            f"function = {call.replace('CALL', plain)}",
-            "gradient = jax.grad(lambda inputs: weighted(function(GIVEN)))",
-            "outputs = gradient(inputs)",
+    return Code(("import jax",), (_COSINES, *function, *derived, *layers))
+
+
+def _by_batch(question: str) -> tuple[str, ...]:
+    """Lines that differentiate a function of the batch."""
+    sums = '(y.astype("float64") * cosines(y)).sum()'
+    weighted = f"weighted = lambda ys: sum({sums} for y in jax.tree.leaves(ys))"
+    if question == WEIGHT_GRADIENT:
+        return (weighted, "found = jax.grad(lambda w: weighted(function(w, GIVEN)))(start)")
+    gradient = "gradient = jax.grad(lambda inputs: weighted(function(GIVEN)))"
+    if question == HESSIAN:
+        along = "[cosines(x).astype(x.dtype) for x in inputs]"
+        return (weighted, gradient, f"outputs = jax.jvp(gradient, (inputs,), ({along},))[1]")
+    return (weighted, gradient, "outputs = gradient(inputs)")
+
+
+def _by_item(question: str) -> tuple[str, ...]:
+    """Lines that map the derivative of one item over the batch.
+
+    Each item is weighted by its own part of the batch's cosines.
+    """
+    by_weights = question == WEIGHT_GRADIENT
+    over, given = ("function, (None, 0)", "start, GIVEN") if by_weights else ("function", "GIVEN")
+    call = "function(w, GIVEN)" if by_weights else "function(GIVEN)"
+    pairs = f"zip(jax.tree.leaves({call}), factors)"
+    sums = f"sum((y * c).sum() for y, c in {pairs})"
+    shapes = f"jax.tree.leaves(jax.eval_shape(jax.vmap({over}), {given}))"
+    head = (
+        f"factors = [cosines(y) for y in {shapes}]",
+        f"total = lambda {'w, ' if by_weights else ''}inputs, factors: {sums}",
+    )
+    if by_weights:
+        mapped = "jax.vmap(jax.grad(total), (None, 0, 0))(start, inputs, factors)"
+        return (*head, f"found = [gradient.sum(0) for gradient in {mapped}]")
+    if question == HESSIAN:
+        second = "jax.jvp(lambda x: jax.grad(total)(x, c), (x,), (a,))[1]"
+        return (
+            *head,
+            "along = [cosines(x).astype(x.dtype) for x in inputs]",
+            f"second = lambda x, c, a: {second}",
+            "outputs = jax.vmap(second)(inputs, factors, along)",
         )
-        if question == HESSIAN:
-            along = "[cosines(x).astype(x.dtype) for x in inputs]"
-            lines = (*lines[:2], f"outputs = jax.jvp(gradient, (inputs,), ({along},))[1]")
-    return Code(("import jax",), (*head, *lines))
+    return (*head, "outputs = jax.vmap(jax.grad(total))(inputs, factors)")

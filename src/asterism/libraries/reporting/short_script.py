@@ -23,6 +23,7 @@ from asterism.libraries.reporting.numbers import Array, Numbers
 from asterism.libraries.reporting.programs import layer_source
 from asterism.libraries.reporting.python_text import in_docstring, literal
 from asterism.libraries.reporting.reproducer import environment_of, version_lines
+from asterism.libraries.reporting.short_buffers import buffers_code
 from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
 from asterism.libraries.reporting.short_questions import question_code
@@ -51,20 +52,21 @@ def short_script(
         expected: outputs of a right float64 reference; empty where something failed.
         actual: outputs that the backend gave, where it gave some.
     """
-    if found.finding.symptom == WRONG_BUFFERS:
-        return None
     question = found.finding.question
     backend = next((r for r in found.finding.backends if r not in CONVERTERS), None)
     library = plugin_of(library_of(backend))() if backend is not None else None
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
-    if question and backend is not None:
+    buffers = found.finding.symptom == WRONG_BUFFERS
+    if buffers and backend is not None:
+        code = buffers_code(backend, len(found.graph.inputs))
+    elif question and backend is not None:
         code = question_code(backend, question, found.graph)
     else:
         code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
     kind = next(iter(found.finding.distributions), "")
-    running = None if code is None else running_lines(code, kind)
+    running = None if code is None else running_lines(code, "" if buffers else kind)
     if code is None or running is None:
         return None
     keras_backend = converter.keras_backend if converter is not None else None
@@ -85,9 +87,9 @@ def short_script(
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
         *(_questioned if question else _model)(found.graph, layers, numbers, kind),
-        *([] if expected else [f"print({literal(f'expected: {_wanted(found)}')})"]),
+        *([] if expected or buffers else [f"print({literal(f'expected: {_wanted(found)}')})"]),
         *running,
-        *_printed(expected, actual),
+        *([] if buffers else _printed(expected, actual)),  # it has said so already
     ]
     return "\n".join(lines) + "\n"
 

@@ -120,7 +120,7 @@ class Triage:
         report: Callable[[UniqueFinding], None] = lambda unique: None,
         known: Sequence[UniqueFinding] = (),
     ) -> tuple[list[UniqueFinding], Left]:
-        """Unique findings, shrunk, and what was left for want of budget.
+        """Unique findings, shrunk, and what was left for want of number or of time.
 
         Args:
             findings: of all models, in their order.

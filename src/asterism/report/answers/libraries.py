@@ -32,6 +32,8 @@ class LibraryResults:
         confirmed: of them, those that a script showed in three processes.
         affected: models run that show one of them.
         left: groups of findings that were not examined.
+        left_by_time: of them, those for which there was no time; none or all.
+        cut_by_time: problems whose model might be smaller, had there been time.
         left_out: backends that could not be run.
         silent: backends that ran no model.
     """
@@ -47,6 +49,8 @@ class LibraryResults:
     confirmed: int
     affected: int
     left: int
+    left_by_time: int
+    cut_by_time: int
     left_out: tuple[str, ...]
     silent: tuple[str, ...]
 
@@ -110,7 +114,11 @@ def _verdict(found: LibraryResults) -> tuple[Level, str]:
 
 def _unusual(found: LibraryResults) -> Iterator[str]:
     if found.left:
-        yield f"{counted(found.left, 'group')} of findings were not examined: the budget ended."
+        ended = "time of triage.minutes" if found.left_by_time else "number of triage.max_unique"
+        yield f"{counted(found.left, 'group')} of findings were not examined: the {ended} ended."
+    if found.cut_by_time:
+        models = counted(found.cut_by_time, "minimal model")
+        yield f"{models} might be smaller: the time of triage.minutes ended."
     if found.left_out:
         yield f"Left out, since they could not be started: {listed(list(found.left_out))}."
     if found.silent:
@@ -128,7 +136,9 @@ def _steps(found: LibraryResults) -> Iterator[Step]:
             "Read the bug reports, and send what is new:",
             "artifacts/triage_findings/FINDING/report.md",
         )
-    if found.left:
+    if found.left_by_time or found.cut_by_time:
+        yield Step("Go on where the time ended:", "dvc repro -s --force triage_findings")
+    elif found.left:
         asked = found.problems + found.left
         yield Step("Examine the other groups:", f"dvc exp run -S triage.max_unique={asked}")
     if found.executed < FEW_MODELS:

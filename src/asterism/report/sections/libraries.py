@@ -133,6 +133,8 @@ def _results(
         confirmed=triage["reproduced_in_three_processes"],
         affected=len({model for u in unique for model in u["models"]}),
         left=triage["groups_left_by_budget"],
+        left_by_time=triage["groups_left_by_time"],
+        cut_by_time=triage["not_minimal_by_time"],
         left_out=tuple(left_out),
         silent=tuple(row["backend"] for row in outcomes if not row["ok"]),
     )

@@ -1,0 +1,54 @@
+"""Short scripts of outputs that lie otherwise in memory than where the model runs eagerly."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from asterism.libraries.adapters.backends import library_of, option_of
+from asterism.libraries.reporting.short_code import Code, short_code
+
+#: By backend, how what short code makes of the model is called.
+_CALLS = {
+    "pytorch:compile": "function(GIVEN, training=False)",
+    "pytorch:compile_dynamic": "function(GIVEN, training=False)",
+    "pytorch:compile_graph": "function(GIVEN)",
+    "pytorch:aot_inductor": "function(GIVEN)",
+    "pytorch:export": "program.module()(GIVEN)",
+    "pytorch:keras_file": "loaded(GIVEN, training=False)",
+}
+#: It copies the inputs, so that each run has its own.
+_LIES = (
+    "def lies(call):",
+    "    given = list(map(torch.tensor, inputs))",
+    "    memory = [x.untyped_storage().data_ptr() for x in given if x.numel()]",
+    "    strides = lambda y: [s for s, n in zip(y.stride(), y.shape) if n > 1 and y.numel()]",
+    "    shared = lambda y: y.numel() > 0 and y.untyped_storage().data_ptr() in memory",
+    "    return [(strides(y), shared(y)) for y in keras.tree.flatten(call(given))]",
+)
+
+
+def buffers_code(backend: str, inputs: int) -> Code | None:
+    """Lines that set and print ``expected`` and ``outputs``; None where there are none.
+
+    Both say of each output its strides, and whether it shares memory with an input.
+
+    Args:
+        backend: that is to blame.
+        inputs: how many the model has.
+    """
+    call = _CALLS.get(backend)
+    code = short_code(library_of(backend), option_of(backend), None, inputs)
+    if call is None or code is None:
+        return None
+    lines = (
+        *_LIES,
+        "",
+        "with torch.no_grad():",
+        "    expected = lies(lambda given: model(GIVEN, training=False))",
+        f"    outputs = lies(lambda given: {call})",
+        'print("strides, and whether the memory is an input\'s: expected", expected)',
+        'print("actual  ", outputs)',
+    )
+    given = "given" if inputs > 1 else "given[0]"
+    made = replace(code, imports=("import torch",), called=lines).put({"GIVEN": given})
+    return replace(made, made=(*code.made, ""))

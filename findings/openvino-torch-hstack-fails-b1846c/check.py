@@ -12,7 +12,7 @@ import numpy as np
 
 SYMPTOM = 'fails'
 EXCEPTION = 'openvino._pyopenvino.OpConversionFailure'
-WORDS = ['Check', 'false', 'failed', 'FrontEnd', 'API', 'failed', 'with', 'OpConversionFailure']
+WORDS = ['is_axis_valid(axis, r)', 'failed', 'While', 'validating', 'node', 'dynamic', 'with', 'Axis', 'out']
 ALLOWED = []
 DTYPES = []
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repro.py")

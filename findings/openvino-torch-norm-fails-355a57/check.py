@@ -12,7 +12,7 @@ import numpy as np
 
 SYMPTOM = 'fails'
 EXCEPTION = 'openvino._pyopenvino.OpConversionFailure'
-WORDS = ['Check', 'false', 'failed', 'FrontEnd', 'API', 'failed', 'with', 'OpConversionFailure']
+WORDS = ['(input_rank.is_dynamic() || input_rank.get_length() == 1)', 'failed', 'FrontEnd', 'API', 'failed', 'with', 'OpConversionFailure', 'PyTorch', 'Frontend']
 ALLOWED = []
 DTYPES = []
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repro.py")

@@ -12,7 +12,7 @@ import numpy as np
 
 SYMPTOM = 'fails'
 EXCEPTION = 'openvino._pyopenvino.OpConversionFailure'
-WORDS = ['Check', 'false', 'failed', 'FrontEnd', 'API', 'failed', 'with', 'OpConversionFailure']
+WORDS = ['data_et.is_real() || data_et.is_integral_number()', 'failed', 'While', 'validating', 'node']
 ALLOWED = []
 DTYPES = []
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repro.py")

@@ -12,7 +12,7 @@ import numpy as np
 
 SYMPTOM = 'fails'
 EXCEPTION = 'openvino._pyopenvino.OpConversionFailure'
-WORDS = ['Check', 'false', 'failed', 'FrontEnd', 'API', 'failed', 'with', 'OpConversionFailure']
+WORDS = ['input_order_shape[0].compatible(input_rank.get_max_length()) || input_order_shape[0] == 0', 'failed', 'While', 'validating', 'node']
 ALLOWED = []
 DTYPES = []
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "repro.py")

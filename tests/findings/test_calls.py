@@ -16,7 +16,7 @@ from asterism.findings.calls.distinct import CallSighting, distinct, sightings_o
 from asterism.findings.calls.judging import ACCEPTS, AGREES, DIES, FAILS, UNSUPPORTED, judge
 from asterism.findings.calls.program import FILLS, Program, array_text
 from asterism.findings.calls.running import Ran, TextRunner
-from asterism.findings.calls.scripts import check_text, short_text
+from asterism.findings.calls.scripts import check_text, short_text, words_of
 from asterism.findings.calls.table import TABLES, calls_of, floats
 from asterism.findings.calls.way import WAYS, Way
 from asterism.libraries.judging.params import JudgeParams
@@ -235,6 +235,17 @@ def test_a_check_decides(tmp_path, word, line, status):
     (tmp_path / "check.py").write_text(text)
     command = [sys.executable, str(tmp_path / "check.py")]
     assert subprocess.run(command, capture_output=True, check=False).returncode == status
+
+
+def test_the_innermost_condition_of_openvino_tells_failures_apart():
+    head = "Check 'false' failed at report.cpp:151: FrontEnd API failed. -- aten::hstack: "
+    cause = "Check 'is_axis_valid(axis, r)' failed at util.cpp:336: Axis 1 out of the range [-1, 0]"
+    words = ["is_axis_valid(axis, r)", "failed", "Axis", "out", "the", "range"]
+    assert words_of(head + cause) == words
+    older = head.replace("false", "is_conversion_successful") + cause
+    assert all(word in older for word in words)
+    assert "is_axis_valid(axis, r)" not in head
+    assert words_of("no such size: 3 here") == ["such", "size", "here"]
 
 
 def test_a_short_script_holds_the_call_and_what_is_expected():

@@ -69,6 +69,13 @@ def check_text(word: str, signature: str, indirect: Ran, plain: Ran, allowed: li
 
 
 def words_of(message: str) -> list[str]:
-    """Words of a message that do not differ from run to run."""
-    plain = (word.strip(".,:;()[]'\"") for word in message.split())
-    return [word for word in plain if word.isalpha() and len(word) > 2][:8]
+    """Words of a message that do not differ from run to run.
+
+    OpenVINO reports a chain of conditions that did not hold. The outermost are the same whatever
+    fails and have other words in other versions, so the innermost counts, with what follows.
+    """
+    _, chained, cause = message.rpartition("Check '")
+    condition, _, rest = cause.partition("'")
+    plain = (word.strip(".,:;()[]'\"") for word in (rest if chained else message).split())
+    told = [word for word in plain if word.isalpha() and len(word) > 2][:8]
+    return [condition, *told] if chained else told

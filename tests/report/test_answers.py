@@ -313,10 +313,13 @@ def test_whether_libraries_compute_the_same(change, level, words):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"left": 14}, "not examined: the number of triage.max_unique ended."),
-        ({"left": 14, "left_by_time": 14}, "not examined: the time of triage.minutes ended."),
+        ({"left": 14}, "not examined: the limit triage.max_unique was reached."),
+        ({"left": 14, "left_by_time": 14}, "not examined: the limit triage.minutes was reached."),
         ({"left": 14, "left_by_time": 14}, "dvc repro -s --force triage_findings"),
-        ({**FOUND, "cut_by_time": 2}, "2 minimal models might be smaller: the time"),
+        (
+            {**FOUND, "cut_by_time": 2},
+            "2 minimal models might be smaller: the limit triage.minutes",
+        ),
         ({**FOUND, "left": 14}, "dvc exp run -S triage.max_unique=17"),
         ({"left_out": ("a", "b")}, "Left out, since they could not be started: a and b."),
         ({"silent": ("c",)}, "Ran no model at all: c."),

@@ -44,16 +44,16 @@ def test_the_section_shows_growth_tables_models_and_scripts(body):
 
 
 def test_the_section_says_which_budget_ended(workspace, body, tmp_path):
-    told = "not examined, for want of number: <code>triage.max_unique</code>"
+    told = "not examined: the limit <code>triage.max_unique</code> was reached"
     text = re.sub(r"\s+", " ", body)
-    assert told in text and "for want of time" not in text
+    assert told in text and "time limit" not in text
     copied = shutil.copytree(workspace, tmp_path / "copied")
     path = copied / "metrics/triage_findings.json"
     write_json(path, {**read_json(path), "groups_left_by_time": 3, "not_minimal_by_time": 1})
     text = re.sub(r"\s+", " ", unfolded(libraries(copied).body))
-    assert "not examined, for want of time (<code>triage.minutes</code>)" in text
-    assert "1 of the models below might be smaller, for want of time" in text
-    assert "for want of number" not in text
+    assert "not examined: the time limit <code>triage.minutes</code> was reached" in text
+    assert "1 of the models below might be smaller: the time limit" in text
+    assert "the limit <code>triage.max_unique" not in text
 
 
 def test_what_is_unsupported_is_listed_by_layer_type(body):

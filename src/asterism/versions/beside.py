@@ -98,7 +98,7 @@ def _deeds(
     subject: ModelFile, result: Result, distribution: str, params: JudgeParams
 ) -> list[Deed]:
     backends = under_test(result.outcomes)
-    ran = [b for b in backends if result.outcomes[b].status == "ok"]
+    ran = [b for b in backends if result.outcomes[b].ran]
     right = _right(subject, result, ran, distribution, params)
     known = has_reference(subject, result, distribution)
     found = []

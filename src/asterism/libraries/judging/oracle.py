@@ -92,7 +92,7 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
     blew up always is one's.
     """
     failed = [result.outcomes[r] for r in under_test(result.outcomes) if result.outcomes[r].failed]
-    fine = [r for r in result.outcomes if r not in _HELPERS and _ran(result.outcomes[r])]
+    fine = [r for r in result.outcomes if r not in _HELPERS and result.outcomes[r].ran]
     found = []
     if not fine:
         failed = [o for o in failed if o.killed]
@@ -116,10 +116,6 @@ def _failures(graph: Graph, result: Result) -> list[Finding]:
         for key, group in sorted(grouped.items())
     ]
     return found
-
-
-def _ran(outcome: ExecutionOutcome) -> bool:
-    return outcome.status == "ok" and outcome.stage == "run"
 
 
 def _rejections(result: Result) -> list[ExecutionOutcome]:

@@ -42,7 +42,7 @@ def judge_outside(result: Result, tried: str) -> list[Finding]:
     tested = under_test(result.outcomes)
     ended = {b: result.outcomes[b] for b in (*tested, *REFERENCES) if b in result.outcomes}
     internal = [b for b in tested if _is_internal(ended[b])]
-    accepted = [b for b in ended if b in result.outputs]  # a converter alone runs nothing
+    accepted = [b for b, outcome in ended.items() if outcome.ran]
     rejected = [b for b, outcome in ended.items() if outcome.status == "error"]
     found = _internal_errors(result, internal, [*rejected, *accepted], tried)
     if len(_products(rejected)) > len(_products(accepted)):

@@ -37,10 +37,10 @@ def values_check(steps: Sequence[str]) -> str:
 
 
 def buffers_check(steps: Sequence[str]) -> str:
-    """Where outputs lie in memory is compared with where they lie of the model run eagerly.
+    """Strides and shared memory of the outputs are compared with those of an eager run.
 
     Args:
-        steps: lines that set ``outputs`` and ``expected``, which say so.
+        steps: lines that set ``outputs`` and ``expected``: strides and shared memory.
     """
     return _BUFFERS.replace("STEPS", "\n    ".join(steps))
 

@@ -1,4 +1,4 @@
-"""Short scripts of outputs that lie otherwise in memory than where the model runs eagerly."""
+"""Short scripts for outputs whose strides or shared memory differ from an eager run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from asterism.libraries.adapters.backends import library_of, option_of
 from asterism.libraries.reporting.short_code import Code, short_code
 
-#: By backend, how what short code makes of the model is called.
+#: By backend, the call of what :func:`short_code` makes of the model.
 _CALLS = {
     "pytorch:compile": "function(GIVEN, training=False)",
     "pytorch:compile_dynamic": "function(GIVEN, training=False)",
@@ -16,7 +16,7 @@ _CALLS = {
     "pytorch:export": "program.module()(GIVEN)",
     "pytorch:keras_file": "loaded(GIVEN, training=False)",
 }
-#: It copies the inputs, so that each run has its own.
+#: A function of the script: strides, and shared memory, of each output. Each run has own inputs.
 _LIES = (
     "def lies(call):",
     "    given = list(map(torch.tensor, inputs))",
@@ -28,9 +28,9 @@ _LIES = (
 
 
 def buffers_code(backend: str, inputs: int) -> Code | None:
-    """Lines that set and print ``expected`` and ``outputs``; None where there are none.
+    """Lines that set and print ``expected``, of an eager run, and ``outputs``; or None.
 
-    Both say of each output its strides, and whether it shares memory with an input.
+    Both are lists of each output's strides and of whether it shares memory with an input.
 
     Args:
         backend: that is to blame.
@@ -50,5 +50,7 @@ def buffers_code(backend: str, inputs: int) -> Code | None:
         'print("actual  ", outputs)',
     )
     given = "given" if inputs > 1 else "given[0]"
-    made = replace(code, imports=("import torch",), called=lines).put({"GIVEN": given})
+    made = replace(code, imports=("import torch",), called=lines, complete=True).put(
+        {"GIVEN": given}
+    )
     return replace(made, made=(*code.made, ""))

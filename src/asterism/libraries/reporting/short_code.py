@@ -23,12 +23,14 @@ class Code:
         made: lines that compile or load the model.
         called: lines that set ``outputs`` by ``inputs``; they may come again with other inputs.
         fixed: whether what is made takes inputs of these very shapes only.
+        complete: whether the lines also print what is expected, and run as they are.
     """
 
     imports: tuple[str, ...]
     made: tuple[str, ...] = ()
     called: tuple[str, ...] = ()
     fixed: bool = False
+    complete: bool = False
 
     def put(self, names: Mapping[str, str]) -> Code:
         """The same with words in place of the names that stand for something."""

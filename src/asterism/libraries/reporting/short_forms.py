@@ -46,7 +46,7 @@ def running_lines(code: Code, distribution: str) -> list[str] | None:
         distribution: kind of the inputs.
     """
     first = FIRST_INPUTS.get(distribution)
-    if first is None and distribution != OVERWRITTEN:
+    if code.complete or (first is None and distribution != OVERWRITTEN):
         return [*code.made, *code.called]
     if code.fixed and first is not None:
         return None

@@ -34,7 +34,7 @@ _FUNCTIONS = {
     "pytorch:compile": "torch.compile(model)",
     "pytorch:compile_dynamic": "torch.compile(model, dynamic=True)",
 }
-#: Keras has no setting for it, so its step of training is written out.
+#: Keras has no setting for this option, so its step of training is written out.
 _DYNAMIC = "compile_dynamic"
 _COSINES = "cosines = lambda y: np.cos(np.arange(np.prod(y.shape))).reshape(y.shape)"
 
@@ -101,8 +101,12 @@ def _step(option: str, question: str, graph: Graph, dtype: str) -> Code | None:
     shapes = [(BATCH, *graph.tensors[i].shape) for i in graph.outputs]
     targets = [f"np.cos(np.arange({prod(s)})).reshape({s})" for s in shapes]
     read = "w for w in layer.get_weights() if w.dtype.kind == 'f'"
-    trained = _dynamic_step if option == _DYNAMIC else _compiled_step
-    code = trained(option, optimizer_source(question), targets, kind)
+    optimizer = optimizer_source(question)
+    code = (
+        _dynamic_step(optimizer, targets, kind)
+        if option == _DYNAMIC
+        else _compiled_step(option, optimizer, targets)
+    )
     lines = (
         *code.made,
         f"found = [[{read}] for layer in layers]",
@@ -112,7 +116,7 @@ def _step(option: str, question: str, graph: Graph, dtype: str) -> Code | None:
     return replace(code, made=lines)
 
 
-def _compiled_step(option: str, optimizer: str, targets: Sequence[str], kind: str) -> Code:
+def _compiled_step(option: str, optimizer: str, targets: Sequence[str]) -> Code:
     """Lines that set ``loss`` by Keras' own step of training."""
     target = targets[0] if len(targets) == 1 else f"[{', '.join(targets)}]"
     whole = ('keras.config.set_floatx("float64")  # of the loss',) if option == "float64" else ()
@@ -124,9 +128,9 @@ def _compiled_step(option: str, optimizer: str, targets: Sequence[str], kind: st
     return Code((), lines)
 
 
-def _dynamic_step(option: str, optimizer: str, targets: Sequence[str], kind: str) -> Code:
+def _dynamic_step(optimizer: str, targets: Sequence[str], kind: str) -> Code:
     """Lines that set ``loss`` by a step of PyTorch, as Keras' guide writes one."""
-    function = _FUNCTIONS[f"pytorch:{option}"]
+    function = _FUNCTIONS[f"pytorch:{_DYNAMIC}"]
     dtype, wanted = "float64" if kind == "float64" else "float32", "[w.value for w in weights]"
     lines = (
         f"error, weights = keras.losses.MeanSquaredError(dtype={dtype!r}), model.trainable_weights",

@@ -58,15 +58,14 @@ def short_script(
     option = option_of(backend) if backend is not None else ""
     source = library.source(option) if library is not None else found.finding.backends[0]
     converter = CONVERTERS[source]() if source is not None else None
-    buffers = found.finding.symptom == WRONG_BUFFERS
-    if buffers and backend is not None:
+    if found.finding.symptom == WRONG_BUFFERS and backend is not None:
         code = buffers_code(backend, len(found.graph.inputs))
     elif question and backend is not None:
         code = question_code(backend, question, found.graph)
     else:
         code = short_code(library.name if library else "", option, source, len(found.graph.inputs))
     kind = next(iter(found.finding.distributions), "")
-    running = None if code is None else running_lines(code, "" if buffers else kind)
+    running = None if code is None else running_lines(code, kind)
     if code is None or running is None:
         return None
     keras_backend = converter.keras_backend if converter is not None else None
@@ -87,9 +86,13 @@ def short_script(
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
         *(_questioned if question else _model)(found.graph, layers, numbers, kind),
-        *([] if expected or buffers else [f"print({literal(f'expected: {_wanted(found)}')})"]),
+        *(
+            []
+            if expected or code.complete
+            else [f"print({literal(f'expected: {_wanted(found)}')})"]
+        ),
         *running,
-        *([] if buffers else _printed(expected, actual)),  # it has said so already
+        *([] if code.complete else _printed(expected, actual)),
     ]
     return "\n".join(lines) + "\n"
 

@@ -48,6 +48,11 @@ class ExecutionOutcome:
         return self.status in STATUSES[3:]
 
     @property
+    def ran(self) -> bool:
+        """Whether it gave outputs; a converter, which only writes a file, has none."""
+        return self.status == "ok" and self.stage == "run"
+
+    @property
     def killed(self) -> bool:
         """Whether the process died, or had to be ended."""
         return self.status in STATUSES[4:]

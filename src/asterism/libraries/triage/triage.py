@@ -120,7 +120,7 @@ class Triage:
         report: Callable[[UniqueFinding], None] = lambda unique: None,
         known: Sequence[UniqueFinding] = (),
     ) -> tuple[list[UniqueFinding], Left]:
-        """Unique findings, shrunk, and what was left for want of number or of time.
+        """Unique findings, shrunk, and how many were left when a limit was reached.
 
         Args:
             findings: of all models, in their order.

@@ -114,11 +114,12 @@ def _verdict(found: LibraryResults) -> tuple[Level, str]:
 
 def _unusual(found: LibraryResults) -> Iterator[str]:
     if found.left:
-        ended = "time of triage.minutes" if found.left_by_time else "number of triage.max_unique"
-        yield f"{counted(found.left, 'group')} of findings were not examined: the {ended} ended."
+        limit = "triage.minutes" if found.left_by_time else "triage.max_unique"
+        groups = counted(found.left, "group")
+        yield f"{groups} of findings were not examined: the limit {limit} was reached."
     if found.cut_by_time:
         models = counted(found.cut_by_time, "minimal model")
-        yield f"{models} might be smaller: the time of triage.minutes ended."
+        yield f"{models} might be smaller: the limit triage.minutes was reached."
     if found.left_out:
         yield f"Left out, since they could not be started: {listed(list(found.left_out))}."
     if found.silent:
@@ -137,7 +138,7 @@ def _steps(found: LibraryResults) -> Iterator[Step]:
             "artifacts/triage_findings/FINDING/report.md",
         )
     if found.left_by_time or found.cut_by_time:
-        yield Step("Go on where the time ended:", "dvc repro -s --force triage_findings")
+        yield Step("Go on from there:", "dvc repro -s --force triage_findings")
     elif found.left:
         asked = found.problems + found.left
         yield Step("Examine the other groups:", f"dvc exp run -S triage.max_unique={asked}")

@@ -4,10 +4,12 @@ import re
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from asterism.cli import program
@@ -38,6 +40,20 @@ def brought_by(extra):
     inner = [Requirement(text) for text in listed if text.startswith("asterism[")]
     others = [brought_by(name) for one in inner for name in one.extras]
     return modules_of(listed).union(*others)
+
+
+def test_the_lock_takes_the_oldest_python_that_is_allowed():
+    """Installing on a later 3.11 does not show that a package refuses an earlier one."""
+    oldest = PROJECT["requires-python"].partition(",")[0].removeprefix(">=")
+    refused = {}
+    for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
+        if "==" not in line or line.lstrip().startswith("#"):
+            continue
+        name = Requirement(line.partition("#")[0]).name
+        wanted = metadata.metadata(name).get("Requires-Python", "")
+        if not SpecifierSet(wanted).contains(f"{oldest}.0"):
+            refused[name] = wanted
+    assert refused == {}
 
 
 def test_every_module_is_in_its_extra_and_not_in_the_plain_installation():

@@ -43,17 +43,17 @@ def brought_by(extra):
 
 
 def test_the_lock_takes_the_oldest_python_that_is_allowed():
-    """Installing on a later 3.11 does not show that a package refuses an earlier one."""
+    """Installing on a later 3.11 does not show that a package rejects an earlier one."""
     oldest = PROJECT["requires-python"].partition(",")[0].removeprefix(">=")
-    refused = {}
+    rejected = {}
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
         if "==" not in line or line.lstrip().startswith("#"):
             continue
         name = Requirement(line.partition("#")[0]).name
         wanted = metadata.metadata(name).get("Requires-Python", "")
         if not SpecifierSet(wanted).contains(f"{oldest}.0"):
-            refused[name] = wanted
-    assert refused == {}
+            rejected[name] = wanted
+    assert rejected == {}
 
 
 def test_every_module_is_in_its_extra_and_not_in_the_plain_installation():

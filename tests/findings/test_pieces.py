@@ -34,8 +34,8 @@ def record():
     """One model; all but one backend reject a layer of it that is just outside of what is valid."""
     made = Result(0, (OUTSIDE,))
     for backend in ("jax:jit", "pytorch:eager", "tensorflow:eager", *REFERENCES):
-        status = "ok" if backend == "jax:jit" else "error"
-        made.outcomes[backend] = ExecutionOutcome(0, backend, "build", status, "ValueError", "no")
+        stage, status = ("run", "ok") if backend == "jax:jit" else ("build", "error")
+        made.outcomes[backend] = ExecutionOutcome(0, backend, stage, status, "ValueError", "no")
     made.outputs["jax:jit"] = {OUTSIDE: [np.ones((2, 3), np.float32)]}
     kept = Record()
     kept.add(branching(), [made])

@@ -112,6 +112,16 @@ def test_another_exception_is_not_the_bug(step, status, tmp_path):
     assert status_of(finding, step, tmp_path) == status
 
 
+@pytest.mark.parametrize(("condition", "status"), [("rank == 2", 1), ("data_type.is_real()", 2)])
+def test_another_condition_of_openvino_is_not_the_bug(condition, status, tmp_path):
+    said = (
+        "Exception from src/core.cpp:117: Check 'false' failed at a.cpp:1: Check '{}' failed at b"
+    )
+    finding = made("runtime crash", "RuntimeError", said.format("rank == 2"))
+    step = f"raise RuntimeError({said.format(condition)!r})"
+    assert status_of(finding, step, tmp_path) == status
+
+
 @pytest.mark.parametrize(
     ("symptom", "exception", "ends"),
     [

@@ -8,6 +8,7 @@ from asterism.findings.calls.judging import ACCEPTS, DIES, FAILS, HANGS
 from asterism.findings.calls.program import Program
 from asterism.findings.calls.running import Ran
 from asterism.libraries.judging.compare import DIFFERENCES
+from asterism.libraries.judging.finding import failed_condition
 
 #: Seconds after which a script hangs.
 _HANG_SECONDS = 120
@@ -69,13 +70,8 @@ def check_text(word: str, signature: str, indirect: Ran, plain: Ran, allowed: li
 
 
 def words_of(message: str) -> list[str]:
-    """Words of a message that do not differ from run to run.
-
-    OpenVINO reports a chain of conditions that did not hold. The outermost are the same whatever
-    fails and have other words in other versions, so the innermost counts, with what follows.
-    """
-    _, chained, cause = message.rpartition("Check '")
-    condition, _, rest = cause.partition("'")
-    plain = (word.strip(".,:;()[]'\"") for word in (rest if chained else message).split())
+    """Words of a message that do not differ from run to run, after the condition that failed."""
+    condition, rest = failed_condition(message)
+    plain = (word.strip(".,:;()[]'\"") for word in rest.split())
     told = [word for word in plain if word.isalpha() and len(word) > 2][:8]
-    return [condition, *told] if chained else told
+    return [condition, *told] if condition else told

@@ -177,3 +177,14 @@ def skeleton(message: str) -> str:
     """
     plain = re.sub(r"""\([^()]*\)|'[^']*'|"[^"]*"|\S*[\d_/:=\[\]{}]\S*""", " ", message)
     return " ".join(re.findall(r"[A-Za-z]{2,}", plain)[:10])
+
+
+def failed_condition(message: str) -> tuple[str, str]:
+    """The innermost condition that OpenVINO says did not hold, and what the message says after it.
+
+    Its messages are a chain of such conditions. The outermost are the same whatever fails, and have
+    other words in other versions. Of another library's message: no condition, and all of it.
+    """
+    _, chained, cause = message.rpartition("Check '")
+    condition, _, rest = cause.partition("'")
+    return (condition, rest) if chained else ("", message)

@@ -7,6 +7,7 @@ differences, the same exception, the same kind of death.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Sequence
 
 from asterism.libraries.judging.difference import difference
@@ -15,6 +16,7 @@ from asterism.libraries.judging.finding import (
     SILENT_ACCEPTANCE,
     WRONG_BUFFERS,
     Finding,
+    failed_condition,
     skeleton,
 )
 
@@ -23,7 +25,7 @@ PATIENCE = 60
 MEMORY_MB = 3000
 
 #: What :func:`asterism.libraries.running.messages.steady` writes in place of what was said.
-_STAND_INS = ("ADDRESS", "NUMBER")
+_SAID_OTHERWISE = re.compile(r"\b(ADDRESS|NUMBER|NAME)\b|_N\b|…")
 
 
 def values_check(steps: Sequence[str]) -> str:
@@ -58,7 +60,12 @@ def check_of(finding: Finding, steps: Sequence[str]) -> str:
     if finding.deadly:
         limit = _LIMIT.replace("MEGABYTES", str(MEMORY_MB)) if finding.symptom == "memory" else ""
         return limit + _CHILD.replace("STEPS", lines)
-    words = [w for w in skeleton(finding.message).split() if w not in _STAND_INS]
+    condition, rest = failed_condition(finding.message)
+    words = [
+        word
+        for word in (condition, *skeleton(rest).split())
+        if word and not _SAID_OTHERWISE.search(word)
+    ]
     name = finding.exception
     if finding.symptom == WRONG_BUFFERS:  # the script raises it itself
         name = f"__main__.{name.rpartition('.')[2]}"

@@ -12,6 +12,9 @@ sys.path.append(str(ROOT / "benchmarks"))
 
 import figures
 
+# Other modules there have the names of the tests' folders.
+sys.path.remove(str(ROOT / "benchmarks"))
+
 PAGES = sorted(ROOT.glob("docs/measurements/*.md"))
 PLACE = re.compile(r"^<!-- figures: (.+) -->\n(.*?)^<!-- end of \1 -->$", re.MULTILINE | re.DOTALL)
 WRITTEN = [found for page in PAGES for found in PLACE.findall(page.read_text(encoding="utf-8"))]

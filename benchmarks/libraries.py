@@ -115,7 +115,7 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
 def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
     """A campaign's models through the libraries: all of them, or those that the minutes allow.
 
-    Those that together cover most for their layers come first. The minutes are of generation, too.
+    Those that together cover most for their steps come first. The minutes are of generation, too.
     """
     begun = time.perf_counter()
     budget = params.generate.model_copy(update={"models": asked.models})

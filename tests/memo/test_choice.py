@@ -7,9 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from asterism.memo.generating.campaign import GenerationCampaign, Mutant
 from asterism.memo.generating.choice import broadest
 from asterism.memo.generating.strategy import campaign
-from asterism.memo.graphs.coverage import elements_of
+from asterism.memo.graphs.coverage import Coverage, elements_of
+from asterism.memo.graphs.graph import sequential
+from asterism.memo.universe.tensors import Tensor
+from memo.small_graphs import layer
 from memo.test_generation import SEEDS, params
 
 MODELS = st.lists(st.tuples(st.frozensets(st.integers(0, 12)), st.integers(1, 4)), max_size=8)
@@ -74,3 +78,10 @@ def test_models_of_a_campaign_that_are_run_cover_more_than_the_first_ones(count)
 def test_all_models_of_a_campaign_can_be_run(count):
     chosen = campaign(SEEDS, params(models=12), 0, "memo").broadest(count)
     assert sorted(chosen) == list(range(12))
+
+
+def test_of_two_models_that_cover_the_same_the_one_of_fewer_steps_is_run():
+    made = GenerationCampaign(Coverage())
+    for steps in (9, 3, 6):
+        made.add(Mutant(sequential(Tensor((steps, 2)), [layer("LSTM", units=2)]), "", "", 0))
+    assert made.broadest(1) == [1]

@@ -67,10 +67,10 @@ class GenerationCampaign:
         return gained
 
     def broadest(self, count: int | None) -> list[int]:
-        """Numbers of so many models that cover much for their layers, best first; None: all."""
+        """Numbers of so many models that cover much for their steps, best first; None: all."""
         graphs = [mutant.graph for mutant in self.mutants]
-        covered, layers = [elements_of(g).all for g in graphs], [len(g.layers) for g in graphs]
-        return broadest(covered, layers, len(graphs) if count is None else count)
+        covered, steps = [elements_of(g).all for g in graphs], [g.steps for g in graphs]
+        return broadest(covered, steps, len(graphs) if count is None else count)
 
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})

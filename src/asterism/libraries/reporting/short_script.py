@@ -85,7 +85,7 @@ def short_script(
         *code.imports,
         "",
         f"inputs = [{', '.join(array.source for array in numbers.inputs)}]",
-        *(_questioned if question else _model)(found.graph, layers, numbers, kind),
+        *_model(found.graph, layers, numbers, kind),
         *(
             []
             if expected or code.complete
@@ -191,6 +191,8 @@ def _model(
     graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers, kind: str
 ) -> list[str]:
     """Lines that build the model and set its weights, in the form that its inputs ask for."""
+    if kind != SPLIT and _is_chain(graph):
+        return _chain(graph, layers, numbers, kind)
     lines, weights = [], []
     for identity, node in graph.nodes.items():
         if node.type == INPUT:
@@ -215,19 +217,22 @@ def _model(
     ends = (", ".join(f"n{i}" for i in many) for many in (graph.inputs, graph.outputs))
     sizes = (len(graph.inputs), len(graph.outputs))
     given, results = (e if n == 1 else f"[{e}]" for e, n in zip(ends, sizes, strict=True))
-    return [*lines, *weights, f"model = keras.Model({given}, {results})"]
+    named = ", ".join(f"layer{i}" for i in graph.layers)
+    listed = [f"layers = [{named}]"] if kind in QUESTIONS else []
+    return [*lines, *weights, f"model = keras.Model({given}, {results})", *listed]
 
 
-def _questioned(
+def _is_chain(graph: Graph) -> bool:
+    """Whether each layer reads the one before it, and nothing else is read or given."""
+    places = (*graph.inputs, *graph.layers)
+    chained = all(graph.nodes[after].inputs == (before,) for before, after in pairwise(places))
+    return chained and len(graph.inputs) == 1 and graph.outputs == places[-1:]
+
+
+def _chain(
     graph: Graph, layers: dict[int, LayerDescription], numbers: Numbers, kind: str
 ) -> list[str]:
-    """The same, with the layers as a list; a chain of them is built as one."""
-    (first, *inputs), (last, *outputs) = graph.inputs, graph.outputs
-    places = (first, *graph.layers)
-    chained = all(graph.nodes[b].inputs == (a,) for a, b in pairwise(places))
-    if inputs or outputs or last != places[-1] or not chained:
-        named = ", ".join(f"layer{i}" for i in graph.layers)
-        return [*_model(graph, layers, numbers, kind), f"layers = [{named}]"]
+    """Lines that build a chain of layers, and set their weights."""
     made, weights = [], []
     for at, identity in enumerate(graph.layers):
         node = graph.nodes[identity]
@@ -235,12 +240,11 @@ def _questioned(
         made.append(layer_source(node.type, said.arguments))
         if sources := [array.source for array in numbers.weights.get(identity, ())]:
             weights.append(f"layers[{at}].set_weights([{', '.join(sources)}])")
-    config = graph.nodes[first].config
-    shape, dtype = tuple(config["shape"]), config["dtype"]
-    given = f"keras.Input({literal(shape)}, dtype={literal(dtype)})"
+    config = graph.nodes[graph.inputs[0]].config
+    given = f"{input_shape(config['shape'], kind)}, dtype={literal(config['dtype'])}"
     return [
         f"layers = [{', '.join(made)}]",
-        f"model = keras.Sequential([{given}, *layers])",
+        f"model = keras.Sequential([keras.Input({given}), *layers])",
         *weights,
     ]
 

@@ -11,5 +11,5 @@ n0 = keras.Input((1, 1, 1), dtype='float32')
 n1 = keras.layers.CenterCrop(dtype='float16', height=6, width=6)(n0)
 model = keras.Model(n0, n1)
 outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatten(model(inputs[0], training=False))]
-print('expected 0.0 at [0, 0, 0, 0] of output 0')
-print("actual  ", np.asarray(outputs[0])[0, 0, 0, 0])
+print('expected the dtype float16 of output 0')
+print("actual  ", np.asarray(outputs[0]).dtype)

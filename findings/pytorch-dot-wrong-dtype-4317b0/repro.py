@@ -12,5 +12,5 @@ n1 = keras.Input((1, 5), dtype='float32')
 n2 = keras.layers.Dot(axes=-1, dtype='float64')([n0, n1])
 model = keras.Model([n0, n1], n2)
 outputs = [keras.ops.convert_to_numpy(o) for o in keras.tree.flatten(model(inputs, training=False))]
-print('expected [[[0.]], [[0.]]]')
-print("actual  ", *(np.asarray(o).tolist() for o in outputs))
+print('expected the dtype float64 of output 0')
+print("actual  ", np.asarray(outputs[0]).dtype)

@@ -5,9 +5,10 @@ import json
 import pytest
 from small_findings import candidate, entry
 
+from asterism.core.files.artifacts import write_json
 from asterism.core.messages.errors import UserError
 from asterism.findings.causes import same_place
-from asterism.findings.collecting import Collected, collect
+from asterism.findings.collecting import Collected, candidates_of, collect
 from asterism.findings.entry import Entry, place_of, read_entries
 from asterism.findings.gathering import note_links
 from asterism.findings.page import (
@@ -55,6 +56,31 @@ def test_a_script_that_is_too_large_is_counted_and_not_kept(tmp_path):
     outcome = Collected()
     collect([found], [], tmp_path / "findings", lambda one, other: True, outcome)
     assert (outcome.large, outcome.new) == (1, [])
+
+
+def test_what_is_a_limit_today_is_counted_as_one_though_triage_did_not_know_it(tmp_path):
+    found = {n: candidate(tmp_path, n) for n in ("one", "two", "three")}
+    values = [
+        {
+            "signature": f"values differ | jax | {name}",
+            "folder": name,
+            "limit": "it is documented" if name == "two" else "",
+            "known": "",
+            "confirmed": [1, 1, 1],
+            "finding": one.finding.to_json(),
+            "graph": one.graph.to_json(),
+            "layer": "",
+            "models": [0],
+            "minimality": "minimal",
+        }
+        for name, one in found.items()
+    ]
+    write_json(tmp_path / "unique.json", values)
+    known = {"| one": KnownIssue("https://there"), "| three": KnownIssue("https://there", "it is")}
+    outcome = Collected()
+    (left,) = candidates_of(tmp_path, outcome, known)
+    assert left.entry.signature == "values differ | jax | one"
+    assert outcome.limits == 2
 
 
 @pytest.mark.parametrize(

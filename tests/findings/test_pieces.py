@@ -8,8 +8,8 @@ import numpy as np
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
-from asterism.findings import campaign
-from asterism.findings.campaign import APART, FACTS, Settings, run_piece, run_pieces
+from asterism.findings import campaign, gathering
+from asterism.findings.campaign import APART, FACTS, TRIAGED, Settings, run_piece, run_pieces
 from asterism.findings.page import campaign_page
 from asterism.libraries.adapters.backends import REFERENCES
 from asterism.libraries.judging.finding import SILENT_ACCEPTANCE, Finding
@@ -86,6 +86,30 @@ def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, monkeyp
     list(run_pieces(models, 3, both, tmp_path, elsewhere))
     list(run_pieces(models, 3, eager, tmp_path, elsewhere))
     assert ran[2:] == [(("a", "b", "c"), "piece-0003")]
+
+
+def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):
+    shown = []
+
+    def progress(items, label, unit, total=None):
+        shown.append((label, unit))
+        return items
+
+    pool = SimpleNamespace(start=dict)
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr(gathering, "progress", progress)
+    monkeypatch.setattr(gathering, "import_keras", lambda _: None)
+    monkeypatch.setattr(gathering, "open_worker_pool", lambda *_: nullcontext(pool))
+    monkeypatch.setattr(gathering, "state_root", lambda: tmp_path)
+    piece = tmp_path / "pieces" / "piece-0000"
+    (piece / TRIAGED).mkdir(parents=True)
+    write_json(piece / TRIAGED / "unique.json", [])
+    took = {"seconds": 3600, "seconds_executing": 1, "processor_seconds": 1800}
+    write_json(piece / FACTS, {"models": 2, "backends": ["jax:jit"], **took})
+    gathering.gather(tmp_path / "findings", tmp_path / "pieces", [])
+    units = {"reading": "piece", "collecting": "finding", "other versions": "finding"}
+    assert dict(shown) == {**units, "phases": "finding"}
+    assert [p["piece"] for p in gathering.facts_of(tmp_path / "findings")["pieces"]] == [piece.name]
 
 
 def test_the_page_has_a_line_for_each_set_of_backends():

@@ -15,6 +15,7 @@ from asterism.libraries.reporting.script_writer import ScriptWriter
 from asterism.libraries.running.tasks import Result
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import sequential
+from asterism.memo.graphs.store import read_weights
 from asterism.memo.universe.tensors import Tensor
 from memo.small_graphs import layer
 
@@ -160,3 +161,22 @@ def test_a_script_holds_the_reference_and_what_may_differ_from_it(tmp_path):
     size = expected + np.sqrt(np.mean(expected**2))
     rounding = 64 * 2.0**-23 * size  # of one layer in float32
     assert tolerances == pytest.approx(rounding + 8 * 0.25)
+
+
+def test_a_file_of_weights_is_there_for_one_run_and_has_a_name_of_its_own(tmp_path):
+    files, read = [], []
+
+    class Keeping(Ran):
+        def run(self, task):
+            files.append(task.weights)
+            read.append(read_weights(task.weights))
+            return super().run(task)
+
+    backends = ("reads_a_file:bytes",)
+    finding = Finding(5, "values differ", "run", "x", backends, distributions=("wide",))
+    found = UniqueFinding("s", finding, GRAPH, None, {5}, 1)
+    for _ in range(2):  # a worker reads a file once: under the same name it would not see another
+        writer = ScriptWriter(Keeping(), JudgeParams(ulps=64, conditioning=8), 2, {})
+        writer.write(found, tmp_path, ("whole",))
+    assert len(read) == len(set(files)) == 2
+    assert not any(file.exists() for file in files)

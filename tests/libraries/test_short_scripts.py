@@ -182,6 +182,12 @@ def test_where_outputs_are_large_the_element_that_differs_most_is_printed():
     assert "expected 0.0 at [2, 3] of output 1" in text and "outputs[1])[2, 3]" in text
 
 
+def test_of_a_wrong_dtype_the_dtypes_are_printed():
+    expected = [np.zeros((4, 5))]
+    text = short_script(unique(), LAYERS, Numbers((), {}), expected, expected)
+    assert "expected the dtype float32 of output 0" in text and "outputs[0]).dtype" in text
+
+
 def exported(*nodes, weights=()):
     """A small ONNX file."""
     sides = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ("N", 3)) for n in "xz"]

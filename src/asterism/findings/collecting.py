@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from asterism.libraries.adapters.library import CONVERTERS, LIBRARIES
 from asterism.libraries.adapters.versions import installed_versions
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.bug_reports import CONFIRMATIONS
+from asterism.libraries.reporting.known_issues import KnownIssue, issue_of
 from asterism.libraries.reporting.script_writer import CHECK, REPRO
 from asterism.libraries.reporting.what_ran_before import HISTORY
 from asterism.libraries.triage.groups import layer_at_fault
@@ -63,10 +64,17 @@ class Collected:
     large: int = 0
 
 
-def candidates_of(triaged: Path, outcome: Collected) -> list[Candidate]:
+def candidates_of(
+    triaged: Path, outcome: Collected, known: Mapping[str, KnownIssue]
+) -> list[Candidate]:
     """The confirmed findings of a folder that triage wrote; the others are counted.
 
     What was not confirmed there is run again: its process may have lacked something.
+
+    Args:
+        triaged: the folder.
+        outcome: counts what became of each.
+        known: issues and limits of today by a part of the signature: triage may have known fewer.
 
     Raises:
         UserError: the folder holds no list of findings, or a damaged one.
@@ -74,7 +82,8 @@ def candidates_of(triaged: Path, outcome: Collected) -> list[Candidate]:
     found = []
     for value in read_json(triaged / UNIQUE):
         folder = triaged / value["folder"]
-        if value["limit"]:
+        issue = issue_of(known, value["signature"], Finding.from_json(value["finding"]))
+        if value["limit"] or (issue is not None and issue.limit):
             outcome.limits += 1
             continue
         if any(status != 1 for status in value["confirmed"]):
@@ -88,7 +97,7 @@ def candidates_of(triaged: Path, outcome: Collected) -> list[Candidate]:
 
 
 def collect(
-    candidates: Sequence[Candidate],
+    candidates: Iterable[Candidate],
     known: Sequence[Candidate],
     collection: Path,
     judge: Judge,

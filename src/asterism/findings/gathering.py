@@ -12,6 +12,7 @@ from typing import Any
 from asterism.config import compose
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.files.records import read_record
+from asterism.core.messages.console import progress
 from asterism.core.messages.errors import UserError
 from asterism.core.parameters.params import validate
 from asterism.core.settings.machine import state_root
@@ -74,6 +75,7 @@ def gather(
     collection.mkdir(parents=True, exist_ok=True)
     outcome, compared = Collected(), 0
     facts = facts_of(collection)
+    issues = read_known_issues(settings.triage.known_issues)
     with tempfile.TemporaryDirectory() as scratch:
         candidates: list[Candidate] = []
         known = collected(collection, read_entries(collection))
@@ -83,8 +85,8 @@ def gather(
             candidates += found
             compared += models
         folder = pieces or state_root() / "campaign"
-        for piece in finished(folder):
-            candidates += candidates_of(piece / TRIAGED, outcome)
+        for piece in progress(finished(folder), label="reading", unit="piece"):
+            candidates += candidates_of(piece / TRIAGED, outcome, issues)
         fresh = [c for c in candidates if c.entry.signature not in noted]
         fresh.sort(key=_telling)
         weights = Path(scratch) / "weights.npz"
@@ -97,17 +99,19 @@ def gather(
                 return Reproduction(pool, settings.judge, settings.seed, hurried)
 
             judge = partial(have_one_cause, show)
-            collect(fresh, known, collection, judge, outcome)
+            shown = progress(fresh, label="collecting", unit="finding")
+            collect(shown, known, collection, judge, outcome)
             for framework in frameworks:
                 made = _of_calls(framework, settings, Path(scratch), noted, outcome, only)
                 for candidate in made:
                     known = collected(collection, read_entries(collection))
                     collect([candidate], known, collection, judge, outcome)
     added = [read_record(Entry, collection / name / ENTRY) for name in outcome.new]
-    for _ in note_elsewhere(collection, added, made_environments()):
+    noting = note_elsewhere(collection, added, made_environments())
+    for _ in progress(noting, total=len(added), label="other versions", unit="finding"):
         pass  # each is written as it is noted
     note_phases(collection)
-    note_links(collection, read_known_issues(settings.triage.known_issues))
+    note_links(collection, issues)
     facts["operators"]["models"] = max(compared, facts["operators"]["models"])
     facts["calls"] = totals(state_root() / CALLS, facts.get("calls", {}))
     facts["pieces"] = pieces_of(folder, facts["pieces"])
@@ -136,10 +140,10 @@ def write_pages_of(collection: Path) -> None:
 
 def note_phases(collection: Path) -> None:
     """Run the script of each failure whose phase is not known, and note the phase."""
-    for entry in read_entries(collection):
-        if entry.is_failure and not entry.phase:
-            folder = collection / entry.name
-            replace(entry, phase=phase_of(folder, entry.symptom == HANGS)).write(folder)
+    unknown = [e for e in read_entries(collection) if e.is_failure and not e.phase]
+    for entry in progress(unknown, label="phases", unit="finding"):
+        folder = collection / entry.name
+        replace(entry, phase=phase_of(folder, entry.symptom == HANGS)).write(folder)
 
 
 def note_links(collection: Path, known: Mapping[str, KnownIssue]) -> None:

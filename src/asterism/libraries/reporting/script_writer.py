@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ from asterism.libraries.triage.reproduction import Reproduction
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.store import write_weights
-from asterism.memo.graphs.weights import Stored
+from asterism.memo.graphs.weights import NamedArray, Stored
 from asterism.memo.universe.tensors import Config
 
 #: The short script, and the one that decides.
@@ -132,7 +134,7 @@ class ScriptWriter:
             The kinds that are left after that one.
         """
         case = self._case(found)
-        own = self._in_its_environment(found, case, folder)
+        own = self._in_its_environment(found, case)
         if own is not None:
             _write(folder, own, own)
             return ()
@@ -140,9 +142,9 @@ class ScriptWriter:
             if found.before and kind != WHOLE:
                 continue
             scripts = (
-                self._whole(found, case, folder)
+                self._whole(found, case)
                 if kind == WHOLE
-                else self._short(found, case, folder, native=kind == NATIVE)
+                else self._short(found, case, native=kind == NATIVE)
             )
             if scripts is not None:
                 _write(folder, *scripts)
@@ -181,10 +183,10 @@ class ScriptWriter:
             case.simple = simplest(show, found.graph, found.finding, case.known, case.layers)
         return case.simple
 
-    def _whole(self, found: UniqueFinding, case: _Case, folder: Path) -> tuple[str, str]:
+    def _whole(self, found: UniqueFinding, case: _Case) -> tuple[str, str]:
         """The script with all numbers, which also decides."""
         typed, values = _as_it_is_run(found, case.known)
-        right = self._outputs(found, case, folder, simple=False)
+        right = self._outputs(found, case, simple=False)
         given = [array.values for array in values.inputs]
         before = [self._program(task) for task in found.before]
         text = script_of(
@@ -209,21 +211,19 @@ class ScriptWriter:
         runner = Runner.of(backends)
         return program_of(runner, graph, distribution, self._stored, layers, inputs)
 
-    def _short(
-        self, found: UniqueFinding, case: _Case, folder: Path, *, native: bool
-    ) -> tuple[str, str] | None:
+    def _short(self, found: UniqueFinding, case: _Case, *, native: bool) -> tuple[str, str] | None:
         """A short script and the one that runs it; None where there is none of that kind."""
         converted = ""
         if native and (found.finding.question or found.changed):  # no runtime is to blame
             return None
         if native:
             converter = _blamed_reader_of(found.finding)
-            text = self._converted(found, case, folder, converter) if converter else None
+            text = self._converted(found, case, converter) if converter else None
             if text is None:
                 return None
             converted = text
         typed, values = _as_it_is_run(found, self._simple(found, case))
-        right = self._outputs(found, case, folder, simple=True)
+        right = self._outputs(found, case, simple=True)
         made = (
             native_script(typed, converted, values, right.expected, right.actual)
             if native
@@ -234,28 +234,18 @@ class ScriptWriter:
         check = script_of(typed, {}, case.run, [], right.expected, right.tolerances, runs=REPRO)
         return made, check
 
-    def _converted(
-        self, found: UniqueFinding, case: _Case, folder: Path, converter: str
-    ) -> str | None:
+    def _converted(self, found: UniqueFinding, case: _Case, converter: str) -> str | None:
         """The text of the file that a runtime reads; None where it is no short one."""
         typed, values = _as_it_is_run(found, self._simple(found, case))
         graph, stored = values.stored(typed.graph, case.layers)
-        weights = folder / "weights.npz"
-        write_weights(weights, stored)
         given = {d: [a.values for a in values.inputs] for d in found.finding.distributions[:1]}
-        content = self._worker_pool.converted(
-            Task(found.finding.model, graph, given, weights=weights), converter
-        )
-        weights.unlink()
+        with _weights_of(stored) as weights:
+            task = Task(found.finding.model, graph, given, weights=weights)
+            content = self._worker_pool.converted(task, converter)
         text = onnx_text(content) if isinstance(content, bytes) else None
         return recounted(text) if text is not None else None
 
-    def _in_its_environment(
-        self,
-        found: UniqueFinding,
-        case: _Case,
-        folder: Path,
-    ) -> str | None:
+    def _in_its_environment(self, found: UniqueFinding, case: _Case) -> str | None:
         """The script with the model's file, since a library's own environment has no converter.
 
         None where the library is in this one, reads no file, or the converter makes none.
@@ -273,14 +263,14 @@ class ScriptWriter:
         content = self._worker_pool.converted(task, source)
         if not isinstance(content, bytes):
             return None
-        said = self._outputs(found, case, folder, simple=False)
+        said = self._outputs(found, case, simple=False)
         dtypes = [found.graph.tensors[i].dtype for i in found.graph.outputs]
         right = (said.expected, said.tolerances, dtypes) if said.expected else None
         title = f"{found.signature}\n\nSeen with {packages_of(library)}."
         inputs = [array.values for array in case.known.inputs]
         return file_script(title, plugin, option_of(backend), content, inputs, right, finding)
 
-    def _outputs(self, found: UniqueFinding, case: _Case, folder: Path, *, simple: bool) -> Outputs:
+    def _outputs(self, found: UniqueFinding, case: _Case, *, simple: bool) -> Outputs:
         """What is right, what the backend gives, and what is tolerated."""
         if found.finding.symptom == OUTSIDE_DIFFERS:
             return self._of_others(found, case)
@@ -289,7 +279,7 @@ class ScriptWriter:
         numbers = self._simple(found, case) if simple else case.known
         simple = numbers is not case.known
         if simple not in case.outputs:
-            case.outputs[simple] = self._run(found, numbers, case.layers, folder)
+            case.outputs[simple] = self._run(found, numbers, case.layers)
         return case.outputs[simple]
 
     def _of_others(self, found: UniqueFinding, case: _Case) -> Outputs:
@@ -307,19 +297,16 @@ class ScriptWriter:
         found: UniqueFinding,
         numbers: Numbers,
         layers: dict[int, LayerDescription],
-        folder: Path,
     ) -> Outputs:
         finding = found.finding
         graph, stored = numbers.stored(found.graph, layers)
-        weights = folder / "weights.npz"
-        write_weights(weights, stored)
         distribution = finding.distributions[0]
         backends = [r for r in finding.backends[:1] if r not in CONVERTERS]
         given = {distribution: [array.values for array in numbers.inputs]}
         wanted = tuple(dict.fromkeys((*FLOAT64, *backends)))
-        task = Task(finding.model, graph, given, backends=wanted, weights=weights)
-        result = self._worker_pool.run(task)
-        weights.unlink()
+        with _weights_of(stored) as weights:
+            task = Task(finding.model, graph, given, backends=wanted, weights=weights)
+            result = self._worker_pool.run(task)
         compared = compared_nodes(graph, (distribution,))
         said = vote_of(graph, result, distribution, self._judging, compared)
         expected = result.outputs[said.right[0]][distribution]
@@ -330,6 +317,15 @@ class ScriptWriter:
         allowed = tolerated(expected, bounds, spreads, probes)
         actual = result.outputs.get(backends[0], {}).get(distribution, []) if backends else []
         return Outputs(expected, actual, allowed)
+
+
+@contextmanager
+def _weights_of(stored: dict[str, list[NamedArray]]) -> Iterator[Path]:
+    """A file of arrays with a name of its own: a worker reads a file once, and keeps it."""
+    with tempfile.TemporaryDirectory() as folder:
+        weights = Path(folder) / "weights.npz"
+        write_weights(weights, stored)
+        yield weights
 
 
 def _write(folder: Path, script: str, check: str) -> None:

@@ -27,6 +27,7 @@ from asterism.libraries.reporting.short_buffers import buffers_code
 from asterism.libraries.reporting.short_code import reading_code, short_code
 from asterism.libraries.reporting.short_forms import input_shape, running_lines, split_layer
 from asterism.libraries.reporting.short_questions import question_code
+from asterism.libraries.running.inputs import compared_nodes
 from asterism.libraries.running.tasks import LayerDescription
 from asterism.libraries.triage.triage import UniqueFinding
 from asterism.memo.graphs.graph import INPUT, Graph
@@ -92,9 +93,14 @@ def short_script(
             else [f"print({literal(f'expected: {_wanted(found)}')})"]
         ),
         *running,
-        *([] if code.complete else _printed(expected, actual)),
+        *([] if code.complete else _printed(expected, actual, _dtypes_of(found))),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _dtypes_of(found: UniqueFinding) -> list[str]:
+    nodes = compared_nodes(found.graph, found.finding.distributions)
+    return [found.graph.tensors[i].dtype for i in nodes]
 
 
 def _wanted(found: UniqueFinding) -> str:
@@ -249,8 +255,16 @@ def _chain(
     ]
 
 
-def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -> list[str]:
-    """Lines that print what is expected and what came."""
+def _printed(
+    expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]], dtypes: Sequence[str] = ()
+) -> list[str]:
+    """Lines that print what is expected and what came.
+
+    Args:
+        expected: right outputs; empty where something failed.
+        actual: outputs that the backend gave.
+        dtypes: that the outputs must have; none where any are right.
+    """
     if not expected:
         return ['print("actual: it runs")']
     for at, (right, wrong) in enumerate(zip(expected, actual, strict=False)):
@@ -258,6 +272,12 @@ def _printed(expected: Sequence[NDArray[Any]], actual: Sequence[NDArray[Any]]) -
             return [
                 f"print({literal(f'expected the shape {right.shape} of output {at}')})",
                 f'print("actual  ", np.shape(outputs[{at}]))',
+            ]
+    for at, (dtype, wrong) in enumerate(zip(dtypes, actual, strict=False)):
+        if str(wrong.dtype) != dtype:
+            return [
+                f"print({literal(f'expected the dtype {dtype} of output {at}')})",
+                f'print("actual  ", np.asarray(outputs[{at}]).dtype)',
             ]
     at, place = _worst(expected, actual)
     if sum(array.size for array in expected) <= _SHOWN:

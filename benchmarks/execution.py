@@ -2,7 +2,7 @@
 
     python benchmarks/execution.py [--experiment library_campaign] [--kinds normal wide nan]
 
-The float64 references run too, as in the stage. Models are those that cover most for their steps.
+The float64 references run too, as in the stage. Models are those that cover most for their cost.
 """
 
 from __future__ import annotations

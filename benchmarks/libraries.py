@@ -115,11 +115,11 @@ def coverage(params: GenerateParams, graphs: dict[str, Graph], count: int) -> No
 def execute(params: Params, graphs: dict[str, Graph], asked: argparse.Namespace) -> None:
     """A campaign's models through the libraries: all of them, or those that the minutes allow.
 
-    Those that together cover most for their steps come first. The minutes are of generation, too.
+    Those that together cover most for their cost come first. The minutes are of generation, too.
     """
     begun = time.perf_counter()
     budget = params.generate.model_copy(update={"models": asked.models})
-    whole = campaign(graphs, budget, 0, asked.strategy)
+    whole = campaign(graphs, budget, asked.seed, asked.strategy)
     made, order = [mutant.graph for mutant in whole.mutants], whole.broadest(asked.first)
     print(f"{len(made)} models made and put into order in {time.perf_counter() - begun:.1f} s")
     backends = (
@@ -197,6 +197,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=math.inf, help="of execute, at most")
     parser.add_argument("--strategy", default="memo", help="of execute")
     parser.add_argument("--hang-seconds", type=float, default=60, help="of execute: a hang")
+    parser.add_argument("--seed", type=int, default=0, help="of execute: of the generator")
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
     parser.add_argument("--references", action="store_true", help="of execute: in float64, too")

@@ -65,7 +65,7 @@ class Clock:
 
 
 def models(params: Params, count: int) -> list[Graph]:
-    """Models of a campaign that together cover most for their steps."""
+    """Models of a campaign that together cover most for their cost."""
     import_keras("numpy")
     seeds = {n: renumbered(reduce_model(graph_of(make_seed_model(n, 0), 16)[0])) for n in SEEDS}
     budget = params.generate.model_copy(update={"models": 20 * count})

@@ -80,7 +80,7 @@ def test_all_models_of_a_campaign_can_be_run(count):
     assert sorted(chosen) == list(range(12))
 
 
-def test_of_two_models_that_cover_the_same_the_one_of_fewer_steps_is_run():
+def test_of_models_that_cover_the_same_the_one_of_fewest_steps_is_run():
     made = GenerationCampaign(Coverage())
     for steps in (9, 3, 6):
         made.add(Mutant(sequential(Tensor((steps, 2)), [layer("LSTM", units=2)]), "", "", 0))

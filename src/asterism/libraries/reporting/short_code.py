@@ -170,8 +170,7 @@ _CONVERTED = {
 
 
 _SESSION_RUN = (
-    "names = [i.name for i in session.get_inputs()]",
-    "outputs = session.run(None, dict(zip(names, inputs)))",
+    "outputs = session.run(None, {i.name: x for i, x in zip(session.get_inputs(), inputs)})",
 )
 
 _SIGNATURE_RUN = (

@@ -11,7 +11,7 @@ from typing import Any
 
 from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.resuming.checkpoints import appended
-from asterism.memo.generating.choice import broadest
+from asterism.memo.generating.choice import broadest, cost_of
 from asterism.memo.graphs.coverage import Coverage, coverage_of, elements_of
 from asterism.memo.graphs.graph import Graph
 
@@ -67,10 +67,10 @@ class GenerationCampaign:
         return gained
 
     def broadest(self, count: int | None) -> list[int]:
-        """Numbers of so many models that cover much for their steps, best first; None: all."""
+        """Numbers of so many models that cover much for their cost, best first; None: all."""
         graphs = [mutant.graph for mutant in self.mutants]
-        covered, steps = [elements_of(g).all for g in graphs], [g.steps for g in graphs]
-        return broadest(covered, steps, len(graphs) if count is None else count)
+        covered, costs = [elements_of(g).all for g in graphs], [cost_of(g) for g in graphs]
+        return broadest(covered, costs, len(graphs) if count is None else count)
 
     def _record(self) -> None:
         self.growth.append({"models": len(self.mutants), **self.coverage.rates()})

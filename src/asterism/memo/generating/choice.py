@@ -5,6 +5,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Hashable, Sequence
 
+from asterism.memo.graphs.graph import Graph
+
+#: What a further step of a recurrent layer takes in the libraries, in layers: exporters write it
+#: out as several operations (measured, see ``docs/measurements/libraries.md``).
+STEP_COST = 3
+
+
+def cost_of(graph: Graph) -> int:
+    """About what it takes to run a model in the libraries, in layers without steps."""
+    layers = len(graph.layers)
+    return layers + STEP_COST * max(graph.steps - layers, 0)
+
 
 def broadest(
     covered: Sequence[Collection[Hashable]], sizes: Sequence[int], count: int

@@ -26,7 +26,7 @@ class GenerateParams(ParameterSection):
     executed: int | None = Field(
         ge=1,
         description="models that are then run in the libraries, those that cover most for their "
-        "steps; null: all",
+        "cost; null: all",
     )
     islands: int = Field(
         ge=1, description="campaigns of their own, which share the budget and are united at the end"

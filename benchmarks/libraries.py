@@ -36,6 +36,8 @@ from asterism.memo.graphs.coverage import coverage_of
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.graphs.keras_read import graph_of
 from asterism.memo.graphs.light_keras import import_keras
+from asterism.memo.reducing.narrow import narrowed
+from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduce import reduce_model, renumbered
 from asterism.memo.reducing.seeds import make_seed_model
 
@@ -71,12 +73,14 @@ DEFAULT = "default"
 class Params(ParameterSection):
     """What is read of ``params.yaml``."""
 
+    reduce: ReduceParams
     generate: RewardedGenerateParams
     execute: ExecuteParams
 
 
-def seeds(names: list[str]) -> dict[str, Graph]:
-    return {n: renumbered(reduce_model(graph_of(make_seed_model(n, 0), 16)[0])) for n in names}
+def seeds(names: list[str], width: int | None) -> dict[str, Graph]:
+    made = {n: renumbered(reduce_model(graph_of(make_seed_model(n, 0), 16)[0])) for n in names}
+    return made if width is None else {n: narrowed(graph, width) for n, graph in made.items()}
 
 
 def generate(
@@ -204,7 +208,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
     arguments = parser.parse_args()
     import_keras("numpy")
-    params, graphs = read_params(Params), seeds(arguments.seeds)
+    params = read_params(Params)
+    graphs = seeds(arguments.seeds, params.reduce.max_width)
     if arguments.what == "generate":
         generate(params.generate, graphs, arguments.models, arguments.write)
     elif arguments.what == "coverage":

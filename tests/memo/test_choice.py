@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from asterism.memo.generating.campaign import GenerationCampaign, Mutant
-from asterism.memo.generating.choice import broadest
+from asterism.memo.generating.choice import MODEL_COST, broadest, cost_of
 from asterism.memo.generating.strategy import campaign
 from asterism.memo.graphs.coverage import Coverage, elements_of
 from asterism.memo.graphs.graph import sequential
@@ -85,3 +85,31 @@ def test_of_models_that_cover_the_same_the_one_of_fewest_steps_is_run():
     for steps in (9, 3, 6):
         made.add(Mutant(sequential(Tensor((steps, 2)), [layer("LSTM", units=2)]), "", "", 0))
     assert made.broadest(1) == [1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "kind", "config", "cost"),
+    [
+        ((4,), "ReLU", {}, 1),
+        ((5, 2), "LSTM", {"units": 2}, 14 + 3 * 5),
+        ((5, 2), "Bidirectional", {"layer": "LSTM", "units": 2}, 35 + 6 * 5),
+        ((5, 2), "TimeDistributed", {"layer": "Dense"}, 1 + 3 * 5),
+        ((3, 4, 2), "ConvLSTM1D", {"filters": 2, "kernel_size": [2]}, 35 + 13 * 3),
+        (
+            (3, 4, 2),
+            "ConvLSTM1D",
+            {"filters": 2, "kernel_size": [2], "data_format": "channels_first"},
+            35 + 13 * 3,
+        ),
+        (
+            (3, 4, 4, 4, 2),
+            "ConvLSTM3D",
+            {"filters": 2, "kernel_size": [2, 2, 2], "data_format": "channels_first"},
+            35 + 113 * 3,
+        ),
+    ],
+)
+def test_a_loop_costs_what_it_was_measured_to_cost(shape, kind, config, cost):
+    alone = sequential(Tensor(shape), [layer(kind, **config)])
+    assert cost_of(alone) == MODEL_COST + cost
+    assert cost_of(sequential(Tensor((4,)), [layer("ReLU")] * 3)) == MODEL_COST + 3

@@ -24,7 +24,7 @@ from asterism.memo.universe.spec import universe
 
 def params(**changes):
     values = {"models": ["one"], "user_model": "conf/no_file", "open_size": 4, "timing_runs": 0}
-    values |= {"user_input_shape": None}
+    values |= {"user_input_shape": None, "max_width": None}
     return ReduceParams.model_validate(values | changes)
 
 

@@ -49,6 +49,7 @@ class ModelUnderTest:
         self.opset = opset
         self.outputs = outputs
         self._weights = weights
+        self._graph: Graph | None = None
         self._built: dict[tuple[str | None, bool], Any] = {}
 
     def keras(self, *, dtype: str | None = None, zero_initializers: bool = False) -> Any:
@@ -73,8 +74,10 @@ class ModelUnderTest:
         return self._built[key]
 
     def graph(self) -> Graph:
-        """What is to be built."""
-        return read_graph(self.folder / "graph.json")
+        """What is to be built; its file is read once."""
+        if self._graph is None:
+            self._graph = read_graph(self.folder / "graph.json")
+        return self._graph
 
     def variables(self) -> dict[str, list[Variable]]:
         """Name and shape of the weights of each layer that has some, by its node."""

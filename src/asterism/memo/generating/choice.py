@@ -6,16 +6,22 @@ import heapq
 from collections.abc import Collection, Hashable, Sequence
 
 from asterism.memo.graphs.graph import Graph
+from asterism.memo.universe.spec import universe
 
-#: What a further step of a recurrent layer takes in the libraries, in layers: exporters write it
-#: out as several operations (measured, see ``docs/measurements/libraries.md``).
-STEP_COST = 3
+#: What a model takes in the libraries beside its layers, in plain layers. Measured are 22, see
+#: ``docs/measurements/libraries.md``. Fewer are counted, as one layer that a library does not
+#: support hides all others of its model.
+MODEL_COST = 15
 
 
 def cost_of(graph: Graph) -> int:
-    """About what it takes to run a model in the libraries, in layers without steps."""
-    layers = len(graph.layers)
-    return layers + STEP_COST * max(graph.steps - layers, 0)
+    """About what it takes to run a model in the libraries, in plain layers."""
+    layers = universe()
+    return MODEL_COST + sum(
+        spec.cost(node.config, [graph.tensors[i] for i in node.inputs])
+        for node in graph.nodes.values()
+        if (spec := layers.get(node.type)) is not None
+    )
 
 
 def broadest(

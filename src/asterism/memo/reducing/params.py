@@ -34,6 +34,12 @@ class ReduceParams(ParameterSection):
     open_size: int = Field(
         ge=1, le=512, description="size that stands for an axis that a seed model leaves open"
     )
+    max_width: int | None = Field(
+        ge=8,
+        le=65_536,
+        description="channels or units of the widest layer of a listed seed model: wider ones are "
+        "narrowed to it, as width costs time and finds little; null: none are, as in the paper",
+    )
     timing_runs: int = Field(
         ge=0,
         le=100,

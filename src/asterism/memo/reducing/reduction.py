@@ -18,6 +18,7 @@ from asterism.memo.graphs.keras_build import build
 from asterism.memo.graphs.keras_read import graph_of, graph_of_json
 from asterism.memo.graphs.light_keras import import_keras
 from asterism.memo.graphs.weights import Arrays
+from asterism.memo.reducing.narrow import narrowed
 from asterism.memo.reducing.params import ReduceParams
 from asterism.memo.reducing.reduce import reduce_model, renumbered, work
 from asterism.memo.reducing.seeds import make_seed_model
@@ -43,7 +44,7 @@ class Reduction:
 
 
 def reduce_models(params: ReduceParams, seed: int) -> Reduction:
-    """Make or load each seed model and reduce it.
+    """Make or load each seed model and reduce it; listed ones are narrowed, too.
 
     Raises:
         UserError: a model cannot be read, has what the universe does not declare, or is called
@@ -61,6 +62,8 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
             model = make_seed_model(name, seed)
             original, arrays = graph_of(model, params.open_size, seed)
         reduced = renumbered(reduce_model(original))
+        if params.max_width is not None and name not in own:
+            reduced = narrowed(reduced, params.max_width)
         named = {f"{name}/{key}": value for key, value in arrays.items()}
         reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
         used = {n.weights for n in reduced.nodes.values()}

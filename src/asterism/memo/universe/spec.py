@@ -41,6 +41,7 @@ class LayerSpec:
         arity: smallest and largest number of inputs.
         steps: how often it computes one thing after another, for a configuration and its inputs;
             exporters write every step out.
+        cost: about what it takes in the libraries, in plain layers such as ``Reshape``.
         keras_config: the arguments of Keras' constructor for a configuration and its inputs; a
             wrapper builds the layer that it wraps there.
         from_keras: a configuration for what Keras' ``get_config`` gives, where the two differ.
@@ -57,6 +58,7 @@ class LayerSpec:
     dtypes: tuple[str, ...] = FLOATS
     arity: tuple[int, int] = (1, 1)
     steps: Callable[[Config, Sequence[Tensor]], int] = lambda config, inputs: 1
+    cost: Callable[[Config, Sequence[Tensor]], int] = lambda config, inputs: 1
     keras_config: Callable[[Config, Sequence[Tensor]], Config] = lambda config, inputs: config
     from_keras: Callable[[Config], Config] = dict
     uncounted: tuple[Parameter, ...] = ()

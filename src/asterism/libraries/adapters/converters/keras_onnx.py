@@ -39,7 +39,7 @@ def convert(model, path):
         """Export after one call, which the exporter needs."""
         import torch
 
-        model = model_under_test.keras()
+        model = model_under_test.keras(zero_initializers=True)
         examples = [torch.zeros((1, *i.shape[1:]), dtype=_torch(i.dtype)) for i in model.inputs]
         model(examples if len(examples) > 1 else examples[0], training=False)
         model.export(

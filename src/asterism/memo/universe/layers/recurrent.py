@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from asterism.memo.universe.keras_options import activation, kernel, vector
@@ -39,6 +39,24 @@ def _each_step(config: Config, inputs: Sequence[Tensor]) -> int:
     return inputs[0].shape[0]
 
 
+def _cost(
+    once: int, each_step: int, channels_first: int = 0
+) -> Callable[[Config, Sequence[Tensor]], int]:
+    """What a loop takes in the libraries, in plain layers (``docs/measurements/libraries.md``).
+
+    Args:
+        once: what building the loop takes.
+        each_step: what a step takes, which exporters write out.
+        channels_first: what a step with channels first takes in addition.
+    """
+
+    def cost(config: Config, inputs: Sequence[Tensor]) -> int:
+        first = config.get("data_format") == "channels_first"
+        return once + (each_step + channels_first * first) * _each_step(config, inputs)
+
+    return cost
+
+
 def _sequence_or_last(rank: int) -> frozenset[int]:
     return frozenset({rank, rank - 1})
 
@@ -56,6 +74,7 @@ for name, own in {
             (_UNITS, _ACTIVATION, *own, *_COMMON),
             out_ranks=_sequence_or_last,
             steps=_each_step,
+            cost=_cost(14, 3),
         )
     )
 
@@ -92,6 +111,8 @@ for axes in (1, 2, 3):
             ),
             out_ranks=_sequence_or_last,
             steps=_each_step,
+            # TensorFlow compiles each convolution over three axes with channels first by XLA.
+            cost=_cost(35, 13, channels_first=100 if axes == 3 else 0),
         )
     )
 
@@ -192,6 +213,7 @@ declare(
         ),
         out_ranks=_sequence_or_last,
         steps=lambda config, inputs: 2 * _each_step(config, inputs),
+        cost=_cost(35, 6),
         keras_config=lambda config, inputs: wrapped(
             config, inputs, merge_mode=config.get("merge_mode", "concat")
         ),
@@ -241,6 +263,7 @@ declare(
         (Inner("layer", "Dense", tuple(_STEPWISE)), *_STEPWISE_OPTIONS),
         out_ranks=lambda rank: frozenset(range(3, rank + 1)),
         steps=_each_frame,
+        cost=_cost(1, 3),
         keras_config=lambda config, inputs: wrapped(_stepwise(config), inputs),
         from_keras=unwrapped,
     )

@@ -1,6 +1,6 @@
 """What layers cost in the libraries: `python benchmarks/layer_costs.py --models 100`.
 
-Models that cover most run one after the other in six backends. Their seconds of a processor are
+Models drawn from some campaigns run one after the other in six backends. Their seconds of a processor are
 fitted by non-negative least squares (Lawson and Hanson 1974): so much a model, so much a plain
 layer, so much a recurrent layer and each of its steps. Prints the seconds, and what each is in
 plain layers: the ``cost`` of layers that ``asterism.memo.universe`` declares. Run it from the
@@ -70,7 +70,7 @@ def measured(graphs: list[Graph]) -> list[float]:
 def main() -> None:
     """Run the models of some campaigns and fit their costs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
-    parser.add_argument("--models", type=int, default=100, help="of each campaign")
+    parser.add_argument("--models", type=int, default=60, help="of each campaign")
     parser.add_argument("--campaigns", type=int, default=4)
     parser.add_argument("--write", action="store_true", help="into the manual")
     asked = parser.parse_args()
@@ -81,7 +81,8 @@ def main() -> None:
     graphs: list[Graph] = []
     for seed in range(asked.campaigns):
         whole = campaign(made, budget, seed, "memo")
-        graphs += [whole.mutants[at].graph for at in whole.broadest(asked.models)]
+        drawn = np.random.default_rng(seed).choice(len(whole.mutants), asked.models, replace=False)
+        graphs += [whole.mutants[at].graph for at in drawn]
     seconds = np.array(measured(graphs))
     factors = np.array([counts(graph) for graph in graphs], float)
     costs, _ = nnls(factors, np.minimum(seconds, np.quantile(seconds, _CUT)))

@@ -8,9 +8,8 @@ from collections.abc import Collection, Hashable, Sequence
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 
-#: What a model takes in the libraries beside its layers, in plain layers. Measured are 22, see
-#: ``docs/measurements/libraries.md``. Fewer are counted, as one layer that a library does not
-#: support hides all others of its model.
+#: What a model takes in the libraries beside its layers, in plain layers (measured, see
+#: ``docs/measurements/libraries.md``).
 MODEL_COST = 15
 
 

@@ -1,10 +1,10 @@
-"""What layers cost in the libraries: `python benchmarks/layer_costs.py --models 100`.
+"""What layers cost in the libraries: `python benchmarks/layer_costs.py`.
 
-Models drawn from some campaigns run one after the other in six backends. Their seconds of a processor are
-fitted by non-negative least squares (Lawson and Hanson 1974): so much a model, so much a plain
-layer, so much a recurrent layer and each of its steps. Prints the seconds, and what each is in
-plain layers: the ``cost`` of layers that ``asterism.memo.universe`` declares. Run it from the
-project's root on a machine that does nothing else.
+Models drawn from some campaigns run one after the other in six backends. Their seconds of a
+processor are fitted by non-negative least squares (Lawson and Hanson 1974): so much a model, so
+much a plain layer, so much a recurrent layer and each of its steps. Prints the seconds, and what
+each is in plain layers: the ``cost`` of layers that ``asterism.memo.universe`` declares. Run it
+from the project's root on a machine that does nothing else.
 """
 
 from __future__ import annotations

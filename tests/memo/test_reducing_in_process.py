@@ -84,6 +84,22 @@ def test_models_are_reduced_with_their_weights(backends, tmp_path):
     assert np.array_equal(kernel, model.layers[-1].kernel)
 
 
+def test_listed_models_are_narrowed_and_the_users_are_not(backends, tmp_path, monkeypatch):
+    def wide():
+        return keras.Sequential(
+            [keras.Input((6,)), layers.Dense(50), layers.Dense(3, activation="tanh")]
+        )
+
+    monkeypatch.setattr(reduction, "make_seed_model", lambda name, seed: wide())
+    wide().save(tmp_path / "mine.keras")
+    asked = params(user_model=str(tmp_path / "mine.keras"), max_width=32)
+    made = {
+        name: [n.config["units"] for n in graph.nodes.values() if n.type == "Dense"]
+        for name, graph in reduce_models(asked, 0).models.items()
+    }
+    assert made == {"one": [32, 3], "mine": [50, 3]}
+
+
 def test_times_are_measured_where_asked_for(backends):
     found = reduce_models(params(timing_runs=2), 0)
     assert backends == ["tensorflow"]

@@ -25,6 +25,8 @@ STAND_INS = {
     "OVERRIDES": "seed=1",
     "${item.criterion}": "state",
     "${key}": "pruned",
+    "N": "2",
+    "M": "2",
 }
 
 

@@ -31,6 +31,7 @@ CHOICES = sorted(
 TOGETHER = {
     ("pair", "all"): ["compression=all"],
     ("pair", "changed_weights"): ["compression=changed_weights"],
+    ("compression", "changed_weights"): ["pair=changed_weights"],
     ("compression", "convolution_pruning"): ["pair=convolution_pruning"],
     ("pair", "convolution_pruning"): ["compression=convolution_pruning"],
 }
@@ -176,7 +177,7 @@ WRONG = [
         "execute.distributions.1 is nan: input should be 'normal'",
     ),
     ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
-    ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla)"),
+    ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla, "),
     ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
     (
         "execute.distributions=[normal,wide,normal]",

@@ -61,7 +61,7 @@ def main(folder: Path, arguments: list[str]) -> int:
     if name not in names:
         print(f"error: {unknown('stage', name, names)}", file=sys.stderr)
         return 2
-    if rest and rest[0] in ("-h", "--help"):
+    if {"-h", "--help"} & set(rest):
         _explain(folder, name)
         return 0
     return _run(folder, name, rest)

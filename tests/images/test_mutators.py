@@ -505,6 +505,17 @@ def test_mutants_come_again_where_a_mutator_says_so(name: str) -> None:
     assert different < count / 5 if mutator.few_mutants else different > count / 5
 
 
+#: Mutators with few mutants whose ranges hold a draw that changes nothing.
+CAN_LEAVE = {
+    "average_blur",
+    "brightness",
+    "gaussian_blur",
+    "median_blur",
+    "rotation",
+    "translation",
+}
+
+
 @pytest.mark.parametrize("name", sorted(MUTATORS))
 def test_what_is_told_to_leave_an_image_as_it_is_does_so(name: str) -> None:
     """And of mutators with few mutants nothing else does, on a picture without symmetries."""
@@ -519,7 +530,7 @@ def test_what_is_told_to_leave_an_image_as_it_is_does_so(name: str) -> None:
     assert not (told & ~same).any()
     if mutator.few_mutants:
         np.testing.assert_array_equal(told, same)
-        assert told.any() == (name != "bilateral_blur")
+        assert told.any() or name not in CAN_LEAVE
 
 
 @pytest.mark.parametrize(("diameter", "fits"), [(0, False), (1, True), (2, False), (3, True)])

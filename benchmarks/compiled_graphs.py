@@ -53,8 +53,7 @@ def main() -> None:
     library.start()
     params = read_params(Params)
     budget = params.generate.model_copy(update={"models": 2000})
-    models = seeds(["lenet5", "alexnet", "lstm1", "lstm2"], params.reduce.max_width)
-    whole = campaign(models, budget, 0, "memo")
+    whole = campaign(seeds(params.reduce), budget, 0, "memo")
     chosen = [whole.mutants[at].graph for at in whole.broadest(asked.models)]
 
     from torch._dynamo.utils import counters

@@ -39,7 +39,7 @@ _CUT = 0.98
 
 
 def counts(graph: Graph) -> list[int]:
-    """How often each of :data:`TERMS` occurs in a model."""
+    """How often each of :data:`TERMS` occurs in a model, in their order."""
     loops = {kind: [0, 0] for kind in LOOPS}
     plain = 0
     for node in graph.nodes.values():
@@ -76,7 +76,7 @@ def main() -> None:
     asked = parser.parse_args()
     import_keras("numpy")
     params = read_params(Params)
-    made = seeds(["lenet5", "alexnet", "lstm1", "lstm2"], params.reduce.max_width)
+    made = seeds(params.reduce)
     budget = params.generate.model_copy(update={"models": 2000})
     graphs: list[Graph] = []
     for seed in range(asked.campaigns):

@@ -78,9 +78,10 @@ class Params(ParameterSection):
     execute: ExecuteParams
 
 
-def seeds(names: list[str], width: int | None) -> dict[str, Graph]:
-    made = {n: renumbered(reduce_model(graph_of(make_seed_model(n, 0), 16)[0])) for n in names}
-    return made if width is None else {n: narrowed(graph, width) for n, graph in made.items()}
+def seeds(params: ReduceParams) -> dict[str, Graph]:
+    """The listed seed models, reduced and narrowed as the stage does."""
+    made = {n: graph_of(make_seed_model(n, 0), params.open_size)[0] for n in params.models}
+    return {n: renumbered(narrowed(reduce_model(g), params.max_width)) for n, g in made.items()}
 
 
 def generate(
@@ -205,11 +206,12 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=2)
     parser.add_argument("--backends", choices=[DEFAULT, *sorted(BACKENDS)], default="fast")
     parser.add_argument("--references", action="store_true", help="of execute: in float64, too")
-    parser.add_argument("--seeds", nargs="+", default=["lenet5", "alexnet", "lstm1", "lstm2"])
+    parser.add_argument("--seeds", nargs="+", help="in place of the seed models of params.yaml")
     arguments = parser.parse_args()
     import_keras("numpy")
     params = read_params(Params)
-    graphs = seeds(arguments.seeds, params.reduce.max_width)
+    listed = arguments.seeds or params.reduce.models
+    graphs = seeds(params.reduce.model_copy(update={"models": listed}))
     if arguments.what == "generate":
         generate(params.generate, graphs, arguments.models, arguments.write)
     elif arguments.what == "coverage":

@@ -177,7 +177,10 @@ WRONG = [
         "execute.distributions.1 is nan: input should be 'normal'",
     ),
     ("execute.distributions=[normal,nan]", '; to mean the word, quote it: "nan"'),
-    ("execute.backends=[tensorflow:float64]", "(known: eager, graph, xla, "),
+    (
+        "execute.backends=[tensorflow:float64]",
+        "(known: eager, graph, xla, saved_model, keras_file, h5_file)",
+    ),
     ("reduce.models=[lenet5,lenet5]", "reduce.models: 'lenet5' is there twice"),
     (
         "execute.distributions=[normal,wide,normal]",

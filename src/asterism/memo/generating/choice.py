@@ -1,4 +1,4 @@
-"""Which of many models to run: making one takes a millisecond, running it in libraries a second."""
+"""The choice of the models to run: making one takes a millisecond, running it most of a second."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Collection, Hashable, Sequence
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.spec import universe
 
-#: What a model takes in the libraries beside its layers, in plain layers (measured, see
+#: The cost of any model beside that of its layers, in units of one plain layer (measured, see
 #: ``docs/measurements/libraries.md``).
 MODEL_COST = 15
 
 
 def cost_of(graph: Graph) -> int:
-    """About what it takes to run a model in the libraries, in plain layers."""
+    """About how long a model takes in the libraries, in units of one plain layer."""
     layers = universe()
     return MODEL_COST + sum(
         spec.cost(node.config, [graph.tensors[i] for i in node.inputs])

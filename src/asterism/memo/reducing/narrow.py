@@ -17,13 +17,16 @@ from asterism.memo.universe.tensors import InvalidLayerError
 WIDTHS = ("filters", "units")
 
 
-def narrowed(graph: Graph, width: int) -> Graph:
+def narrowed(graph: Graph, width: int | None) -> Graph:
     """The graph with layers of at most ``width`` channels or units, as far as shapes still meet.
 
     The same layers, pairs and parameters are covered. Layers keep their weights for the channels
     that are left. All layers are narrowed at once, as branches that are added need. Where that
     leaves no valid graph, layers are narrowed one by one, and those that cannot be stay wide.
+    Without a width nothing is narrowed.
     """
+    if width is None:
+        return graph
     wide = [i for i in graph.layers if _narrow(graph.nodes[i], width) != graph.nodes[i]]
     if (smaller := _with_narrow(graph, wide, width)) is not None:
         return smaller

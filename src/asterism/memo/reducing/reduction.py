@@ -61,9 +61,8 @@ def reduce_models(params: ReduceParams, seed: int) -> Reduction:
         else:
             model = make_seed_model(name, seed)
             original, arrays = graph_of(model, params.open_size, seed)
-        reduced = renumbered(reduce_model(original))
-        if params.max_width is not None and name not in own:
-            reduced = narrowed(reduced, params.max_width)
+        width = None if name in own else params.max_width
+        reduced = renumbered(narrowed(reduce_model(original), width))
         named = {f"{name}/{key}": value for key, value in arrays.items()}
         reduced = Graph({i: _named(n, name) for i, n in reduced.nodes.items()})
         used = {n.weights for n in reduced.nodes.values()}

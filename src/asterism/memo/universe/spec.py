@@ -41,7 +41,8 @@ class LayerSpec:
         arity: smallest and largest number of inputs.
         steps: how often it computes one thing after another, for a configuration and its inputs;
             exporters write every step out.
-        cost: about what it takes in the libraries, in plain layers such as ``Reshape``.
+        cost: about how long it takes in the libraries, in units of one plain layer such as
+            ``Reshape``.
         keras_config: the arguments of Keras' constructor for a configuration and its inputs; a
             wrapper builds the layer that it wraps there.
         from_keras: a configuration for what Keras' ``get_config`` gives, where the two differ.

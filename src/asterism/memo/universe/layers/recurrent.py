@@ -42,12 +42,12 @@ def _each_step(config: Config, inputs: Sequence[Tensor]) -> int:
 def _cost(
     once: int, each_step: int, channels_first: int = 0
 ) -> Callable[[Config, Sequence[Tensor]], int]:
-    """What a loop takes in the libraries, in plain layers (``docs/measurements/libraries.md``).
+    """The cost of a recurrent layer, measured (``docs/measurements/libraries.md``).
 
     Args:
-        once: what building the loop takes.
-        each_step: what a step takes, which exporters write out.
-        channels_first: what a step with channels first takes in addition.
+        once: the cost of the layer without its steps, in plain layers.
+        each_step: that of a step, which exporters write out.
+        channels_first: what a step costs in addition with channels first.
     """
 
     def cost(config: Config, inputs: Sequence[Tensor]) -> int:

@@ -9,7 +9,15 @@ from asterism.core.files.artifacts import read_json, write_json
 from asterism.core.parameters.params import validate
 from asterism.core.settings.yaml_files import read_yaml
 from asterism.findings import campaign, gathering
-from asterism.findings.campaign import APART, FACTS, TRIAGED, Settings, run_piece, run_pieces
+from asterism.findings.campaign import (
+    APART,
+    FACTS,
+    TAKEN,
+    TRIAGED,
+    Settings,
+    run_piece,
+    run_pieces,
+)
 from asterism.findings.page import campaign_page
 from asterism.libraries.adapters.backends import REFERENCES
 from asterism.libraries.judging.finding import SILENT_ACCEPTANCE, Finding
@@ -86,6 +94,29 @@ def test_a_model_runs_again_where_other_backends_are_asked_for(tmp_path, monkeyp
     list(run_pieces(models, 3, both, tmp_path, elsewhere))
     list(run_pieces(models, 3, eager, tmp_path, elsewhere))
     assert ran[2:] == [(("a", "b", "c"), "piece-0003")]
+
+
+def test_processes_share_a_campaign(tmp_path, monkeypatch):
+    ran = []
+
+    def piece(models, settings, target, *_):
+        ran.append((tuple(models), target.name))
+        if len(ran) == 1:  # another process comes while this one is at its first piece
+            list(run_pieces(given, 2, settings, tmp_path))
+        target.mkdir(parents=True)
+        facts = {"names": list(models), "backends": list(settings.execute.backends)}
+        write_json(target / FACTS, facts)
+
+    monkeypatch.setattr(campaign, "run_piece", piece)
+    monkeypatch.setattr(campaign, "read_unique", lambda _: [])
+    given = {name: branching() for name in "abcde"}
+    list(run_pieces(given, 2, settings_with("pytorch:eager"), tmp_path))
+    assert ran == [
+        (("a", "b"), "piece-0000"),
+        (("c", "d"), "piece-0001"),
+        (("e",), "piece-0002"),
+    ]
+    assert list((tmp_path / TAKEN).iterdir()) == []
 
 
 def test_collecting_shows_how_far_it_is(tmp_path, monkeypatch):

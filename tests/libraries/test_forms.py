@@ -10,6 +10,7 @@ from asterism.libraries.adapters.backends import FLOAT64
 from asterism.libraries.adapters.forms import FORMS, LENGTHENED, SPLIT, has_form
 from asterism.libraries.adapters.library import LIBRARIES, WrongBuffersError
 from asterism.libraries.adapters.questions import OVERWRITTEN, KerasFunction
+from asterism.libraries.adapters.whole_graphs import WHOLE
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.judging.oracle import judge
 from asterism.libraries.judging.params import JudgeParams
@@ -117,7 +118,7 @@ def test_the_script_writes_over_the_inputs(library, option):
     assert output.tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("option", ["compile", "compile_graph", "aot_inductor", "eager", "export"])
+@pytest.mark.parametrize("option", ["compile", *WHOLE, "eager", "export"])
 def test_the_script_of_pytorch_says_where_outputs_lie(option):
     text = LIBRARIES["pytorch"]().overwritten_script(option)
     names: dict[str, object] = {"np": np}

@@ -5,6 +5,7 @@ import pytest
 
 from asterism.libraries.adapters.forms import LENGTHENED, SPLIT
 from asterism.libraries.adapters.questions import OVERWRITTEN, RESIZED
+from asterism.libraries.adapters.whole_graphs import WHOLE
 from asterism.libraries.judging.finding import Finding
 from asterism.libraries.reporting.confirming import exit_status
 from asterism.libraries.reporting.numbers import MAKERS, Numbers, literal_numbers
@@ -114,7 +115,7 @@ def test_layers_are_split_as_their_form_splits_them(one, halves):
     assert halves is None or halves in "\n".join(lines)
 
 
-LYING = ("compile", "compile_dynamic", "compile_graph", "aot_inductor", "export", "keras_file")
+LYING = ("compile", "compile_dynamic", *WHOLE, "export", "keras_file")
 #: Outputs that lie in the inputs' memory, and those whose axes are the other way round.
 WRONG = (
     "lambda x, training: x",

@@ -8,6 +8,7 @@ import pytest
 from asterism.core.workers.worker import Limits
 from asterism.libraries.adapters.backends import library_of
 from asterism.libraries.adapters.questions import (
+    BY_LAYER,
     GRADIENT,
     HESSIAN,
     QUESTIONS,
@@ -57,13 +58,21 @@ ASKED = (
     "jax:vmap",
     "jax:vmap_of_gradient",
     "pytorch:compile_dynamic",
+    "pytorch:compile_graph",
+    "pytorch:compile_dynamic_graph",
+    "pytorch:export",
 )
+#: What is exported has no weights to ask for.
+EXPORTED = ("pytorch:compile_graph", "pytorch:compile_dynamic_graph", "pytorch:export")
 #: What no single items can be asked, since each of them would be trained alone.
-NOT_ASKED = [(f"jax:{o}", q) for o in ("vmap", "vmap_of_gradient") for q in TRAINING]
+NOT_ASKED = [
+    *((f"jax:{o}", q) for o in ("vmap", "vmap_of_gradient") for q in TRAINING),
+    *((backend, question) for backend in EXPORTED for question in BY_LAYER),
+]
 #: Each question in each library, and the other options that build models otherwise.
 RUN = (
     *((f"{library}:eager", q) for library in ("tensorflow", "pytorch", "jax") for q in QUESTIONS),
-    *((backend, "training") for backend in ASKED if backend.endswith(("float64", "graph"))),
+    *((backend, "training") for backend in ASKED if backend.endswith(("float64", ":graph"))),
     *((f"{library}:keras_file", "training_adam") for library in ("tensorflow", "pytorch")),
     ("tensorflow:xla", "weight_gradient"),
     ("tensorflow:h5_file", "gradient"),
@@ -75,9 +84,16 @@ RUN = (
         for question in (GRADIENT, WEIGHT_GRADIENT, HESSIAN)
     ),
     *(("pytorch:compile_dynamic", question) for question in TRAINING),
+    *((backend, GRADIENT) for backend in EXPORTED),
 )
 #: Where wrong numbers are given too.
-SHOWN = ("jax:eager", "jax:vmap", "jax:vmap_of_gradient", "pytorch:compile_dynamic")
+SHOWN = (
+    "pytorch:compile_dynamic_graph",
+    "jax:eager",
+    "jax:vmap",
+    "jax:vmap_of_gradient",
+    "pytorch:compile_dynamic",
+)
 
 
 def unique(backend, question, graph=GRAPH):

@@ -6,16 +6,19 @@ has found is passed over by the later ones. A model runs again where other backe
 
 from __future__ import annotations
 
+import hashlib
 import resource
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from asterism.core.files.artifacts import read_json, replacing, write_json
+from asterism.core.files.locks import held_now
 from asterism.core.messages.console import get_logger
 from asterism.core.parameters.params import ParameterSection, Seed
 from asterism.core.resuming.work_units import ALONE
@@ -37,6 +40,8 @@ from asterism.memo.graphs.store import write_models, write_weights
 log = get_logger(__name__)
 
 FACTS, UNIQUE, TRIAGED = "facts.json", "unique.json", "triaged"
+#: Locks of the models that processes are at, and of the pieces that they make.
+TAKEN = "taken"
 #: Of a piece: differences that are no wrong results, and what configurations just outside show.
 APART = "apart.json"
 
@@ -59,6 +64,7 @@ def run_pieces(
 ) -> Iterator[Path]:
     """Run the models that no piece has run in all of these backends yet.
 
+    Processes may share the folder: each takes models that no other one is at.
     It gives the folder of each piece that is through.
 
     Args:
@@ -68,19 +74,58 @@ def run_pieces(
         folder: of the campaign.
         elsewhere: facts of pieces that a collection knows, perhaps of another machine.
     """
-    wanted = set(settings.execute.backends)
+    wanted = settings.execute.backends
+    while True:
+        with ExitStack() as taken:
+            left = _left(models, wanted, folder, elsewhere)
+            names = list(islice((n for n in left if _took(folder, [n, *wanted], taken)), size))
+            left = _left(models, wanted, folder, elsewhere)  # without what was finished meanwhile
+            if not names:
+                return
+            part = {name: left[name] for name in names if name in left}
+            if not part:
+                continue
+            known = [found for path in finished(folder) for found in read_unique(path)]
+            target = _new_piece(folder, elsewhere, taken)
+            run_piece(part, settings, target, known, outside_signatures(folder))
+        yield target
+
+
+def _left(
+    models: Mapping[str, Graph],
+    wanted: Collection[str],
+    folder: Path,
+    elsewhere: Sequence[Mapping[str, Any]],
+) -> dict[str, Graph]:
+    """The models that no finished piece has run in all of the backends that are wanted."""
     done = {
         name
         for facts in pieces_of(folder, elsewhere)
-        if wanted <= set(facts.get("backends", ()))
+        if set(wanted) <= set(facts.get("backends", ()))
         for name in facts.get("names", ())
     }
-    left = iter([(name, graph) for name, graph in models.items() if name not in done])
-    while part := dict(islice(left, size)):
-        known = [found for path in finished(folder) for found in read_unique(path)]
-        target = folder / f"piece-{len(pieces_of(folder, elsewhere)):04d}"
-        run_piece(part, settings, target, known, outside_signatures(folder))
-        yield target
+    return {name: graph for name, graph in models.items() if name not in done}
+
+
+def _new_piece(folder: Path, elsewhere: Sequence[Mapping[str, Any]], taken: ExitStack) -> Path:
+    """The folder of the next piece, which no other process makes meanwhile."""
+    number = len(pieces_of(folder, elsewhere))
+    while True:
+        target = folder / f"piece-{number:04d}"
+        if _took(folder, [target.name], taken) and not target.exists():
+            return target
+        number += 1
+
+
+def _took(folder: Path, what: Sequence[str], taken: ExitStack) -> bool:
+    """Whether no other process has taken this; it is this process's until the stack is closed."""
+    lock = folder / TAKEN / hashlib.sha256("\n".join(what).encode()).hexdigest()[:16]
+    try:
+        taken.enter_context(held_now(lock))
+    except BlockingIOError:
+        return False
+    taken.callback(lock.unlink, missing_ok=True)  # while the lock is still held
+    return True
 
 
 def pieces_of(folder: Path, elsewhere: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ TRAINING = tuple(OPTIMIZERS)
 QUESTIONS = (GRADIENT, WEIGHT_GRADIENT, HESSIAN, *TRAINING)
 #: Those that are answered layer by layer.
 BY_LAYER = (WEIGHT_GRADIENT, *TRAINING)
+#: Those that need no weights: they are asked of an exported model too.
+BY_INPUTS = (GRADIENT, HESSIAN)
 
 #: Inputs of a batch of another size than the first one that the same compiled model has seen.
 RESIZED = "resized"
@@ -54,11 +56,13 @@ class KerasFunction:
         call: takes the inputs, one alone or several as a list, and ``training``.
         model: the Keras model, whose weights the function reads; None where it has its own.
         layers: in the graph's order; none without a model.
+        differentiable: whether a function without a model has derivatives by its inputs.
     """
 
     call: Callable[..., Any]
     model: Any = None
     layers: tuple[Any, ...] = ()
+    differentiable: bool = field(default=False, kw_only=True)
 
     @classmethod
     def of(cls, call: Callable[..., Any], model: Any, subject: ModelUnderTest) -> KerasFunction:
@@ -77,7 +81,7 @@ class KerasFunction:
         Raises:
             NotImplementedError: the function has weights of its own.
         """
-        if self.model is None:
+        if self.model is None and not (self.differentiable and question in BY_INPUTS):
             raise NotImplementedError(f"{question} is not supported of an exported model")
 
     @property

@@ -23,17 +23,19 @@ def program_of(model: Any, inputs: Any, dynamic_shapes: Any = None) -> Any:
         return torch.export.export(Inference(), tuple(inputs), dynamic_shapes=dynamic_shapes)
 
 
-def by_shape(compiled: Any) -> Any:
+def by_shape(compiled: Any, free: bool = False) -> Any:
     """A function that is compiled for each shape of inputs when it comes first.
 
     Args:
         compiled: gives the function of inputs that are like these.
+        free: whether that function takes batches of any size above one.
     """
     made = {}
 
     def call(inputs: Any, training: Any = False) -> Any:
         given = tuple(inputs) if isinstance(inputs, (list, tuple)) else (inputs,)
-        shapes = tuple(i.shape for i in given)
+        batch = len(given[0])
+        shapes = tuple(i.shape[1:] if free and batch > 1 else i.shape for i in given)
         if shapes not in made:
             made[shapes] = compiled(given)
         return made[shapes](*given)
@@ -47,6 +49,20 @@ def compiled_graph(model: Any) -> Any:
 
     torch._dynamo.reset()
     return by_shape(lambda g: torch.compile(program_of(model, g).module(check_guards=False)))
+
+
+def compiled_dynamic_graph(model: Any) -> Any:
+    """The model's graph of batches of any size through ``torch.compile`` for dynamic shapes."""
+    import torch
+
+    torch._dynamo.reset()
+
+    def compiled(given: Any) -> Any:
+        free = {0: torch.export.Dim.DYNAMIC} if len(given[0]) > 1 else None
+        program = program_of(model, given, (tuple(free for _ in given),))
+        return torch.compile(program.module(check_guards=False), dynamic=True)
+
+    return by_shape(compiled, free=True)
 
 
 def packaged_graph(model: Any) -> Any:
@@ -66,4 +82,10 @@ def packaged_graph(model: Any) -> Any:
 
 
 #: The functions by the option that goes through them.
-WHOLE = {"compile_graph": compiled_graph, "aot_inductor": packaged_graph}
+WHOLE = {
+    "compile_graph": compiled_graph,
+    "compile_dynamic_graph": compiled_dynamic_graph,
+    "aot_inductor": packaged_graph,
+}
+#: Those of them that PyTorch can differentiate.
+DIFFERENTIABLE = ("compile_graph", "compile_dynamic_graph")

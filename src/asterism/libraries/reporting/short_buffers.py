@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from asterism.libraries.adapters.backends import library_of, option_of
+from asterism.libraries.adapters.whole_graphs import WHOLE
 from asterism.libraries.reporting.short_code import Code, short_code
 
 #: By backend, what :func:`short_code` makes of the model, as a function of the batch ``x``.
 _CALLS = {
     "pytorch:compile": "function(x, training=False)",
     "pytorch:compile_dynamic": "function(x, training=False)",
-    "pytorch:compile_graph": "function(x)",
-    "pytorch:aot_inductor": "function(x)",
-    "pytorch:export": "program.module()(x)",
+    **{f"pytorch:{option}": "function(x)" for option in (*WHOLE, "export")},
     "pytorch:keras_file": "loaded(x, training=False)",
 }
 #: A function of the script: strides, and shared memory, of each output. Each run has own inputs.

@@ -57,15 +57,26 @@ def _compiled(function: str, *more: str) -> Code:
     return Code(("import jax",), made, (_AS_ARRAYS.format("function(GIVEN)"),))
 
 
-#: The inputs as what a Keras model takes, in a tuple.
-_TENSORS = "given = (keras.tree.map_structure(torch.from_numpy, GIVEN),)"
+#: A function of the script: the inputs as what an exported model takes.
+_TENSORS = "tensors = lambda x: (keras.tree.map_structure(torch.from_numpy, x),)"
+_FREE_SIZES = (
+    "free = keras.tree.map_structure(lambda _: {0: torch.export.Dim.DYNAMIC}, tensors(GIVEN))"
+)
 
 
-def _traced(*made: str) -> Code:
-    """By lines that make ``function`` of the program that PyTorch exports."""
-    program = "program = torch.export.export(model.eval(), given)"
-    outputs = "outputs = [o.detach().numpy() for o in keras.tree.flatten(function(*given))]"
-    return Code(("import torch",), (_TENSORS, program, *made), (outputs,), fixed=True)
+def _traced(*made: str, free: bool = False) -> Code:
+    """By lines that make ``function`` of the program that PyTorch exports.
+
+    Args:
+        made: the lines.
+        free: whether the program takes batches of any size.
+    """
+    sizes = ", dynamic_shapes=(free,)" if free else ""
+    program = f"program = torch.export.export(model.eval(), tensors(GIVEN){sizes})"
+    before = (_TENSORS, _FREE_SIZES, program) if free else (_TENSORS, program)
+    found = "keras.tree.flatten(function(*tensors(GIVEN)))"
+    outputs = f"outputs = [o.detach().numpy() for o in {found}]"
+    return Code(("import torch",), (*before, *made), (outputs,), fixed=not free)
 
 
 _JIT = "jax.jit(lambda x: model(x, training=False))"
@@ -109,23 +120,14 @@ _BUILT = {
     ),
     "pytorch:compile_dynamic": _called("torch.compile(model, dynamic=True)", "import torch"),
     "pytorch:compile_graph": _traced("function = torch.compile(program.module())"),
+    "pytorch:compile_dynamic_graph": _traced(
+        "function = torch.compile(program.module(), dynamic=True)", free=True
+    ),
     "pytorch:aot_inductor": _traced(
         'path = torch._inductor.aoti_compile_and_package(program, package_path="model.pt2")',
         "function = torch._inductor.aoti_load_package(path)",
     ),
-    "pytorch:export": Code(
-        ("import torch",),
-        (
-            _TENSORS,
-            "free = torch.utils._pytree.tree_map(lambda _: {0: torch.export.Dim.DYNAMIC}, given)",
-            "program = torch.export.export(model.eval(), given, dynamic_shapes=(free,))",
-        ),
-        (
-            "outputs = keras.tree.flatten(program.module()(*given))",
-            "outputs = [o.detach().numpy() for o in outputs]",
-        ),
-        fixed=True,
-    ),
+    "pytorch:export": _traced("function = program.module()", free=True),
     **{f"jax:{option}": _over_items() for option in ("vmap", "vmap_of_gradient")},
     "jax:export": Code(
         ("import jax", "import jax.export"),

@@ -10,7 +10,8 @@ from asterism.libraries.adapters.backends import library_of, option_of
 from asterism.libraries.adapters.question_scripts import optimizer_source
 from asterism.libraries.adapters.questions import BY_LAYER, HESSIAN, TRAINING, WEIGHT_GRADIENT
 from asterism.libraries.adapters.reloading import SUFFIXES
-from asterism.libraries.reporting.short_code import Code
+from asterism.libraries.adapters.whole_graphs import DIFFERENTIABLE
+from asterism.libraries.reporting.short_code import Code, short_code
 from asterism.libraries.running.inputs import BATCH, random_training
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import INTEGER
@@ -34,6 +35,8 @@ _FUNCTIONS = {
     "pytorch:compile": "torch.compile(model)",
     "pytorch:compile_dynamic": "torch.compile(model, dynamic=True)",
 }
+#: Those that ``short_code`` makes of an exported program.
+_PROGRAMS = tuple(f"pytorch:{option}" for option in (*DIFFERENTIABLE, "export"))
 #: Keras has no setting for this option, so its step of training is written out.
 _DYNAMIC = "compile_dynamic"
 _COSINES = "cosines = lambda y: np.cos(np.arange(np.prod(y.shape))).reshape(y.shape)"
@@ -67,8 +70,12 @@ def question_code(backend: str, question: str, graph: Graph) -> Code | None:
         if name != "model":
             made, name = [*made, f"function = {name}"], "function"
         code = (_of_tensorflow if library == "tensorflow" else _of_torch)(
-            made, name, question, dtype
+            made, f"{name}(GIVEN, training=False)", question, dtype
         )
+    elif backend in _PROGRAMS and question not in BY_LAYER:
+        program = short_code(library, option, None, len(graph.inputs))
+        made = [_COSINES, *(program.made if program is not None else ())]
+        code = _of_torch(made, "function(GIVEN)", question, dtype)
     else:
         code = None
     if code is None:
@@ -145,20 +152,19 @@ def _dynamic_step(optimizer: str, targets: Sequence[str], kind: str) -> Code:
     return Code(("import torch",), lines)
 
 
-def _of_tensorflow(made: Sequence[str], name: str, question: str, dtype: str) -> Code:
+def _of_tensorflow(made: Sequence[str], call: str, question: str, dtype: str) -> Code:
     sums = 'tf.reduce_sum(tf.cast(y, "float64") * cosines(y))'
     head = (
         *made,
         f"weighted = lambda ys: sum({sums} for y in keras.tree.flatten(ys))",
         "inputs = list(map(tf.constant, inputs))",
     )
-    call = f"weighted({name}(GIVEN, training=False))"
     zero = 'unconnected_gradients="zero"'
     if question == WEIGHT_GRADIENT:
         lines: tuple[str, ...] = (
             "variables = [[v.value for v in layer.trainable_variables] for layer in layers]",
             "with tf.GradientTape() as tape:",
-            f"    total = {call}",
+            f"    total = weighted({call})",
             f"found = tape.gradient(total, variables, {zero})",
             _flat(dtype),
         )
@@ -168,7 +174,7 @@ def _of_tensorflow(made: Sequence[str], name: str, question: str, dtype: str) ->
             "    outer.watch(inputs)",
             "    with tf.GradientTape() as tape:",
             "        tape.watch(inputs)",
-            f"        total = {call}",
+            f"        total = weighted({call})",
             f"    total = weighted(tape.gradient(total, inputs, {zero}))",
             f"outputs = outer.gradient(total, inputs, {zero})",
         )
@@ -176,16 +182,16 @@ def _of_tensorflow(made: Sequence[str], name: str, question: str, dtype: str) ->
         lines = (
             "with tf.GradientTape() as tape:",
             "    tape.watch(inputs)",
-            f"    total = {call}",
+            f"    total = weighted({call})",
             f"outputs = tape.gradient(total, inputs, {zero})",
         )
     return Code(("import tensorflow as tf",), (*head, *lines))
 
 
-def _of_torch(made: Sequence[str], name: str, question: str, dtype: str) -> Code:
+def _of_torch(made: Sequence[str], call: str, question: str, dtype: str) -> Code:
     sums = "(y.double() * torch.from_numpy(cosines(y))).sum()"
     head = (*made, f"weighted = lambda ys: sum({sums} for y in keras.tree.flatten(ys))")
-    total = f"total = weighted({name}(GIVEN, training=False))"
+    total = f"total = weighted({call})"
     if question == WEIGHT_GRADIENT:
         lines: tuple[str, ...] = (
             "inputs = list(map(torch.from_numpy, inputs))",

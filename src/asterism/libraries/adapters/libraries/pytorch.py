@@ -33,7 +33,12 @@ from asterism.libraries.adapters.questions import (
 )
 from asterism.libraries.adapters.reference import STAND_INS, perturbed, probed
 from asterism.libraries.adapters.reloading import SUFFIXES, exported, reloaded, source_of
-from asterism.libraries.adapters.whole_graphs import WHOLE, by_shape, program_of
+from asterism.libraries.adapters.whole_graphs import (
+    DIFFERENTIABLE,
+    WHOLE,
+    by_shape,
+    program_of,
+)
 
 #: How often Dynamo may compile the same code for one model: more than any model has layers.
 _RECOMPILED = 1024
@@ -185,9 +190,10 @@ def run(model, inputs):
         model = model_under_test.keras(dtype="float64" if reference else None)
         model.eval()
         if option == "export":
-            return KerasFunction(exported(model, model_under_test.batch or 1))
+            call = exported(model, model_under_test.batch or 1)
+            return KerasFunction(call, differentiable=True)
         if option in WHOLE:
-            return KerasFunction(WHOLE[option](model))
+            return KerasFunction(WHOLE[option](model), differentiable=option in DIFFERENTIABLE)
         call = model
         if option == "perturbed":
             call = _Perturbed(model)

@@ -126,7 +126,7 @@ def test_search_and_repair_of_onnx_files_and_the_page(files, data, tmp_path):
     first, second = (len(Path(file).read_bytes()) for file in files[:2])
     labels = [open_classifier(f, UNIT).predict(data.test_images).argmax(1) for f in files[:2]]
     of_first, of_second = ((found == data.test_labels).mean() for found in labels)
-    table = page.body.split("The compressed models")[1].split("</table>")[0]
+    table = page.body.split("The compressed models</h3>")[1].split("</table>")[0]
     assert re.findall("<td>(.*?)</td>", table) == [
         "pair",
         "a file of yours",

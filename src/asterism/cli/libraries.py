@@ -189,6 +189,7 @@ def campaign(
 
     Every declared layer runs at its defaults, then with each option that it has. A piece that is
     through is not run again, so the command goes on where it was ended, on another machine too.
+    Started several times, side by side, it shares the models out.
     Then `asterism collect-findings` takes what was found.
     """
     from asterism.core.settings.machine import state_root

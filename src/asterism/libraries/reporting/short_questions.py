@@ -12,6 +12,7 @@ from asterism.libraries.adapters.questions import BY_LAYER, HESSIAN, TRAINING, W
 from asterism.libraries.adapters.reloading import SUFFIXES
 from asterism.libraries.adapters.whole_graphs import DIFFERENTIABLE
 from asterism.libraries.reporting.short_code import Code, short_code
+from asterism.libraries.reporting.short_draws import draws_code
 from asterism.libraries.running.inputs import BATCH, random_training
 from asterism.memo.graphs.graph import Graph
 from asterism.memo.universe.tensors import INTEGER
@@ -54,12 +55,13 @@ def question_code(backend: str, question: str, graph: Graph) -> Code | None:
     """
     dtypes = {graph.nodes[i].config.get("dtype", "float32") for i in graph.layers}
     integers = any(graph.tensors[i].dtype == INTEGER for i in graph.inputs)
-    if len(dtypes) > 1 or random_training(graph, (question,)):
+    library, option = library_of(backend), option_of(backend)
+    drawn = draws_code(library, graph) if random_training(graph, (question,)) else Code(())
+    if len(dtypes) > 1 or drawn is None:
         return None
     if integers and question not in BY_LAYER:
         return None
     (dtype,) = dtypes
-    library, option = library_of(backend), option_of(backend)
     code: Code | None
     if question in TRAINING:
         code = _step(option, question, graph, dtype)
@@ -82,7 +84,9 @@ def question_code(backend: str, question: str, graph: Graph) -> Code | None:
         return None
     reload = _reloaded(option, by_layer=question in BY_LAYER)
     given = "inputs" if len(graph.inputs) > 1 else "inputs[0]"
-    return replace(code, made=(*reload, *code.made)).put({"GIVEN": given})
+    imports = tuple(dict.fromkeys((*code.imports, *drawn.imports)))
+    lines = (*reload, *drawn.made, *code.made)
+    return replace(code, imports=imports, made=lines).put({"GIVEN": given})
 
 
 def _reloaded(option: str, *, by_layer: bool) -> tuple[str, ...]:
@@ -145,8 +149,7 @@ def _dynamic_step(optimizer: str, targets: Sequence[str], kind: str) -> Code:
         f"outputs = keras.tree.flatten({function}(GIVEN, training=True))",
         f"loss = sum(map(error, [{', '.join(targets)}], outputs)) + sum(model.losses)",
         f"gradients = torch.autograd.grad(loss, {wanted}, materialize_grads=True)",
-        "with torch.no_grad():",
-        f"    {optimizer}.apply(gradients, weights)",
+        f"torch.no_grad()({optimizer}.apply)(gradients, weights)",
         "loss = loss.item()",
     )
     return Code(("import torch",), lines)
